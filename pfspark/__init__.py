@@ -1,0 +1,1 @@
+"""Exchange public folder replication as a dataframe engine: pure Spark on Delta tables."""

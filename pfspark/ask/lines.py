@@ -1,0 +1,180 @@
+"""The answers as lines: what a store holds, sees and misses, as JSON objects (design of the scenario output).
+
+All of it is read from the tables of a kept world; nothing is decided here.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from pfspark import cntext
+from pfspark.words import HIERARCHY, NAME, PARENT, Entry, Listing, MessageType, Standing
+
+Line = dict[str, Any]
+Ranges = Iterable[Mapping[str, Any]]
+
+TYPE_ORDER = {kind: place for place, kind in enumerate(("0x2", "0x4", "0x8", "0x80000002", "0x80000004", "0x10", "0x20"))}
+
+
+def moment(at: datetime) -> str:
+    """A time as lines write it: `2026-01-05T00:15:00Z`."""
+    return at.replace(tzinfo=None).isoformat() + "Z"
+
+
+def cnset(ranges: Ranges) -> cntext.CnSet:
+    """Rows with origin, cn_min and cn_max as a set."""
+    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row in ranges:
+        spans[row["origin"]].append((row["cn_min"], row["cn_max"]))
+    return {label: cntext.canonical(ranges) for label, ranges in spans.items()}
+
+
+class Stores:
+    """What the stores of one organization know, by store and folder."""
+
+    def __init__(self, tables: Mapping[str, pa.Table], org: str) -> None:
+        """From the tables of a world (`kept.Kept.tables`)."""
+        rows = {name: _of(tables[name], org) for name in ("state", "replicas", "lists", "array", "tree", "lives", "stores")}
+        self.stores = sorted(row["store"] for row in rows["stores"])
+        self.replicas = {(row["store"], row["folder"]): row for row in rows["replicas"]}
+        self._state: dict[tuple[str, str], list[Any]] = defaultdict(list)
+        for row in rows["state"]:
+            self._state[row["store"], row["folder"]].append(row)
+        self._lists: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        for row in rows["lists"]:
+            self._lists[row["store"], row["folder"]][row["peer"]] = row["listing"]
+        self._array: dict[tuple[str, str], list[Any]] = defaultdict(list)
+        for row in rows["array"]:
+            self._array[row["store"], row["folder"]].append(row)
+        self._lives = {(row["store"], row["folder"], row["peer"]): row["life"] for row in rows["lives"]}
+        self.tree: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+        for row in rows["tree"]:
+            self.tree[row["store"]][row["folder"]][row["property"]] = row["value"]
+
+    def path(self, store: str, folder: str) -> str:
+        """The path of a folder as that store sees it; one that cannot reach the root is shown beneath it."""
+        if folder == HIERARCHY:
+            return HIERARCHY
+        names: list[str] = []
+        passed = set()
+        while folder and folder not in passed and folder in self.tree[store]:
+            passed.add(folder)
+            names.append(self.tree[store][folder].get(NAME, folder))
+            folder = self.tree[store][folder].get(PARENT, "")
+        return "/" + "/".join(reversed(names))
+
+    def held(self, store: str, folder: str, entry: Entry = Entry.APPLIED) -> cntext.CnSet:
+        """What a store says of its own replica: `applied`, `empty` or `sent`."""
+        replica = self.replicas.get((store, folder))
+        label = replica and cntext.label(store, replica["life"])
+        return cnset(row for row in self._state[store, folder] if row["entry"] == entry and row["about"] == label)
+
+    def believed(self, store: str, folder: str, peer: str, entry: Entry = Entry.REPORTED) -> cntext.CnSet:
+        """What a store has recorded about a peer's replica, in the newest life it knows of it."""
+        newest = self._lives.get((store, folder, peer), 1)
+        rows = self._state[store, folder]
+        return cnset(
+            row for row in rows
+            if row["entry"] == entry and cntext.split_label(row["about"])[0] == peer and cntext.split_label(row["about"])[1] >= newest
+        )
+
+    def peers(self, store: str, folder: str) -> list[str]:
+        """Whom a store may ask about a folder: the other replicas of its list, and leavers that still hold."""
+        listed = self._lists[store, folder]
+        return sorted(peer for peer, listing in listed.items() if peer != store and listing != Listing.GONE)
+
+    def missing(self, store: str, folder: str) -> tuple[cntext.CnSet, cntext.CnSet]:
+        """The open array, and what is lost: heard of, not held, and claimed by nobody any more."""
+        heard = cnset(self._array[store, folder])
+        claimed: cntext.CnSet = {}
+        for peer in self.peers(store, folder):
+            gives = cntext.subtract(self.believed(store, folder, peer), self.believed(store, folder, peer, Entry.EMPTY))
+            claimed = cntext.union(claimed, gives)
+        return cntext.intersect(heard, claimed), cntext.subtract(heard, claimed)
+
+    def present(self) -> list[tuple[str, str]]:
+        """Stores and folders with a replica that is not erased, by store and path, the hierarchy first."""
+        here = [key for key, replica in self.replicas.items() if replica["standing"] != Standing.ERASED]
+        return sorted(here, key=lambda key: (key[0], key[1] != HIERARCHY, self.path(*key), key[1]))
+
+
+def _of(table: pa.Table, org: str) -> list[dict[str, Any]]:
+    import pyarrow.compute as pc
+
+    return table.filter(pc.equal(table["org"], org)).to_pylist()
+
+
+def state(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
+    """One line for each replica that is not erased: its sets, what it believes of others, what it misses."""
+    for store, folder in stores.present():
+        replica = stores.replicas[store, folder]
+        missing, lost = stores.missing(store, folder)
+        yield {
+            "org": org, "at": moment(at), "kind": "state", "store": store, "folder": stores.path(store, folder),
+            "applied": cntext.show(stores.held(store, folder)),
+            "empty": cntext.show(stores.held(store, folder, Entry.EMPTY)),
+            "sent": cntext.show(stores.held(store, folder, Entry.SENT)),
+            "reported": {peer: cntext.show(stores.believed(store, folder, peer)) for peer in stores.peers(store, folder)},
+            "missing": cntext.show(missing), "lost": cntext.show(lost), "life": replica["life"], "standing": replica["standing"],
+        }  # fmt: skip
+
+
+def folders(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
+    """One line for each folder that a store sees alive, with the replicas of its list and how they stand."""
+    words = {Listing.LISTED: Standing.ACTIVE, Listing.REMOVED: Standing.DELETE_PENDING, Listing.GONE: Standing.ERASED}
+    for store in stores.stores:
+        seen = [folder for folder in stores.tree[store] if stores._lists.get((store, folder))]
+        for folder in sorted(seen, key=lambda folder: (stores.path(store, folder), folder)):
+            listed = stores._lists[store, folder]
+            yield {
+                "org": org, "at": moment(at), "kind": "folder", "store": store, "path": stores.path(store, folder), "id": folder,
+                "replicas": {peer: str(words[Listing(listing)]) for peer, listing in sorted(listed.items()) if listing != Listing.GONE},
+            }  # fmt: skip
+
+
+def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
+    """One line for each message, in order of sender, type, folder and what it carries."""
+    lines = []
+    for row in sent.to_pylist():
+        path = views[row["org"]].path(row["store"], row["folder"])
+        line = {
+            "org": row["org"], "at": moment(row["at"]), "kind": "message", "type": row["type"], "from": row["store"],
+            "to": [to["store"] for to in row["recipients"]], "folder": path, "carries": cntext.show(cnset(row["carries"])),
+            "asks": cntext.show(cnset(row["asks"])), "bytes": row["bytes"],
+        }  # fmt: skip
+        first = row["carries"][0]["cn_min"] if row["carries"] else 0
+        lines.append(((row["org"], row["store"], TYPE_ORDER[MessageType(row["type"])], path, first, line["to"]), line))
+    return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
+
+
+def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Mapping[str, datetime]) -> Iterator[Line]:
+    """One line for each item as a store sees it; rows as `rules.items.readable` gives them."""
+    lines = []
+    for row in rows:
+        path = views[row["org"]].path(row["store"], row["folder"])
+        line = {
+            "org": row["org"], "at": moment(at[row["org"]]), "kind": "item", "store": row["store"], "folder": path,
+            "item": row["object"], "name": row["name"], "version": row["version"], "deleted": row["deleted"],
+            "conflict": row["conflict"], "losers": list(row["losers"]),
+        }  # fmt: skip
+        label, _, number = row["object"].rpartition(":")
+        lines.append(((row["org"], row["store"], path, cntext.label_key(label), int(number)), line))
+    return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
+
+
+def converged(stores: Stores) -> bool:
+    """Whether every active replica of every folder holds the same set, and all stores see the same hierarchy (I2).
+
+    The winners among versions follow from the set, by a total order that all stores share.
+    """
+    sets = defaultdict(set)
+    for (store, folder), replica in stores.replicas.items():
+        if replica["standing"] == Standing.ACTIVE:
+            sets[folder].add(cntext.show(stores.held(store, folder)))
+    trees = [stores.tree[store] for store in stores.stores]
+    return all(len(held) == 1 for held in sets.values()) and all(tree == trees[0] for tree in trees)

@@ -1,0 +1,273 @@
+"""The Spark session: started tuned, quiet and on loopback, or taken as it is found.
+
+On a cluster, under `spark-submit`, with Spark Connect or where a session is already active, nothing is set: that
+session is taken if it knows Delta and tells times in UTC. Anywhere else one is started in this machine's Java.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pfspark.errors import SparkStartError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# Each says that somebody else starts Spark: a Databricks cluster, spark-submit, the user of a Spark Connect server.
+GIVEN = ("DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
+
+# Spark 4.2 starts its Java with `--add-modules=jdk.incubator.vector` and runs on Java 17 or newer.
+OLDEST_JAVA = 17
+VECTOR = "jdk.incubator.vector"
+INSTALL_JAVA = f"Install a full OpenJDK {OLDEST_JAVA} or newer and put it on PATH, or name it by JAVA_HOME."
+INSTALL_SPARK = "Install it with the extra `local`: pip install 'pfspark[local]'."
+
+# Ivy gives up sooner on a place that refuses; this is for one that does not answer.
+FETCH_SECONDS = 300
+
+# What a session without Delta's jars or extension says to a statement of Delta's.
+WITHOUT_DELTA = ("PARSE_SYNTAX_ERROR", "DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG")
+
+UTC_ZONES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
+
+
+class Java(NamedTuple):
+    """A Java that Spark can run on."""
+
+    path: Path
+    release: int
+
+    def __str__(self) -> str:
+        return f"{self.release} ({self.path})"
+
+
+def open_session(*, small: bool = True, memory: str = "2g", app: str = "pfspark") -> SparkSession:
+    """The session to work in: the one that is given here, else a new one.
+
+    `small` tunes a new session for little data (some organizations, thousands of rows): few partitions, quick start,
+    no adaptive planning. `memory` is the heap of a new session's Java, as Java writes it ("2g").
+
+    Raises SparkStartError, which says what was seen and what to do.
+    """
+    if any(name in os.environ for name in GIVEN) or _session_is_active():
+        return _given_session()
+    spark_home()
+    jars = delta_jars(find_java().path)
+    place = Path(tempfile.mkdtemp(prefix="pfspark-"))
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return _start(_settings(place, jars, small=small, memory=memory, app=app), place / "java.log")
+
+
+def find_java() -> Java:
+    """The Java that Spark will run, checked beforehand: Spark's own failure would show no more than an exit code."""
+    home = os.environ.get("JAVA_HOME")
+    java = shutil.which("java", path=f"{home}/bin" if home else None)
+    if java is None:
+        place = f"{home}/bin (JAVA_HOME)" if home else "PATH"
+        raise SparkStartError(f"No `java` in {place}, and Spark runs on Java. {INSTALL_JAVA}")
+    listed = subprocess.run([java, "--list-modules"], capture_output=True, text=True)
+    release = re.search(r"^java\.base@(\d+)", listed.stdout, re.MULTILINE)
+    if release is None or int(release[1]) < OLDEST_JAVA:
+        seen = f"Java {release[1]}" if release else f"a Java older than 9, or none ({_last_lines(listed.stderr, 1)})"
+        raise SparkStartError(f"{java} is {seen}; Spark needs {OLDEST_JAVA} or newer. {INSTALL_JAVA}")
+    if not re.search(rf"^{re.escape(VECTOR)}@", listed.stdout, re.MULTILINE):
+        raise SparkStartError(f"{java} lacks the module {VECTOR}, which Spark asks for. {INSTALL_JAVA}")
+    return Java(Path(java), int(release[1]))
+
+
+def jar_files() -> list[Path]:
+    """Where Delta's two jars are kept, there or not: in PFSPARK_JARS, else in the user's cache folder."""
+    spark, delta = installed("pyspark"), installed("delta-spark")
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(os.environ.get("PFSPARK_JARS") or cache / "pfspark" / f"jars-{delta}").absolute()
+    built_for = ".".join(spark.split(".")[:2])
+    return [folder / f"delta-spark_{built_for}_2.13-{delta}.jar", folder / f"delta-storage-{delta}.jar"]
+
+
+def delta_jars(java: Path) -> list[Path]:
+    """Delta's two jars, fetched when they are first needed; after that no session asks the network.
+
+    Ivy, which Spark ships, fetches them one by one and without what their poms ask for beside them: that is either in
+    Spark or not used. It asks its own default places, or those of the Ivy settings file PFSPARK_IVY_SETTINGS.
+    """
+    jars = jar_files()
+    for jar in jars:
+        if not jar.is_file():
+            _fetch(jar, java)
+    return jars
+
+
+def installed(package: str) -> str:
+    """The version of an installed package."""
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        raise SparkStartError(f"The Python package {package} is not installed here. {INSTALL_SPARK}") from None
+
+
+def spark_home() -> Path:
+    """The folder of the Spark that will be started: SPARK_HOME if set, else the one inside the package pyspark."""
+    import pyspark
+
+    home = Path(os.environ.get("SPARK_HOME") or Path(pyspark.__file__).parent)
+    if not any(home.glob(f"jars/spark-core_*-{pyspark.__version__}.jar")):
+        raise SparkStartError(
+            f"SPARK_HOME={home} is not a Spark {pyspark.__version__}, which the package pyspark here needs. "
+            "Unset SPARK_HOME, or install the pyspark of that Spark."
+        )
+    return home
+
+
+def _session_is_active() -> bool:
+    installed("pyspark")
+    from pyspark import SparkContext
+    from pyspark.sql import SparkSession
+
+    # A session is active per thread; the context shows one that another thread started.
+    return SparkSession.getActiveSession() is not None or SparkContext._active_spark_context is not None
+
+
+def _given_session() -> SparkSession:
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    spark = SparkSession.builder.getOrCreate()
+    zone = spark.conf.get("spark.sql.session.timeZone")
+    if zone not in UTC_ZONES:
+        raise SparkStartError(
+            f"The session found here tells times in {zone}, and days here begin in UTC. "
+            "Say spark.conf.set('spark.sql.session.timeZone', 'UTC') first."
+        )
+    try:
+        spark.sql("OPTIMIZE delta.`/there is no such table`")  # a statement that only Delta knows, and always refuses
+    except PySparkException as error:
+        if error.getCondition() in WITHOUT_DELTA:
+            raise SparkStartError(
+                f"The session found here does not know Delta ({error.getCondition()}). Start it with Delta's jars, "
+                "spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension and "
+                "spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog, "
+                "or stop it and let pfspark start its own."
+            ) from error
+    return spark
+
+
+def _settings(place: Path, jars: list[Path], *, small: bool, memory: str, app: str) -> dict[str, str]:
+    """The settings of a session of our own, each measured on small organizations; its files go below `place`."""
+    quiet = (Path(__file__).parent / "log4j2.properties").as_uri()
+    # Of the many alike classes that Spark writes for its plans, the default room holds too few.
+    java_options = f"-Dlog4j2.configurationFile={quiet} -Duser.timezone=UTC -XX:ReservedCodeCacheSize=512m"
+    settings = {
+        "spark.app.name": app,
+        "spark.databricks.delta.snapshotPartitions": "1",  # a snapshot is rebuilt after each append
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": memory,
+        "spark.jars": ",".join(jar.as_uri() for jar in jars),
+        "spark.local.dir": str(place),
+        "spark.master": "local[*]",
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.codegen.cache.maxEntries": "5000",  # 100 entries, the default, thrash within one round
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.warehouse.dir": (place / "warehouse").as_uri(),
+        # Else every column expression asks Java several times where in Python it was written: three quarters of a round.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+    }
+    if small:
+        java_options += " -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # start and first read in half the time
+        settings |= {
+            "spark.default.parallelism": "2",
+            "spark.sql.adaptive.enabled": "false",  # it nearly doubles the jobs of a small round
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+        }
+    return settings | {"spark.driver.extraJavaOptions": java_options}
+
+
+def _start(settings: dict[str, str], log: Path) -> SparkSession:
+    """A new session; what its Java says goes into `log`, and a failure shows the end of it."""
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.java_gateway import launch_gateway
+    from pyspark.logger import PySparkLogger
+    from pyspark.sql import SparkSession
+
+    os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers are whatever `python3` is, without our packages
+    os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).disabled = True  # they print each error before it is raised
+    conf = SparkConf().setAll(list(settings.items()))
+    try:
+        with log.open("a") as said:
+            gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": said, "stderr": said})
+        _remember_lookups()
+        SparkContext(conf=conf, gateway=gateway)
+        return SparkSession.builder.getOrCreate()
+    except (PySparkException, Py4JError) as error:
+        last_words = _last_lines(log.read_text() or str(error))
+        raise SparkStartError(f"Spark did not start. Its last words:\n{last_words}") from error
+
+
+def _fetch(jar: Path, java: Path) -> None:
+    module, revision = jar.stem.rsplit("-", 1)
+    ivy = next(spark_home().glob("jars/ivy-*.jar"))
+    mirror = os.environ.get("PFSPARK_IVY_SETTINGS")
+    try:
+        jar.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=jar.parent) as place:
+            asked = [str(java), "-cp", str(ivy), "org.apache.ivy.Main", "-warn"]
+            asked += ["-settings", mirror] if mirror else []
+            asked += ["-cache", place, "-confs", "default", "-types", "jar", "-notransitive"]
+            asked += ["-dependency", "io.delta", module, revision, "-retrieve", f"{place}/[artifact]-[revision].[ext]"]
+            done = subprocess.run(asked, capture_output=True, text=True, timeout=FETCH_SECONDS)
+            if done.returncode:
+                raise OSError(_last_lines(done.stdout + done.stderr))
+            os.replace(Path(place) / jar.name, jar)  # whole or not at all, whoever else fetches it now
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise SparkStartError(
+            f"{jar.name} could not be fetched. Behind a mirror, name an Ivy settings file by PFSPARK_IVY_SETTINGS; "
+            f"offline, put the file into {jar.parent} (another folder: PFSPARK_JARS). What was said:\n{error}"
+        ) from error
+
+
+def _remember_lookups() -> None:
+    """Asks Java once, and not at each use, what a name of its classes means.
+
+    A round builds some thousand column expressions, and every function of Spark's takes two questions about names before
+    the one call that matters. The answers cannot change while Java runs; a new Java has new objects to remember them.
+    """
+    from py4j.java_gateway import JavaClass, JavaMember, JVMView
+
+    for holder in (JavaClass, JVMView):
+        ask = holder.__getattr__
+        if getattr(ask, "remembers", False):
+            continue
+
+        def answer(self: object, name: str, ask: Callable[[object, str], object] = ask) -> object:
+            found = ask(self, name)
+            if isinstance(found, JavaClass | JavaMember):
+                self.__dict__[name] = found
+            return found
+
+        answer.remembers = True  # type: ignore[attr-defined]
+        holder.__getattr__ = answer
+
+
+def _last_lines(said: str, count: int = 8) -> str:
+    """The end of what a Java process said, without the frames of its traces."""
+    lines = [line.strip() for line in said.splitlines() if line.strip(" .:") and not line.lstrip().startswith("at ")]
+    return "\n".join(lines[-count:])

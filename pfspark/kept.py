@@ -1,0 +1,171 @@
+"""Playing rounds one after another: the world between two rounds, kept in memory as Arrow tables.
+
+A kept world is small: it goes into a round as local relations, whose exact sizes keep plans short, and what a round
+gives is folded into it by key. A lake's world is read once and then kept in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import fields
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pfspark.round import Outcome, World, play
+from pfspark.tables import EVERY
+from pfspark.words import HIERARCHY, MessageType, Why
+
+HERE = ("org", "store", "folder")
+_NOT_KEPT = {
+    "stores": ("at",),
+    "links": ("at",),
+    "edits": ("written",),
+    "changes": ("round",),
+    "replicas": ("round",),
+    "state": ("round", "at"),
+    "agenda": ("round", "at"),
+}
+"""Columns of the tables that a world does not need between rounds."""
+
+
+def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
+    """The Spark schema of a table or view of `tables.EVERY`."""
+    columns = [f"{column.name} {column.type}" for column in EVERY[name].columns if column.name not in leave_out]
+    return StructType.fromDDL(", ".join(columns))
+
+
+class Kept:
+    """The world between two rounds."""
+
+    def __init__(self, spark: SparkSession, rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None) -> None:
+        """A world of the given rows by table or view; what is not given is empty."""
+        self.spark = spark
+        self._schemas = {field.name: schema_of(field.name, _NOT_KEPT.get(field.name, ())) for field in fields(World) if field.name != "taken"}
+        self._schemas["taken"] = StructType.fromDDL("org string, edit_id string")
+        self._frames: dict[str, DataFrame] = {}
+        self.tables: dict[str, pa.Table] = {}
+        for name, schema in self._schemas.items():
+            self.tables[name] = pa.Table.from_pylist(list((rows or {}).get(name, ())), schema=to_arrow_schema(schema, timezone="UTC"))
+
+    def world(self) -> World:
+        """The world as frames."""
+        return World(**{name: self._frame(name) for name in self._schemas})
+
+    def _frame(self, name: str) -> DataFrame:
+        if name not in self._frames:
+            self._frames[name] = local(self.spark, self.tables[name], self._schemas[name])
+        return self._frames[name]
+
+    def put(self, name: str, table: pa.Table) -> None:
+        """A table of the world, anew."""
+        self.tables[name] = table
+        self._frames.pop(name, None)
+
+    def set(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """The rows of a table of the world, anew."""
+        self.put(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
+
+    def add(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+        """More rows of a table of the world."""
+        self._append(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
+
+    def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
+        """One round of the organizations named: their columns of `turns` by name. Gives the new rows of every table."""
+        schema = schema_of("turns")
+        rows = [{"org": org, **columns} for org, columns in sorted(turns.items())]
+        frame = local(self.spark, pa.Table.from_pylist(rows, schema=to_arrow_schema(schema, timezone="UTC")), schema)
+        outcome = play(self.world(), frame, self.cut)
+        made = {field.name: getattr(outcome, field.name).toArrow() for field in fields(Outcome)}
+        self.fold(made)
+        return made
+
+    def cut(self, name: str, frame: DataFrame) -> DataFrame:
+        """The same rows as a local relation."""
+        return local(self.spark, frame.toArrow(), frame.schema)
+
+    def fold(self, made: Mapping[str, pa.Table]) -> None:
+        """The world after a round."""
+        for name in ("changes", "state"):
+            self._append(name, made[name])
+        for name, key in (("tree", HERE), ("folders", HERE[:2]), ("lists", HERE[:2]), ("replicas", HERE), ("contacts", ("org", "store", "peer"))):
+            self._replace(name, made[name], key)
+        self._replace("array", made["array"], HERE, also=made["touched"])
+        self._replace("agenda", made["agenda"], (*HERE, "why", "peer"))
+        self.put("agenda", self.tables["agenda"].filter(pc.is_valid(self.tables["agenda"]["due"])))
+        if made["lives"].num_rows or self.tables["lives"].num_rows:
+            self.put("lives", self._fit("lives", made["lives"]))
+        self._deliver(made["messages"], made["receipts"])
+
+    def _deliver(self, messages: pa.Table, receipts: pa.Table) -> None:
+        taken = {row for row in _keys(receipts, ("org", "message_id", "store")) if row[1] is not None}
+        if taken:
+            self._drop("mail", ("org", "message_id", "recipient"), taken)
+        edits = {row for row in _keys(receipts, ("org", "edit_id")) if row[1] is not None}
+        if edits:
+            self._drop("edits", ("org", "edit_id"), edits)
+        flights = [
+            {**{name: row[name] for name in self._schemas["mail"].names if name in row}, "recipient": to["store"], "due": to["due"], "lost": to["lost"]}
+            for row in messages.to_pylist()
+            for to in row["recipients"]
+        ]
+        if flights:
+            self._append("mail", pa.Table.from_pylist(flights, schema=self.tables["mail"].schema))
+
+    def _fit(self, name: str, table: pa.Table) -> pa.Table:
+        return table.select(self.tables[name].schema.names).cast(self.tables[name].schema)
+
+    def _append(self, name: str, table: pa.Table) -> None:
+        if table.num_rows:
+            self.put(name, pa.concat_tables([self.tables[name], self._fit(name, table)]))
+
+    def _replace(self, name: str, table: pa.Table, key: Sequence[str], also: pa.Table | None = None) -> None:
+        changed = set(_keys(table, key)) | (set(_keys(also, key)) if also is not None else set())
+        if changed:
+            self._drop(name, key, changed)
+            self._append(name, table)
+
+    def _drop(self, name: str, key: Sequence[str], keys: set[tuple[Any, ...]]) -> None:
+        keep = [row not in keys for row in _keys(self.tables[name], key)]
+        if not all(keep):
+            self.put(name, self.tables[name].filter(pa.array(keep, pa.bool_())))
+
+
+def _keys(table: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
+    return list(zip(*[table[name].to_pylist() for name in key], strict=True))
+
+
+def local(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """A local relation of those rows."""
+    if not table.num_rows:
+        # Spark refuses columns without a chunk, which is what filtering everything away leaves.
+        table = pa.table([pa.array([], field.type) for field in table.schema], schema=table.schema)
+    return spark.createDataFrame(table.combine_chunks(), schema)
+
+
+
+def due_moments(kept: Kept, *, down: set[tuple[str, str]], suspended: set[str]) -> dict[str, datetime]:
+    """The earliest moment at which each organization has something to do: mail that arrives, an entry that falls due.
+
+    What is due at a store that is down (`down` names org and store) waits, and so does what a suspended organization
+    holds back; neither calls for a round.
+    """
+    earliest: dict[str, datetime] = {}
+
+    def consider(org: str, due: datetime) -> None:
+        if org not in earliest or due < earliest[org]:
+            earliest[org] = due
+
+    for org, due, kind, folder in _keys(kept.tables["mail"], ("org", "due", "type", "folder")):
+        if not (org in suspended and kind == MessageType.BACKFILL_REQUEST and folder != HIERARCHY):
+            consider(org, due)
+    for org, store, folder, why, due in _keys(kept.tables["agenda"], ("org", "store", "folder", "why", "due")):
+        held = org in suspended and folder != HIERARCHY and why in (Why.BACKFILL, Why.SEND)
+        if (org, store) not in down and not held:
+            consider(org, due)
+    return earliest

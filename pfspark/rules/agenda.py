@@ -1,0 +1,53 @@
+"""When a (store, folder) must be looked at again, and why.
+
+A round looks at what has mail, edits or an entry here that is due; all else it may skip, and so may whole rounds be
+skipped until the next entry falls due.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark.words import Standing, Why
+
+HERE = ("org", "store", "folder")
+ENTRY = (*HERE, "why", "peer")
+DAY = 86_400
+
+
+def entries(rows: DataFrame, why: Why) -> DataFrame:
+    """Rows of org, store, folder, `due`, with any of `peer`, `attempt`, `since`, as entries of that kind."""
+    missing = {
+        "peer": F.lit(""),
+        "attempt": F.lit(0).cast("bigint"),
+        "since": F.lit(None).cast("timestamp"),
+    }
+    full = rows.withColumns({name: value for name, value in missing.items() if name not in rows.columns})
+    return full.select(*HERE, F.lit(str(why)).alias("why"), "peer", "attempt", "since", "due")
+
+
+def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame) -> DataFrame:
+    """Rows of `agenda` that change it: `wanted`, and an end (`due` null) to entries of `anew` that are wanted no more.
+
+    `anew` names the entries (org, store, folder, why) that this round decides as a whole; others stay unless wanted
+    says otherwise. Entries that stay as they are yield no row.
+    """
+    dropped = (
+        agenda.join(anew.distinct(), [*HERE, "why"], "left_semi")
+        .join(wanted.select(*ENTRY), list(ENTRY), "left_anti")
+        .withColumn("due", F.lit(None).cast("timestamp"))
+    )
+    known = agenda.select(*ENTRY, "attempt", "since", "due")
+    same = [F.col(f"a.{name}").eqNullSafe(F.col(f"b.{name}")) for name in known.columns]
+    changed = wanted.alias("a").join(known.alias("b"), same, "left_anti")
+    return changed.unionByName(dropped.select(*changed.columns))
+
+
+def maintenance(replicas: DataFrame, *, turns: DataFrame) -> DataFrame:
+    """When replicas that are to be deleted now are erased: at the next nightly maintenance (D8, F56)."""
+    policy = turns.select("org", "now", "maintenance_s")
+    waiting = replicas.where(F.col("standing") == Standing.DELETE_NOW).select(*HERE).join(policy, "org")
+    micros, day = F.unix_micros("now"), DAY * 1_000_000
+    today = micros - F.pmod(micros, F.lit(day)) + F.col("maintenance_s") * 1_000_000
+    return waiting.select(*HERE, F.timestamp_micros(F.when(today > micros, today).otherwise(today + day)).alias("due"))

@@ -1,0 +1,166 @@
+"""The backfill array: what is missing, when it is asked for, and what others ask of me (R85-R96)."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.words import HIERARCHY, MessageType
+
+HERE = ("org", "store", "folder")
+LINE = (*HERE, "origin")
+TIMES = ("heard", "attempt", "asked")
+
+
+def layer(array: DataFrame) -> DataFrame:
+    """The open array as a layer of the number line; its times become measures, since no two pieces overlap."""
+    return array.select(
+        *LINE,
+        "cn_min",
+        "cn_max",
+        F.lit(1).alias("open"),
+        F.unix_micros("heard").alias("heard"),
+        F.col("attempt"),
+        F.coalesce(F.unix_micros("asked"), F.lit(0)).alias("asked"),
+    )
+
+
+def _times(pieces: DataFrame) -> DataFrame:
+    """Measures of a layer as times again."""
+    return pieces.withColumns(
+        {
+            "heard": F.timestamp_micros("heard"),
+            "asked": F.when(F.col("attempt") > 0, F.timestamp_micros("asked")),
+        }
+    )
+
+
+def settle_empty(line: DataFrame) -> DataFrame:
+    """Numbers that some replica has settled without content and of which no other claims any: settled here too (Q13)."""
+    return line.where("applied = 0 and arriving = 0 and void > 0 and claimed <= 0")
+
+
+def note(line: DataFrame, *, turns: DataFrame) -> DataFrame:
+    """The open array as it now stands: numbers heard of and not held.
+
+    One row a piece of the line, with `claimed`, `near` and `leaving` (how many replicas claim content, how many of them
+    in the same site, how many are leaving). A number in the array keeps its age; one that others claim and that is new
+    to the array was heard of now. A number that nobody claims any more stays open: it is `lost` until somebody does.
+
+    Source: R76, R85, R88-R90 (Exchange 2007, "Backfill Requests and Backfill Messages"); Q10.
+    """
+    missing = line.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)")
+    now = F.unix_micros("now")
+    aged = missing.join(turns.select("org", "now"), "org").withColumn(
+        "heard", F.when(F.col("open") > 0, F.col("heard")).otherwise(now)
+    )
+    alike = ("open", *TIMES, "claimed", "near", "leaving")
+    return _times(cnset.join_up(aged, LINE, alike))
+
+
+def wait_of(attempt: Column) -> Column:
+    """How long to wait after request number `attempt` (0: after hearing of it), in seconds (R91, R92, D6)."""
+    nth = F.least(attempt + 1, F.lit(3)).cast("int")
+    regular = F.when(F.col("near") > 0, F.element_at("backfill_local_s", nth)).otherwise(
+        F.element_at("backfill_remote_s", nth)
+    )
+    leaver_has_it = (attempt == 0) & (F.col("leaving") > 0)
+    return F.when(leaver_has_it, F.least(regular, F.col("delete_pending_timeout_s"))).otherwise(regular)
+
+
+def due(array: DataFrame, *, turns: DataFrame) -> DataFrame:
+    """The claimed pieces of the array with the moment each is `due`, and `now`.
+
+    A piece is local if any replica of the same site is believed to have it, judged anew each time; a retry counts from
+    the request before (V28, V29). Pieces that nobody claims are not due: there is nobody to ask.
+
+    Source: R91-R93.
+    """
+    policy = turns.select(
+        "org", "now", "suspended", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s"
+    )
+    since = F.coalesce("asked", "heard")
+    timed = array.where("claimed > 0").join(policy, "org")
+    return timed.withColumn("due", F.timestamp_add("SECOND", wait_of(F.col("attempt")), since)).drop(
+        *policy.columns[3:]
+    )
+
+
+def asked_now(due: DataFrame) -> DataFrame:
+    """The pieces whose time has come; content requests wait while replication is suspended (F69)."""
+    held_back = F.col("suspended") & (F.col("folder") != HIERARCHY)
+    return due.where((F.col("due") <= F.col("now")) & ~held_back)
+
+
+def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
+    """The array after asking: pieces asked for count one attempt more, from now on."""
+    touched = array.join(asks.select(*HERE).distinct(), list(HERE), "left_semi")
+    asking = asks.select(*LINE, "cn_min", "cn_max", F.lit(1).alias("asking"), F.unix_micros("now").alias("now"))
+    after = cnset.line(LINE, layer(touched), asking).select(
+        *LINE,
+        "cn_min",
+        "cn_max",
+        "heard",
+        (F.col("attempt") + F.col("asking")).alias("attempt"),
+        F.when(F.col("asking") > 0, F.col("now")).otherwise(F.col("asked")).alias("asked"),
+    )
+    rest = array.join(asks.select(*HERE).distinct(), list(HERE), "left_anti")
+    return rest.select(*LINE, "cn_min", "cn_max", *TIMES).unionByName(_times(after))
+
+
+def answer(requests: DataFrame, *, shown: DataFrame) -> DataFrame:
+    """What requests ask for and this store can give: canonical ranges for each (org, store, folder, asker, origin).
+
+    Source: R67, R68, R96, R129: whoever is asked answers with all it shows of what was asked.
+    """
+    asked = requests.where(F.col("type") == MessageType.BACKFILL_REQUEST).select(
+        "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("asker"), F.inline("asks")
+    )
+    held = shown.join(asked.select(*LINE, "asker").distinct(), list(LINE))
+    return cnset.intersect(asked, held, (*HERE, "asker", "origin"))
+
+
+def steps(fresh: DataFrame, *, asks: DataFrame, turns: DataFrame) -> DataFrame:
+    """Rows of `backfill`: numbers `heard` of now, and those `asked` for now with the moment they are asked for again."""
+    heard = (
+        fresh.join(turns.select("org", "now"), "org")
+        .where("open = 0")
+        .select(
+            *LINE,
+            "cn_min",
+            "cn_max",
+            F.lit("heard").alias("step"),
+            F.lit(None).cast("string").alias("of"),
+            F.lit(0).cast("bigint").alias("attempt"),
+            F.lit(None).cast("timestamp").alias("since"),
+            F.lit(None).cast("timestamp").alias("due"),
+            F.col("now").alias("at"),
+        )
+    )
+    asked = asks.select(
+        *LINE,
+        "cn_min",
+        "cn_max",
+        F.lit("asked").alias("step"),
+        F.col("peer").alias("of"),
+        (F.col("attempt") + 1).alias("attempt"),
+        F.col("asked").alias("since"),
+        "due",
+        F.col("now").alias("at"),
+    )
+    return heard.unionByName(asked)
+
+
+def next_due(due: DataFrame) -> DataFrame:
+    """When each (org, store, folder) next has a piece to ask for, as columns of `agenda`."""
+    return due.groupBy(*HERE).agg(F.min("due").alias("due"))
+
+
+def retry(asks: DataFrame, *, turns: DataFrame) -> DataFrame:
+    """Pieces being asked for, with the moment they are asked for again unless they come: counted from now (V28, V29)."""
+    policy = turns.select("org", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
+    timed = asks.join(policy, "org")
+    return timed.withColumn("due", F.timestamp_add("SECOND", wait_of(F.col("attempt") + 1), F.col("now"))).drop(
+        *policy.columns[1:]
+    )

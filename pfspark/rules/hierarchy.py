@@ -1,0 +1,121 @@
+"""The tree of folders as each store sees it, and what it says about replicas (R2, R5, R6).
+
+A hierarchy change carries all properties of its folder, each with the stamp of the change that set it (R27). A store's
+tree keeps, for every property, the value with the highest stamp among the changes that store holds. Under
+`hierarchy_merge = object` every change stamps all it carries, so the whole object of the last change stands (F31);
+under `property` a change stamps only what it sets. The merge is the same.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from pfspark.words import DELETED, HIERARCHY, PARENT, REPLICA, Listing, Standing
+
+HERE = ("org", "store", "folder")
+DOUBLINGS = 5
+"""Ancestors are followed by doubling the step: five times reach 32 levels, deeper than any client shows."""
+
+
+def merge(tree: DataFrame, learned: DataFrame) -> DataFrame:
+    """The folders that `learned` changes (hierarchy changes, each with the `store` that holds it), as they are now seen.
+
+    Rows of `tree` for changed folders only. Order and repetition of changes do not matter: the highest stamp wins
+    whatever comes first.
+
+    Source: R27, F31.
+    """
+    told = learned.select("org", "store", F.col("object").alias("folder"), F.inline("properties"))
+    news = told.select(*HERE, F.col("name").alias("property"), "value", "stamp")
+    before = tree.join(news.select(*HERE).distinct(), list(HERE), "left_semi").select(*news.columns)
+    after = before.unionByName(news).groupBy(*HERE, "property").agg(F.max(F.struct("stamp", "value")).alias("top"))
+    return after.select(*HERE, "property", "top.value", "top.stamp")
+
+
+def amend(view: DataFrame, changed: DataFrame, *, key: Sequence[str]) -> DataFrame:
+    """A view in which the rows of every `key` in `changed` are replaced by those of `changed`."""
+    return view.join(changed.select(*key).distinct(), list(key), "left_anti").unionByName(changed)
+
+
+def folders(tree: DataFrame) -> DataFrame:
+    """One row a folder as a store sees it: parent, and whether it is `dead`: deleted, or under a deleted one (R140)."""
+    value = F.col("value")
+    own = tree.groupBy(*HERE).agg(
+        F.max(F.when(F.col("property") == PARENT, value)).alias("parent"),
+        F.coalesce(F.max(F.col("property") == DELETED), F.lit(False)).alias("dead"),
+    )
+    climbing = own.select(*HERE, F.col("parent").alias("up"), "dead")
+    for _ in range(DOUBLINGS):
+        above = climbing.select(
+            "org", "store", F.col("folder").alias("up"), F.col("up").alias("up2"), F.col("dead").alias("dead2")
+        )
+        climbing = climbing.join(above, ["org", "store", "up"], "left").select(
+            *HERE, F.col("up2").alias("up"), (F.col("dead") | F.coalesce("dead2", F.lit(False))).alias("dead")
+        )
+    return own.drop("dead").join(climbing.drop("up"), list(HERE))
+
+
+def lists(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFrame:
+    """The replica lists: one row for each viewer, folder and peer with the peer's `listing`; none of dead folders.
+
+    A list that merging would leave empty keeps the replica whose removal has the highest stamp: the last copy stays. The
+    list of the hierarchy itself is every store of the organization, as every viewer sees it.
+
+    Source: R2, R14, R58; D2, D4, D10.
+    """
+    entries = tree.where(F.col("property").startswith(REPLICA)).select(
+        *HERE,
+        F.expr(f"substring(property, {len(REPLICA) + 1})").alias("peer"),
+        F.col("value").alias("listing"),
+        "stamp",
+    )
+    living = entries.join(folders.where("not dead").select(*HERE), list(HERE), "left_semi")
+    of_folder = Window.partitionBy(*HERE)
+    latest = of_folder.orderBy((F.col("listing") == Listing.REMOVED).desc(), F.col("stamp").desc(), "peer")
+    listed = F.sum((F.col("listing") == Listing.LISTED).cast("int")).over(of_folder)
+    keeps = (listed == 0) & (F.row_number().over(latest) == 1)
+    guarded = living.withColumn("keeps", keeps).select(
+        *HERE, "peer", F.when(F.col("keeps"), Listing.LISTED).otherwise(F.col("listing")).alias("listing")
+    )
+    return guarded.unionByName(
+        everywhere(stores.join(tree.select("org", "store").distinct(), ["org", "store"], "left_semi"), stores)
+    )
+
+
+def everywhere(viewers: DataFrame, stores: DataFrame) -> DataFrame:
+    """The replica list of the hierarchy as each of `viewers` sees it: every store that is not retired."""
+    peers = stores.where("not retired").select("org", F.col("store").alias("peer"))
+    return (
+        viewers.where("not retired")
+        .select("org", "store")
+        .join(peers, "org")
+        .select("org", "store", F.lit(HIERARCHY).alias("folder"), "peer", F.lit(str(Listing.LISTED)).alias("listing"))
+    )
+
+
+def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame) -> DataFrame:
+    """Steps that replicas take because the list their store sees has changed: org, store, folder, life, standing.
+
+    Not listed yet, or erased, and listed: active in a new life. Active and no longer listed: delete pending. Leaving and
+    listed again: active in the same life. Folder dead: erased at once, without keeping content. All others: no row.
+
+    Source: R87, D2, R140; F8 for the new life.
+    """
+    own = lists.where(F.col("peer") == F.col("store")).select(*HERE, "listing")
+    now = (
+        folders.select(*HERE, "dead")
+        .join(own, list(HERE), "left")
+        .join(replicas.select(*HERE, "life", "standing"), list(HERE), "left")
+    )
+    listed = F.coalesce(F.col("listing") == Listing.LISTED, F.lit(False))
+    gone = F.col("standing").isNull() | (F.col("standing") == Standing.ERASED)
+    after = (
+        F.when(F.col("dead"), F.when(~gone, Standing.ERASED))
+        .when(listed & (F.coalesce("standing", F.lit("")) != Standing.ACTIVE), Standing.ACTIVE)
+        .when(~listed & (F.col("standing") == Standing.ACTIVE), Standing.DELETE_PENDING)
+    )
+    life = F.when(gone, F.coalesce("life", F.lit(0)) + 1).otherwise(F.col("life"))
+    return now.select(*HERE, life.cast("bigint").alias("life"), after.alias("standing")).where("standing is not null")

@@ -1,0 +1,89 @@
+"""Items of a folder as a reader at one store sees them, and how conflicts are decided (F26-F32).
+
+Every change of an item carries the highest numbers, per origin, of the versions it was made upon, the full merged list
+(F12). A version is dominated when another one of the same item was made upon it; those that are not are the winners.
+More than one winner is a conflict, decided by a total order that every store shares, so the order of arrival does not
+matter.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.words import Action
+
+ITEM = ("org", "store", "folder", "object")
+
+
+def seen(changes: DataFrame, *, applied: DataFrame) -> DataFrame:
+    """The versions that each store holds: changes of content whose number is in its applied set, with `store`."""
+    return cnset.within(
+        changes, applied.select("org", "store", "folder", "origin", "cn_min", "cn_max"), ["org", "folder", "origin"]
+    )
+
+
+def versions(seen: DataFrame) -> DataFrame:
+    """The same rows with `dominated`: whether the store holds a version that was made upon this one (F27)."""
+    upon = seen.select(*ITEM, F.inline("predecessors")).groupBy(*ITEM, "origin").agg(F.max("cn").alias("upon"))
+    return (
+        seen.join(upon, [*ITEM, "origin"], "left")
+        .withColumn("dominated", F.coalesce(F.col("upon") >= F.col("cn"), F.lit(False)))
+        .drop("upon")
+    )
+
+
+def rank_of() -> list[Column]:
+    """The order of winners, first wins: what is not a deletion, then latest modified, larger label, larger number.
+
+    A total order, unlike that of F31; a modification made without knowing of a deletion is not lost to it.
+    """
+    return [
+        (F.col("action") == Action.DELETE).asc(),
+        F.col("made_at").desc(),
+        cnset.order_of("origin").desc(),
+        F.col("cn").desc(),
+    ]
+
+
+def readable(versions: DataFrame) -> DataFrame:
+    """One row an item as each store sees it: the winning version's columns, `deleted`, `conflict`, and its `losers`.
+
+    `losers` are the other undominated versions, written `PFS2:21`, in the order they lost; dominated versions are the
+    item's past and are not listed.
+
+    Source: F28-F32; nothing is silently dropped.
+    """
+    written = F.concat_ws(":", "origin", F.col("cn").cast("string"))
+    among = Window.partitionBy(*ITEM).orderBy(*rank_of())
+    ranked = versions.where("not dominated").select(
+        "*", F.row_number().over(among).alias("rank"), written.alias("version")
+    )
+    losers = ranked.groupBy(*ITEM).agg(F.array_sort(F.collect_list(F.struct("rank", "version"))).alias("all"))
+    return (
+        ranked.where("rank = 1")
+        .join(losers, list(ITEM))
+        .withColumn("losers", F.expr("slice(all, 2, size(all)).version"))
+        .withColumn("conflict", F.size("losers") > 0)
+        .withColumn("deleted", F.col("action") == Action.DELETE)
+        .drop("all", "rank", "dominated")
+    )
+
+
+def lineage(versions: DataFrame) -> DataFrame:
+    """What a change made now would be made upon: one row an item, `upon` per origin, whether all winners are `deleted`, and
+    the name it is `known_as`.
+
+    Source: F12 (the merged predecessor list); a modification upon all undominated versions settles a conflict.
+    """
+    own = versions.select(*ITEM, "origin", "cn")
+    before = versions.select(*ITEM, F.inline("predecessors"))
+    highest = own.unionByName(before).groupBy(*ITEM, "origin").agg(F.max("cn").alias("cn"))
+    upon = highest.groupBy(*ITEM).agg(F.array_sort(F.collect_list(F.struct("origin", "cn"))).alias("upon"))
+    winners = (
+        versions.where("not dominated")
+        .groupBy(*ITEM)
+        .agg(F.min(F.col("action") == Action.DELETE).alias("deleted"), F.max("name").alias("known_as"))
+    )
+    return upon.join(winners, list(ITEM))

@@ -1,0 +1,222 @@
+"""What is sent at a cycle, and how it is packed into messages (R43-R54)."""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.words import HIERARCHY, Action, Listing, Standing, Why
+
+HERE = ("org", "store", "folder")
+LINE = (*HERE, "origin")
+MESSAGE = (*HERE, "asker")
+WEEK_MINUTES = 7 * 24 * 60
+THURSDAY = 4 * 24 * 60
+"""1970-01-01 was a Thursday; schedules count from Sunday 00:00 (F84)."""
+UNLIMITED = 2**31 - 1
+
+
+def waiting(applied: DataFrame, *, sent: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Numbers of a store's own lives that it has not sent yet, canonical.
+
+    Replicas that are to be deleted now have nothing to send any more.
+
+    Source: R46, R80: all that lies behind "last sent".
+    """
+    sends = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
+    own = applied.where(cnset.store_of("origin") == F.col("store")).join(sends, list(HERE), "left_semi")
+    return cnset.subtract(own, sent, LINE)
+
+
+def cycle(
+    waiting: DataFrame,
+    *,
+    agenda: DataFrame,
+    replicas: DataFrame,
+    stores: DataFrame,
+    limits: DataFrame,
+    turns: DataFrame,
+) -> DataFrame:
+    """When what waits may go: org, store, folder, `since`, `due` (null: never, as things are), and `goes` (now).
+
+    The cycle of a store with interval I runs at its organization's start + k × I; numbers go at the first cycle, not
+    before they were taken in, at which the schedule is open: the folder's own, else the store's. The hierarchy goes even
+    where the schedule is Never. What a leaver still has to send waits for no schedule and no suspension.
+
+    Source: R43; F42-F44, Q21; F69, Q22; D7.
+    """
+    since = agenda.where(F.col("why") == Why.SEND).select(*HERE, "since")
+    here = (
+        waiting.select(*HERE)
+        .distinct()
+        .join(since, list(HERE), "left")
+        .join(replicas.select(*HERE, "standing"), list(HERE), "left")
+        .join(stores.select("org", "store", "interval_s", F.col("schedule").alias("of_store")), ["org", "store"])
+        .join(limits.select(*HERE, F.col("schedule").alias("of_folder")), list(HERE), "left")
+        .join(turns.select("org", "now", "start", "suspended", F.col("interval_s").alias("of_policy")), "org")
+    )
+    leaving = F.col("standing") == Standing.DELETE_PENDING
+    hierarchy = F.col("folder") == HIERARCHY
+    said = F.coalesce("of_folder", "of_store")
+    schedule = F.when(leaving | (hierarchy & (said == "")), F.lit(None)).otherwise(said)
+    counted = F.coalesce("since", "now")
+    timed = here.withColumns(
+        {
+            "since": counted,
+            "due": _next_cycle(counted, F.col("start"), F.coalesce("interval_s", "of_policy"), schedule),
+        }
+    )
+    held = F.col("suspended") & ~hierarchy & ~leaving
+    goes = ~held & (F.col("due") <= F.col("now"))
+    return timed.select(
+        *HERE, "since", F.when(~held, F.col("due")).alias("due"), F.coalesce(goes, F.lit(False)).alias("goes")
+    )
+
+
+def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Column) -> Column:
+    """The first cycle not before `since` at which the schedule (`opens-closes,...` in minutes of the week) is open."""
+
+    def at_cycle(micros: Column) -> Column:
+        first = F.unix_micros(start)
+        every = interval_s * 1_000_000
+        return first + F.ceil((micros - first) / every).cast("bigint") * every
+
+    first = at_cycle(F.unix_micros(since))
+    minute = F.pmod(F.floor(first / 60_000_000).cast("bigint") + THURSDAY, F.lit(WEEK_MINUTES))
+
+    def opening(slot: Column) -> Column:
+        opens, closes = (F.element_at(F.split(slot, "-"), part).cast("bigint") for part in (1, 2))
+        wait = F.pmod(opens - minute, F.lit(WEEK_MINUTES))
+        later = F.floor(first / 60_000_000).cast("bigint") * 60_000_000 + wait * 60_000_000
+        return F.when((opens <= minute) & (minute < closes), first).otherwise(at_cycle(later))
+
+    slots = F.filter(F.split(schedule, ","), lambda slot: slot != "")
+    return F.timestamp_micros(F.when(schedule.isNull(), first).otherwise(F.array_min(F.transform(slots, opening))))
+
+
+def limits(tree: DataFrame) -> DataFrame:
+    """What the administrators set on a folder that packing obeys: its `schedule` and `size_limit` as a store sees them."""
+
+    def value(name: str) -> Column:
+        return F.max(F.when(F.col("property") == name, F.col("value")))
+
+    own = tree.where(F.col("property").isin("schedule", "size_limit"))
+    return own.groupBy(*HERE).agg(
+        value("schedule").alias("schedule"), value("size_limit").cast("bigint").alias("size_limit")
+    )
+
+
+def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame) -> DataFrame:
+    """The changes in `ranges` as they travel: one row a change with `bytes`, the body it takes along.
+
+    A deletion has no body, and a version that the sender knows to be superseded travels without its own: the row still
+    goes, so that no lineage is lost (Q14).
+
+    Source: R26-R28, R46.
+    """
+    rows = cnset.within(
+        changes.select("org", "folder", "origin", "cn", "object", "action", "size"), ranges, ["org", "folder", "origin"]
+    )
+    later = changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE)).select(
+        "org", "folder", "object", F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors"
+    )
+    held = applied.select(
+        *HERE, F.col("origin").alias("by"), F.col("cn_min").alias("_low"), F.col("cn_max").alias("_high")
+    )
+    candidates = rows.select(*LINE, "cn", "object").distinct().join(later, ["org", "folder", "object"])
+    upon = F.exists("predecessors", lambda p: (p["origin"] == F.col("origin")) & (p["cn"] >= F.col("cn")))
+    superseded = (
+        candidates.where(upon)
+        .join(held, [*HERE, "by"])
+        .where("by_cn between _low and _high")
+        .select(*LINE, "cn", F.lit(True).alias("superseded"))
+        .distinct()
+    )
+    bodyless = (F.col("action") == Action.DELETE) | F.coalesce("superseded", F.lit(False))
+    return rows.join(superseded, [*LINE, "cn"], "left").withColumn(
+        "bytes", F.when(bodyless, 0).otherwise(F.col("size"))
+    )
+
+
+def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, turns: DataFrame) -> DataFrame:
+    """Updates packed into messages: org, store, folder, asker, `batch`, `carries`, `bytes`.
+
+    One row a message. Updates keep the order of origin and number; a message takes the next one while it fits under the
+    size limit (the folder's, else the store's, else the policy's), and for the hierarchy under the number of folders; what
+    is larger than the limit travels alone. Content of two folders, and hierarchy and content, are never together, for
+    the folder is part of the key.
+
+    Source: R49-R54, V34, V35, Q16, Q17; F46, F53.
+    """
+    sized = (
+        updates.join(
+            turns.select("org", F.col("size_limit").alias("of_policy"), "folders_per_hierarchy_message"), "org"
+        )
+        .join(stores.select("org", "store", F.col("size_limit").alias("of_store")), ["org", "store"])
+        .join(limits.select(*HERE, F.col("size_limit").alias("of_folder")), list(HERE), "left")
+        .withColumn("limit", F.coalesce("of_folder", "of_store", "of_policy"))
+        .withColumn(
+            "most",
+            F.when(
+                F.col("folder") == HIERARCHY, F.coalesce("folders_per_hierarchy_message", F.lit(UNLIMITED))
+            ).otherwise(UNLIMITED),
+        )
+    )
+    update = F.struct(cnset.order_of("origin").alias("order"), "cn", "origin", "bytes")
+    queues = sized.groupBy(*MESSAGE, "limit", "most").agg(F.array_sort(F.collect_list(update)).alias("queue"))
+    cut = queues.withColumn("cuts", _cuts(F.col("queue"), F.col("limit"), F.col("most")))
+    batches = cut.select(
+        *MESSAGE,
+        "queue",
+        F.posexplode(
+            F.arrays_zip(F.col("cuts").alias("first"), F.expr("slice(cuts, 2, size(cuts))").alias("next"))
+        ).alias("batch", "span"),
+    )
+    length = F.coalesce(F.col("span.next"), F.size("queue").cast("bigint")) - F.col("span.first")
+    loaded = batches.select(
+        *MESSAGE, "batch", F.inline(F.slice("queue", (F.col("span.first") + 1).cast("int"), length.cast("int")))
+    )
+    return _as_ranges(loaded)
+
+
+def _cuts(queue: Column, limit: Column, most: Column) -> Column:
+    """Where each message begins in the queue, from 0: a next-fit fold that keeps nothing but the places of the cuts."""
+
+    def fit(so_far: Column, update: Column) -> Column:
+        full = (so_far["used"] + update["bytes"] > limit) | (so_far["count"] >= most)
+        opens = (so_far["count"] == 0) | full
+        return F.struct(
+            (so_far["index"] + 1).alias("index"),
+            F.when(opens, update["bytes"]).otherwise(so_far["used"] + update["bytes"]).alias("used"),
+            F.when(opens, F.lit(1)).otherwise(so_far["count"] + 1).cast("bigint").alias("count"),
+            F.when(opens, F.concat(so_far["cuts"], F.array(so_far["index"]))).otherwise(so_far["cuts"]).alias("cuts"),
+        )
+
+    zero = F.lit(0).cast("bigint")
+    start = F.struct(
+        zero.alias("index"), zero.alias("used"), zero.alias("count"), F.array().cast("array<bigint>").alias("cuts")
+    )
+    return F.aggregate(queue, start, fit)["cuts"]
+
+
+def _as_ranges(loaded: DataFrame) -> DataFrame:
+    """Loaded updates as one row a message: `carries` in ranges, `bytes` summed."""
+    batch = (*MESSAGE, "batch")
+    along = Window.partitionBy(*batch, "origin").orderBy("cn")
+    runs = loaded.withColumn("run", F.col("cn") - F.row_number().over(along))
+    ranges = runs.groupBy(*batch, "order", "origin", "run").agg(
+        F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"), F.sum("bytes").alias("bytes")
+    )
+    carried = F.array_sort(F.collect_list(F.struct("order", "cn_min", "origin", "cn_max")))
+    messages = ranges.groupBy(*batch).agg(carried.alias("carried"), F.sum("bytes").alias("bytes"))
+    carries = F.transform(
+        "carried",
+        lambda r: F.struct(r["origin"].alias("origin"), r["cn_min"].alias("cn_min"), r["cn_max"].alias("cn_max")),
+    )
+    return messages.select(*batch, carries.alias("carries"), "bytes")
+
+
+def recipients(lists: DataFrame) -> DataFrame:
+    """To whom a store's own changes go: the others its view of the list shows (R44, R58, R147)."""
+    return lists.where((F.col("peer") != F.col("store")) & (F.col("listing") == Listing.LISTED)).select(*HERE, "peer")

@@ -1,0 +1,81 @@
+"""Receiving a message: let in or refused, new or held already (R72-R74)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.words import CARRYING, Outcome, Reason, Standing
+
+LINE = ("org", "store", "folder", "origin")
+
+
+def unpack(delivered: DataFrame) -> DataFrame:
+    """The ranges that delivered messages carry, one row for each: org, store (who receives), folder, message, range."""
+    carried = delivered.select("org", F.col("recipient").alias("store"), "folder", "message_id", F.inline("carries"))
+    return carried.select(*LINE, "message_id", "cn_min", "cn_max")
+
+
+def judge(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -> DataFrame:
+    """Delivered messages with a `reason` where the recipient has no use for them, null where it lets them in.
+
+    A replica that is active or delete pending receives; one that is to be deleted now, or is none, does not. What is
+    refused is left to backfill, should the recipient ever get a replica.
+
+    Source: R1, R74; F52 holds such content for hours, which backfill makes needless.
+    """
+    standing = replicas.select("org", F.col("store").alias("recipient"), "folder", "standing")
+    known = folders.select("org", F.col("store").alias("recipient"), "folder", "dead")
+    receives = F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)
+    why = (
+        F.when(F.coalesce(receives, F.lit(False)), F.lit(None))
+        .when(F.col("dead"), Reason.FOLDER_DELETED)
+        .when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
+        .otherwise(Reason.NO_REPLICA_HERE)
+    )
+    here = ["org", "recipient", "folder"]
+    return (
+        delivered.join(standing, here, "left")
+        .join(known, here, "left")
+        .withColumn("reason", why)
+        .drop("standing", "dead")
+    )
+
+
+def sift(carried: DataFrame, *, applied: DataFrame, keys: Sequence[str] = LINE) -> DataFrame:
+    """Of the numbers carried, the canonical ranges that are not held yet; whoever brings the others, they are dropped.
+
+    With `message_id` among the keys the answer is given for each message by itself.
+
+    Source: R34, R36, R73 (Exchange 2007, "Basic Hierarchy and Content Replication Process", step 10).
+    """
+    held = applied if "message_id" not in keys else applied.join(carried.select(*keys).distinct(), list(LINE))
+    return cnset.subtract(carried, held, keys)
+
+
+def receipts(judged: DataFrame, *, news: DataFrame) -> DataFrame:
+    """What became of each message at each recipient; `news` names the messages (org, store, message) that brought some."""
+    carries = F.col("type").isin(*CARRYING)
+    brought = news.select("org", F.col("store").alias("recipient"), "message_id", F.lit(True).alias("new")).distinct()
+    outcome = (
+        F.when(F.col("lost").isNotNull(), Outcome.LOST)
+        .when(F.col("reason").isNotNull() & carries, Outcome.REFUSED)
+        .when(F.col("new"), Outcome.APPLIED)
+        .otherwise(Outcome.NOTHING_NEW)
+    )
+    return judged.join(brought, ["org", "recipient", "message_id"], "left").select(
+        "org",
+        F.col("recipient").alias("store"),
+        "message_id",
+        F.lit(None).cast("string").alias("edit_id"),
+        "type",
+        "sender",
+        "folder",
+        outcome.alias("outcome"),
+        F.coalesce("lost", "reason").alias("reason"),
+        F.lit(None).cast("bigint").alias("place"),
+        F.col("now").alias("at"),
+    )

@@ -1,0 +1,184 @@
+"""From whom missing numbers are asked (R97-R119).
+
+The generations differ by the rows of their source order alone. A row is conditions and a sort key: `cost` holds for
+everybody, `since_2000 same_site longest_ago` for servers of 2000 and later in the same site. A source's sort keys are
+the values of all rows in order, nothing where its conditions do not hold; nothing sorts last.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.words import Entry
+
+HERE = ("org", "store", "folder")
+LINE = (*HERE, "origin")
+LAST = 2**62
+"""Sorts behind every value a key can have."""
+EXCHANGE_2000 = 6.0
+"""Version numbers: a server of Exchange 5.5 and before counts as pre-2000 (R111)."""
+
+
+def content(claimed: DataFrame) -> DataFrame:
+    """What each peer can give: its reported numbers but those it has settled without content; canonical per peer."""
+    keys = (*LINE, "peer")
+    reported = claimed.where(F.col("entry") == Entry.REPORTED)
+    return cnset.subtract(reported, claimed.where(F.col("entry") == Entry.EMPTY), keys)
+
+
+def rank(
+    missing: DataFrame, *, gives: DataFrame, stores: DataFrame, links: DataFrame, contacts: DataFrame, turns: DataFrame
+) -> DataFrame:
+    """The sources of each (org, store, folder) in the order they are asked: `peer`, `nth` from 1.
+
+    `missing` is the whole open array of the folder, `gives` what each peer can give. A peer that can give nothing of it
+    is no source. Under `full_match_first` the first one that has everything comes before all; if none has, those of the
+    last group that has a candidate, then the others.
+
+    Source: R97-R105 (Exchange 2007, "Backfill Requests and Backfill Messages"); R107-R118 (KB 812857).
+    """
+    given = cnset.intersect(missing.join(gives.select(*LINE, "peer").distinct(), list(LINE)), gives, (*LINE, "peer"))
+    amounts = cnset.size(given, (*HERE, "peer")).withColumnRenamed("size", "amount")
+    whole = cnset.size(missing, HERE).withColumnRenamed("size", "whole")
+    candidates = amounts.join(whole, list(HERE))
+    known = _facts(candidates, stores=stores, links=links, contacts=contacts, turns=turns)
+    keyed = known.withColumn("keys", F.transform("source_keys", _value)).withColumn(
+        "groups", F.transform("source_keys", _group)
+    )
+    grouped = keyed.withColumn("group", F.coalesce(F.array_position("groups", True), F.lit(0)))
+    of_folder = Window.partitionBy(*HERE)
+    behind = F.col("full_match_first") & (F.col("amount") < F.col("whole"))
+    passed_over = behind & (F.col("group") < F.max("group").over(of_folder))
+    order = of_folder.orderBy(behind, passed_over, "keys", "peer")
+    return grouped.select(*HERE, "peer", F.row_number().over(order).alias("nth"))
+
+
+def _facts(
+    candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contacts: DataFrame, turns: DataFrame
+) -> DataFrame:
+    """Candidates with what conditions and sort keys speak of: `facts` by condition, `values` by key."""
+    mine = stores.select("org", "store", F.col("site").alias("from_site"))
+    theirs = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"), "version", "preferred")
+    policy = turns.select("org", "now", "source_keys", "full_match_first")
+    full = (
+        candidates.join(mine, ["org", "store"])
+        .join(theirs, ["org", "peer"])
+        .join(links.select("org", "from_site", "to_site", "cost", "delay_s"), ["org", "from_site", "to_site"], "left")
+        .join(contacts.select("org", "store", "peer", "asked", "silent"), ["org", "store", "peer"], "left")
+        .join(policy, "org")
+    )
+    same = F.col("from_site") == F.col("to_site")
+    version = F.coalesce(F.regexp_extract("version", r"^(\d+(\.\d+)?)", 1).cast("double"), F.lit(0.0))
+    facts = {
+        "since_2000": version >= EXCHANGE_2000,
+        "before_2000": version < EXCHANGE_2000,
+        "same_site": same,
+        "affinity": ~same & F.col("cost").isNotNull(),
+        "no_affinity": ~same & F.col("cost").isNull(),
+    }
+    values = {
+        "unavailable": F.coalesce(F.col("silent") <= F.col("now"), F.lit(False)).cast("bigint"),
+        "not_preferred": (~F.coalesce("preferred", F.lit(False))).cast("bigint"),
+        "cost": F.when(same, 0).otherwise(F.coalesce("cost", F.lit(1))),
+        "delay": F.when(same, 0).otherwise(F.coalesce("delay_s", F.lit(0))),
+        "older_version": (-version * 1000).cast("bigint"),
+        "fewer": -F.col("amount"),
+        "longest_ago": F.coalesce(F.unix_micros("asked"), F.lit(0)),
+        "store": F.lit(0),
+    }
+    return full.withColumns({"facts": _map(facts, "boolean"), "values": _map(values, "bigint")})
+
+
+def _map(columns: dict[str, Column], kind: str) -> Column:
+    return F.create_map(*[part for name, column in columns.items() for part in (F.lit(name), column.cast(kind))])
+
+
+def _conditions_hold(row: Column) -> Column:
+    words = F.split(row, " ")
+    return F.forall(F.slice(words, 1, F.size(words) - 1), lambda condition: F.col("facts")[condition])
+
+
+def _value(row: Column) -> Column:
+    key = F.element_at(F.split(row, " "), -1)
+    return F.when(_conditions_hold(row), F.col("values")[key]).otherwise(F.lit(LAST))
+
+
+def _group(row: Column) -> Column:
+    return row.contains(" ") & _conditions_hold(row)
+
+
+def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
+    """Each due piece with the first source that can give it: org, store, folder, origin, range, `peer`, attempt, asked, now.
+
+    What an earlier source can give is not asked of a later one; a piece that is split over two sources yields a row each.
+
+    Source: R103, R104, R118.
+    """
+    keys = (*LINE, "peer")
+    pieces = due.select(*LINE, "cn_min", "cn_max")
+    given = cnset.intersect(pieces.join(ranked.select(*HERE, "peer"), list(HERE)), gives, keys).join(
+        ranked, [*HERE, "peer"]
+    )
+    earlier = given.withColumnsRenamed({"nth": "before", "peer": "first"}).join(
+        given.select(*LINE, "peer", "nth").distinct(), list(LINE)
+    )
+    left = cnset.subtract(given, earlier.where("before < nth").select(*keys, "cn_min", "cn_max"), keys)
+    asking = left.join(ranked, [*HERE, "peer"]).select(*LINE, "cn_min", "cn_max", F.col("nth").alias("source"))
+    timed = due.select(
+        *LINE,
+        "cn_min",
+        "cn_max",
+        "near",
+        "leaving",
+        (F.col("attempt") + 1).alias("next_attempt"),
+        F.coalesce(F.unix_micros("asked"), F.lit(0)).alias("asked"),
+        F.unix_micros("now").alias("now"),
+    )
+    split = cnset.line(LINE, asking, timed).where("source > 0 and next_attempt > 0")
+    return split.join(ranked.withColumnRenamed("nth", "source"), [*HERE, "source"]).select(
+        *LINE,
+        "cn_min",
+        "cn_max",
+        "peer",
+        "near",
+        "leaving",
+        (F.col("next_attempt") - 1).alias("attempt"),
+        F.when(F.col("next_attempt") > 1, F.timestamp_micros("asked")).alias("asked"),
+        F.timestamp_micros("now").alias("now"),
+    )
+
+
+def remember(contacts: DataFrame, *, delivered: DataFrame, asks: DataFrame, carrying: tuple[str, ...]) -> DataFrame:
+    """What stores remember of each other after this round: rows of `contacts`.
+
+    Whoever is heard, by any message, is available again. Whoever is asked becomes unavailable when the retry falls due,
+    unless it is heard before.
+
+    Source: R98, R105 (Q9); R108, R123 for `asked` and `sent`.
+    """
+    pair = ("org", "store", "peer")
+    sent = F.when(F.col("type").isin(*carrying), F.col("now"))
+    heard = delivered.select(
+        "org",
+        F.col("recipient").alias("store"),
+        F.col("store").alias("peer"),
+        F.col("now").alias("heard"),
+        sent.alias("sent"),
+    )
+    asked = asks.select(*pair, F.col("now").alias("asked"), F.col("due").alias("silent"))
+    news = (
+        heard.unionByName(asked, allowMissingColumns=True)
+        .groupBy(*pair)
+        .agg(
+            *[F.max(name).alias(f"new_{name}") for name in ("heard", "sent", "asked")],
+            F.min("silent").alias("new_silent"),
+        )
+    )
+    still_silent = F.when(F.col("new_heard").isNull(), F.col("silent"))
+    return news.join(contacts, list(pair), "left").select(
+        *pair,
+        *[F.coalesce(f"new_{name}", name).alias(name) for name in ("heard", "sent", "asked")],
+        F.least(still_silent, F.col("new_silent")).alias("silent"),
+    )

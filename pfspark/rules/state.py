@@ -1,0 +1,169 @@
+"""The replication state table: what a store knows of itself and believes of others (R75-R84)."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.words import Entry, Listing, Standing
+
+HERE = ("org", "store", "folder")
+BELIEF = (*HERE, "entry", "about", "origin")
+
+
+def learn(delivered: DataFrame, *, believed: DataFrame, lives: DataFrame) -> DataFrame:
+    """Beliefs that are new with the messages let in: rows of `state`, `relayed` where a third store told them.
+
+    A belief about oneself is none. Of a replica in an older life than is known nothing is believed (Q12). A range that
+    is believed already yields no row, however often it is told.
+
+    Source: R48, R75, R77, R145; C3 for relayed news.
+    """
+    told = delivered.select("org", F.col("recipient").alias("store"), "folder", "sender", F.inline("status")).where(
+        cnset.store_of("about") != F.col("store")
+    )
+    current = current_only(told, lives=lives)
+    heard = current.select(
+        *BELIEF,
+        "cn_min",
+        "cn_max",
+        (F.col("about") == F.col("sender")).cast("int").alias("direct"),
+        F.lit(1).alias("told"),
+    )
+    known = believed.select(*BELIEF, "cn_min", "cn_max", F.lit(1).alias("known"))
+    news = cnset.line(BELIEF, heard, known).where("told > 0 and known = 0")
+    return news.select(*BELIEF, "cn_min", "cn_max", (F.col("direct") == 0).alias("relayed"))
+
+
+def read_lives(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
+    """The highest life above the first that each store has read of each peer's replica: org, store, folder, peer, life.
+
+    A label tells the life wherever it stands: as sender, as the one a status is about, as origin of a number.
+
+    Source: Q12, F8.
+    """
+    labels = F.flatten(
+        F.array(F.array("sender"), F.col("status.about"), F.col("status.origin"), F.col("carries.origin"))
+    )
+    read = delivered.select(
+        "org", F.col("recipient").alias("store"), "folder", F.explode(F.array_distinct(labels)).alias("label")
+    )
+    later = read.where(cnset.life_of("label") > 1).select(
+        *HERE, cnset.store_of("label").alias("peer"), cnset.life_of("label").alias("life")
+    )
+    return lives.unionByName(later).groupBy(*HERE, "peer").agg(F.max("life").alias("life"))
+
+
+def current_only(rows: DataFrame, *, lives: DataFrame, about: str = "about") -> DataFrame:
+    """Rows about replicas in the newest life their store knows; those about older lives are left out."""
+    peer = rows.withColumn("_peer", cnset.store_of(about)).withColumn("_life", cnset.life_of(about))
+    newest = lives.select(*HERE, F.col("peer").alias("_peer"), F.col("life").alias("_newest"))
+    return (
+        peer.join(newest, [*HERE, "_peer"], "left")
+        .where("_life >= coalesce(_newest, 1)")
+        .drop("_peer", "_life", "_newest")
+    )
+
+
+def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: DataFrame) -> DataFrame:
+    """What others are believed to hold, for those a store may ask: listed replicas, and leavers that still hold.
+
+    One row a range: the line's keys, `peer`, whether it is in the store's own site (`near`), whether it is `leaving`,
+    and `entry`. Replicas that are gone, and lives that are over, claim nothing.
+
+    Source: R9, R88, R97.
+    """
+    holders = lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE))
+    site = stores.select("org", "store", "site")
+    sites = holders.join(site, ["org", "store"]).join(
+        site.select("org", F.col("store").alias("peer"), F.col("site").alias("peer_site")), ["org", "peer"]
+    )
+    askable = sites.select(
+        *HERE,
+        "peer",
+        (F.col("site") == F.col("peer_site")).alias("near"),
+        (F.col("listing") == Listing.REMOVED).alias("leaving"),
+    )
+    current = current_only(beliefs, lives=lives).withColumn("peer", cnset.store_of("about"))
+    return current.join(askable, [*HERE, "peer"]).select(
+        *HERE, "origin", "peer", "near", "leaving", "entry", "cn_min", "cn_max"
+    )
+
+
+def layers_of_claims(claimed: DataFrame) -> DataFrame:
+    """Claims as a layer of the number line: how many claim content, how many say there is none, near, and leaving.
+
+    A replica's report holds what it has settled without content too; there it claims nothing, so the two cancel out.
+    """
+    void = F.col("entry") == Entry.EMPTY
+    sign = F.when(void, -1).otherwise(1)
+    return claimed.select(
+        *HERE,
+        "origin",
+        "cn_min",
+        "cn_max",
+        sign.alias("claimed"),
+        void.cast("int").alias("void"),
+        F.when(F.col("near"), sign).otherwise(0).alias("near"),
+        F.when(F.col("leaving"), sign).otherwise(0).alias("leaving"),
+    )
+
+
+def shown(applied: DataFrame, *, hidden: DataFrame) -> DataFrame:
+    """What stores show of themselves: applied minus their own numbers not sent yet (F60)."""
+    return cnset.subtract(applied, hidden, (*HERE, "origin"))
+
+
+def tell(speaking: DataFrame, *, shown: DataFrame, empty: DataFrame, beliefs: DataFrame, turns: DataFrame) -> DataFrame:
+    """The status part of a message: one row for each (org, store, folder) in `speaking`, `status` an array of claims.
+
+    It says what the sender holds, and, under `relay_status`, what it believes of the others.
+
+    Source: R48; C3, F61 for relaying.
+    """
+    claim = F.struct("about", "entry", "origin", "cn_min", "cn_max")
+    own_label = speaking.select(*HERE, F.col("sender").alias("about"))
+    own = shown.select(*HERE, F.lit(str(Entry.REPORTED)).alias("entry"), "origin", "cn_min", "cn_max").unionByName(
+        empty.select(*HERE, F.lit(str(Entry.EMPTY)).alias("entry"), "origin", "cn_min", "cn_max")
+    )
+    relaying = speaking.select(*HERE).join(turns.where("relay_status").select("org"), "org", "left_semi")
+    others = beliefs.join(relaying, list(HERE), "left_semi").select(
+        *HERE, "about", "entry", "origin", "cn_min", "cn_max"
+    )
+    said = own.join(own_label, list(HERE)).unionByName(others)
+    return said.groupBy(*HERE).agg(F.array_sort(F.collect_list(claim)).alias("status"))
+
+
+def own(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """The rows in which a store speaks of its own replica in its current life; nothing of erased replicas and old lives."""
+    current = replicas.where(F.col("standing") != Standing.ERASED).select(
+        *HERE, cnset.label_of("store", "life").alias("about")
+    )
+    return rows.join(current, [*HERE, "about"], "left_semi")
+
+
+def believed(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """The rows in which a store speaks of others, for folders of which it has a replica (R7)."""
+    has = replicas.where(F.col("standing") != Standing.ERASED).select(*HERE)
+    others = rows.where(cnset.store_of("about") != F.col("store"))
+    return others.join(has, list(HERE), "left_semi")
+
+
+def record(ranges: DataFrame, entry: Entry, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
+    """Ranges (the line's keys) as rows of `state` about the store's own replica."""
+    labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("about"))
+    return (
+        ranges.join(labels, list(HERE))
+        .join(turns.select("org", F.col("now").alias("at")), "org")
+        .select(
+            *HERE,
+            F.lit(str(entry)).alias("entry"),
+            "about",
+            "origin",
+            "cn_min",
+            "cn_max",
+            F.lit(False).alias("relayed"),
+            "at",
+        )
+    )

@@ -1,0 +1,232 @@
+"""The first state of an invented organization, and its steps as edits: rows of `tables.EVERY`."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from typing import Any
+
+from pfspark import cntext
+from pfspark.settings import ALWAYS, Schedule, parse_schedule
+from pfspark.sim.scenario import Folder, FolderRef, Scenario, Step
+from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Entry, Listing, Standing
+
+Row = dict[str, Any]
+
+ITEM_SIZE = 1024
+"""`holds` means items of 1KB."""
+
+EDITS = {
+    "post": Action.POST,
+    "modify": Action.MODIFY,
+    "delete": Action.DELETE,
+    "create_folder": Action.CREATE_FOLDER,
+    "rename_folder": Action.SET_FOLDER,
+    "move_folder": Action.SET_FOLDER,
+    "delete_folder": Action.DELETE_FOLDER,
+    "set_folder": Action.SET_FOLDER,
+    "add_replica": Action.SET_FOLDER,
+    "remove_replica": Action.SET_FOLDER,
+}
+"""Step verbs that are edits, each with what it does to its object."""
+
+
+def slots(schedule: str | Schedule | None) -> str | None:
+    """A schedule as tables hold it: `opens-closes,...` in minutes of the week from Sunday; null: always; empty: never."""
+    parsed = parse_schedule(schedule) if isinstance(schedule, str) else schedule
+    if parsed is None or parsed == ALWAYS:
+        return None
+    return ",".join(f"{opens}-{closes}" for opens, closes in parsed)
+
+
+def begin(scenario: Scenario) -> dict[str, list[Row]]:
+    """The world before the first step: every store knows all folders and lists, every replica holds what it `holds`."""
+    rows: dict[str, list[Row]] = defaultdict(list)
+    names = [store.name for store in scenario.stores]
+    for store in scenario.stores:
+        rows["stores"].append({
+            "org": scenario.name, "store": store.name, "site": store.site, "version": store.version, "preferred": store.preferred,
+            "interval_s": store.interval and int(store.interval.total_seconds()), "size_limit": store.size_limit,
+            "schedule": slots(store.schedule), "retired": False,
+        })  # fmt: skip
+        rows["replicas"].append(_replica(scenario, store.name, HIERARCHY, 1))
+    for link in scenario.links:
+        rows["links"].append({
+            "org": scenario.name, "from_site": link.from_site, "to_site": link.to_site, "cost": link.cost,
+            "delay_s": int(link.delay.total_seconds()),
+        })  # fmt: skip
+    numbers = {names[0]: ((1, len(scenario.folders)),)} if scenario.folders else {}
+    rows["state"] += _known_to_all(scenario, HIERARCHY, {name: 1 for name in names}, numbers)
+    ids = {folder.path: f"{names[0]}:{place}" for place, folder in enumerate(scenario.folders, 1)}
+    for place, folder in enumerate(scenario.folders, 1):
+        rows["changes"].append(_creation(scenario, folder, place, ids))
+        lives = {store: max([1, *(cntext.split_label(label)[1] for label in folder.holds if cntext.split_label(label)[0] == store)]) for store in folder.replicas}
+        rows["replicas"] += [_replica(scenario, store, ids[folder.path], life) for store, life in lives.items()]
+        rows["state"] += _known_to_all(scenario, ids[folder.path], lives, folder.holds)
+        rows["changes"] += _items(scenario, ids[folder.path], folder.holds)
+    creations = [change for change in rows["changes"] if change["folder"] == HIERARCHY]
+    for viewer in names:
+        for change in creations:
+            here = {"org": scenario.name, "store": viewer, "folder": change["object"]}
+            properties = {p["name"]: p["value"] for p in change["properties"]}
+            rows["tree"] += [{**here, "property": p["name"], "value": p["value"], "stamp": p["stamp"]} for p in change["properties"]]
+            rows["folders"].append({**here, "parent": properties[PARENT], "dead": False})
+            rows["lists"] += [
+                {**here, "peer": name.removeprefix(REPLICA), "listing": value} for name, value in properties.items() if name.startswith(REPLICA)
+            ]
+        rows["lists"] += [
+            {"org": scenario.name, "store": viewer, "folder": HIERARCHY, "peer": peer, "listing": str(Listing.LISTED)} for peer in names
+        ]
+    return rows
+
+
+def _replica(scenario: Scenario, store: str, folder: str, life: int) -> Row:
+    return {"org": scenario.name, "store": store, "folder": folder, "life": life, "standing": str(Standing.ACTIVE), "at": scenario.start}
+
+
+def _known_to_all(scenario: Scenario, folder: str, lives: dict[str, int], numbers: cntext.CnSet) -> Iterator[Row]:
+    """Rows of `state` of a folder that every replica holds, has sent what is its own of it, and knows it of everybody."""
+
+    def rows(store: str, entry: Entry, about: str, ranges: cntext.CnSet) -> Iterator[Row]:
+        label = cntext.label(about, lives[about])
+        for origin, spans in ranges.items():
+            for low, high in spans:
+                yield {
+                    "org": scenario.name, "store": store, "folder": folder, "entry": str(entry), "about": label,
+                    "origin": origin, "cn_min": low, "cn_max": high, "relayed": False,
+                }  # fmt: skip
+
+    for store in lives:
+        own = {label: spans for label, spans in numbers.items() if cntext.split_label(label)[0] == store}
+        yield from rows(store, Entry.APPLIED, store, numbers)
+        yield from rows(store, Entry.SENT, store, own)
+        for peer in lives:
+            if peer != store:
+                yield from rows(store, Entry.REPORTED, peer, numbers)
+
+
+def folder_properties(folder: Folder) -> dict[str, str]:
+    """What is set on a folder besides its name, parent and replicas, as properties."""
+    return set_properties({
+        name: value
+        for name in ("schedule", "size_limit", "age_limit", "conflict")
+        if (value := getattr(folder, name)) is not None
+    })
+
+
+def set_properties(values: dict[str, Any]) -> dict[str, str]:
+    """Properties as a change holds them: schedules as slots, ages in seconds, the rest as text."""
+    written = {}
+    for name, value in values.items():
+        if name == "schedule":
+            written[name] = f"0-{7 * 1440}" if slots(value) is None else slots(value) or ""
+        elif hasattr(value, "total_seconds"):
+            written[name] = str(int(value.total_seconds()))
+        else:
+            written[name] = str(value)
+    return written
+
+
+def _creation(scenario: Scenario, folder: Folder, place: int, ids: dict[str, str]) -> Row:
+    parent, _, name = folder.path.rpartition("/")
+    origin = scenario.stores[0].name
+    stamp = {"at": scenario.start, "origin": origin, "cn": place}
+    listed = {f"{REPLICA}{store}": str(Listing.LISTED) for store in folder.replicas}
+    properties = {NAME: name, PARENT: ids.get(parent, ROOT), **listed, **folder_properties(folder)}
+    return {
+        "org": scenario.name, "folder": HIERARCHY, "origin": origin, "cn": place, "object": ids[folder.path],
+        "action": str(Action.CREATE_FOLDER), "properties": [{"name": key, "value": value, "stamp": stamp} for key, value in sorted(properties.items())],
+        "predecessors": [], "size": 0, "made_at": scenario.start, "at": scenario.start,
+    }  # fmt: skip
+
+
+def _items(scenario: Scenario, folder: str, holds: cntext.CnSet) -> Iterator[Row]:
+    for origin, spans in holds.items():
+        for low, high in spans:
+            for cn in range(low, high + 1):
+                item = f"{origin}:{cn}"
+                yield {
+                    "org": scenario.name, "folder": folder, "origin": origin, "cn": cn, "object": item, "action": str(Action.POST),
+                    "name": item, "properties": [], "predecessors": [], "size": ITEM_SIZE, "made_at": scenario.start, "at": scenario.start,
+                }  # fmt: skip
+
+
+def edits(scenario: Scenario, steps: Iterable[Step]) -> Iterator[Row]:
+    """The edits that steps are, in order; a step that is none yields no row. `place` begins with the step's number."""
+    for step in steps:
+        if step.verb in EDITS:
+            yield from _edit(scenario, step)
+
+
+def _edit(scenario: Scenario, step: Step) -> Iterator[Row]:
+    args = step.args
+    row: Row = {
+        "org": scenario.name, "edit_id": edit_id(step.number), "store": args["store"], "at": step.at, "place": step.number,
+        "action": str(EDITS[step.verb]), "folder": _folder(scenario, args.get("folder_ref")), "properties": _sets(scenario, step),
+    }  # fmt: skip
+    match step.verb:
+        case "post":
+            for nth in range(1, args["count"] + 1):
+                yield {**row, "edit_id": edit_id(step.number, nth), "place": place(step.number, nth), "name": args["item"], "size": args["size"]}
+        case "modify" | "delete":
+            item = args["item_ref"]
+            named = f"@{edit_id(item)}" if isinstance(item, int) else item
+            yield {**row, "place": place(step.number), "item": named, "size": args.get("size", 0)}
+        case _:
+            yield {**row, "place": place(step.number)}
+
+
+def edit_id(step: int, nth: int = 1) -> str:
+    """The edit a step makes; of a step that posts several items, the nth."""
+    return f"step {step}" if nth == 1 else f"step {step}.{nth}"
+
+
+PLACES = 2**40
+"""More than any step can post items."""
+
+
+def place(step: int, nth: int = 0) -> int:
+    """The place of an edit among those of its moment."""
+    return step * PLACES + nth
+
+
+def step_of(place: int) -> int:
+    """The number of the step that an edit's place belongs to."""
+    return place // PLACES
+
+
+def _folder(scenario: Scenario, ref: FolderRef | None) -> str | None:
+    match ref:
+        case ("initial", int(index)):
+            return f"{scenario.stores[0].name}:{index + 1}"
+        case ("step", int(number)):
+            return f"@{edit_id(number)}"
+        case ("id", text):
+            return str(text)
+    return None
+
+
+def _sets(scenario: Scenario, step: Step) -> dict[str, str]:
+    args = step.args
+    match step.verb:
+        case "create_folder":
+            listed = {f"{REPLICA}{store}": str(Listing.LISTED) for store in args["replicas"]}
+            parent = _folder(scenario, args["parent_ref"]) or ROOT
+            return {NAME: args["name"], PARENT: parent, **listed, **set_properties(args["properties"])}
+        case "rename_folder":
+            return {NAME: args["name"]}
+        case "move_folder":
+            return {PARENT: _folder(scenario, args["to_ref"]) or ROOT}
+        case "set_folder":
+            return set_properties(args["properties"])
+        case "add_replica":
+            return {f"{REPLICA}{args['replica']}": str(Listing.LISTED)}
+        case "remove_replica":
+            return {f"{REPLICA}{args['replica']}": str(Listing.REMOVED)}
+    return {}
+
+
+def turn(scenario: Scenario, now: datetime, *, suspended: bool) -> Row:
+    """The scenario's row of `turns` at that time."""
+    return {"now": now, "start": scenario.start, "suspended": suspended, **scenario.policy.columns(), "interval_s": int(scenario.interval.total_seconds())}

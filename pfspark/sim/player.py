@@ -1,0 +1,170 @@
+"""Playing scenarios: all organizations of the given files together, in one job per round.
+
+Each organization goes to its own next moment: its next step, or what its agenda or the mail says; rounds in which nothing
+can happen are skipped, which changes nothing but the time it takes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.kept import Kept, due_moments
+from pfspark.rules import items, state
+from pfspark.sim import invention
+from pfspark.sim.scenario import Scenario, Step
+from pfspark.words import Entry, Outcome
+
+Line = dict[str, Any]
+
+
+class _Playing:
+    """One organization while it is played: what its steps have done so far, and when it plays next."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        self.scenario = scenario
+        self.to_come = list(scenario.steps)
+        self.cut: set[str] = set()
+        self.down: set[str] = set()
+        self.suspended = False
+        self.shows: list[str] = []
+        self.last: datetime | None = None
+
+    def next_round(self, due: datetime | None) -> datetime | None:
+        """The first round not before `due` or the next step, and after the last; None when the end comes first."""
+        moments = [moment for moment in (due, self.to_come[0].at if self.to_come else None) if moment is not None]
+        if not moments:
+            return None
+        first = math.ceil(max(0.0, (min(moments) - self.scenario.start) / self.scenario.interval))
+        now = self.scenario.start + first * self.scenario.interval
+        if self.last is not None and now <= self.last:
+            now = self.last + self.scenario.interval
+        return now if now <= self.scenario.end else None
+
+    def take_steps(self, now: datetime) -> list[Step]:
+        """The steps that this round sees, their conditions set."""
+        steps = [step for step in self.to_come if step.at <= now]
+        self.to_come = self.to_come[len(steps) :]
+        self.shows = [name for step in steps if step.verb == "show" for name in step.args["what"]]
+        for step in steps:
+            match step.verb:
+                case "cut":
+                    self.cut |= set(step.args["stores"])
+                case "heal":
+                    self.cut -= set(step.args["stores"])
+                case "down":
+                    self.down |= set(step.args["stores"])
+                case "up":
+                    self.down -= set(step.args["stores"])
+                case "suspend" | "resume":
+                    self.suspended = step.verb == "suspend"
+        return steps
+
+
+def play(scenarios: Sequence[Scenario], spark: SparkSession) -> Iterator[Line]:
+    """The lines of all scenarios, each organization's in order of time, its `end` line last."""
+    rows: dict[str, list[Any]] = defaultdict(list)
+    for scenario in scenarios:
+        for name, some in invention.begin(scenario).items():
+            rows[name] += some
+    kept = Kept(spark, rows)
+    playing = {scenario.name: _Playing(scenario) for scenario in scenarios}
+    while turns := _next_turns(kept, playing):
+        yield from _round(kept, playing, turns)
+    for org, one in playing.items():
+        yield _end(kept, org, one)
+
+
+def _next_turns(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
+    due = due_moments(
+        kept,
+        down={(org, store) for org, one in playing.items() for store in one.down},
+        suspended={org for org, one in playing.items() if one.suspended},
+    )
+    moments = {org: one.next_round(due.get(org)) for org, one in playing.items()}
+    return {org: now for org, now in moments.items() if now is not None}
+
+
+def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime]) -> Iterator[Line]:
+    edits: list[Any] = []
+    for org, now in turns.items():
+        edits += invention.edits(playing[org].scenario, playing[org].take_steps(now))
+        playing[org].last = now
+    if edits:
+        kept.add("edits", edits)
+    kept.set(
+        "conditions",
+        [
+            {"org": org, "store": store, "cut": store in one.cut, "down": store in one.down}
+            for org, one in playing.items()
+            for store in sorted(one.cut | one.down)
+        ],
+    )
+    made = kept.play({org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()})
+    views = {org: lines.Stores(kept.tables, org) for org in _speaking(made, playing, turns)}
+    yield from _refusals(made["receipts"])
+    yield from lines.messages(made["messages"], views)
+    yield from _shows(kept, playing, turns, views)
+
+
+def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, _Playing], turns: Mapping[str, datetime]) -> set[str]:
+    return set(made["messages"]["org"].to_pylist()) | {org for org in turns if playing[org].shows}
+
+
+def _refusals(receipts: pa.Table) -> Iterator[Line]:
+    refused = [row for row in receipts.to_pylist() if row["outcome"] == Outcome.REFUSED]
+    for row in sorted(refused, key=lambda row: (row["org"], row["place"] or 0, row["store"], row["message_id"] or "")):
+        edit = row["edit_id"] is not None
+        yield {
+            "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"], "what": "edit" if edit else "message",
+            "step": invention.step_of(row["place"]) if edit else None, "reason": row["reason"],
+        }  # fmt: skip
+
+
+def _shows(
+    kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime], views: Mapping[str, lines.Stores]
+) -> Iterator[Line]:
+    showing = {org: playing[org].shows for org in turns if playing[org].shows}
+    seen = _items(kept, [org for org, shows in showing.items() if "items" in shows])
+    for org, shows in showing.items():
+        for show in shows:
+            match show:
+                case "state":
+                    yield from lines.state(views[org], org, turns[org])
+                case "folders":
+                    yield from lines.folders(views[org], org, turns[org])
+                case "items":
+                    yield from lines.items(seen[org], views, turns)
+
+
+def _items(kept: Kept, orgs: Sequence[str]) -> dict[str, list[Any]]:
+    """Items as readers see them, by organization."""
+    found: dict[str, list[Any]] = defaultdict(list)
+    if orgs:
+        world = kept.world()
+        own = state.own(world.state, replicas=world.replicas).where(F.col("org").isin(*orgs) & (F.col("folder") != "1-1"))
+        full = own.where(F.col("entry") == Entry.APPLIED)
+        void = own.where(F.col("entry") == Entry.EMPTY)
+        held = state.shown(full, hidden=void)
+        for row in items.readable(items.versions(items.seen(world.changes, applied=held))).toArrow().to_pylist():
+            found[row["org"]].append(row)
+    return found
+
+
+def _end(kept: Kept, org: str, one: _Playing) -> Line:
+    stores = lines.Stores(kept.tables, org)
+    missing = sum(cntext.size(stores.missing(store, folder)[0]) for store, folder in stores.present())
+    scenario = one.scenario
+    return {
+        "org": org, "at": lines.moment(scenario.end), "kind": "end", "rounds": (scenario.end - scenario.start) // scenario.interval + 1,
+        "converged": lines.converged(stores), "missing": missing, "violations": 0,
+    }  # fmt: skip

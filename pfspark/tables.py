@@ -1,0 +1,458 @@
+"""Every table of a lake, every frame a round is given, said once.
+
+`TABLES` are stored as Delta tables; a fact carries the `round` that made it and the time `at` of that round.
+`VIEWS` are derived from them when a round begins and are never stored. All else that speaks of columns (schemas, DDL,
+empty frames, the table of tables in the README) is made from these declarations.
+
+Ranges are inclusive, `cn_min` to `cn_max`; `origin` and `about` are labels of replicas (`PFS1`, `PFS1~2`); times are UTC.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+RANGE = "struct<origin:string,cn_min:bigint,cn_max:bigint>"
+STAMP = "struct<at:timestamp,origin:string,cn:bigint>"
+PROPERTY = f"struct<name:string,value:string,stamp:{STAMP}>"
+CLAIM = "struct<about:string,entry:string,origin:string,cn_min:bigint,cn_max:bigint>"
+PREDECESSOR = "struct<origin:string,cn:bigint>"
+RECIPIENT = "struct<store:string,due:timestamp,lost:string>"
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column: its name, its Spark type, and what it says."""
+
+    name: str
+    type: str
+    says: str
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table or a view: what one row is, which columns name it, who writes it."""
+
+    name: str
+    row: str
+    key: tuple[str, ...]
+    columns: tuple[Column, ...]
+    written_by: str = "round"
+
+    @property
+    def ddl(self) -> str:
+        """The columns as a schema text that Spark takes, nested fields included.
+
+        >>> TABLES["rounds"].ddl.startswith("round bigint, kind string")
+        True
+        """
+        return ", ".join(f"{column.name} {column.type}" for column in self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The column names in order."""
+        return tuple(column.name for column in self.columns)
+
+
+def _columns(text: str) -> tuple[Column, ...]:
+    """Columns written a line each: `name | type | what it says`."""
+    rows = (line.split(" | ", 2) for line in text.strip().splitlines())
+    return tuple(Column(name.strip(), kind.strip(), says.strip()) for name, kind, says in rows)
+
+
+def _by_name(tables: Iterable[Table]) -> dict[str, Table]:
+    return {table.name: table for table in tables}
+
+
+_FACT = """
+round | bigint | the round that made this row; void unless the ledger has it
+at | timestamp | the organization's time of that round
+"""
+
+TABLES = _by_name(
+    [
+        Table(
+            "organizations",
+            "an organization and its policy; the latest row wins",
+            ("org",),
+            _columns("""
+org | string | the organization
+profile | string | exchange_2000, exchange_2003, exchange_2007 or modern
+options | string | options that differ from the profile, as JSON
+start | timestamp | where the cycles are counted from
+suspended | boolean | whether content replication is suspended for the whole organization (F69)
+at | timestamp | when this was said
+"""),
+            "administrators",
+        ),
+        Table(
+            "stores",
+            "an entry of the directory: a store; the latest row wins",
+            ("org", "store"),
+            _columns("""
+org | string | the organization
+store | string | the store
+site | string | where it is; inside a site cost and delay are 0
+version | string | version of the server, compared as a number
+preferred | boolean | a preferred source of backfill (R99)
+interval_s | bigint | seconds between two cycles; null: the policy's
+size_limit | bigint | bytes that fit into one message; null: the policy's
+schedule | string | when content may be sent; null: always
+host | string | the lake that plays this store; null: this one
+retired | boolean | no longer part of the organization
+at | timestamp | when this was said
+"""),
+            "administrators",
+        ),
+        Table(
+            "links",
+            "cost and delay from one site to another; the latest row wins",
+            ("org", "from_site", "to_site"),
+            _columns("""
+org | string | the organization
+from_site | string | the asker's, or the sender's, site
+to_site | string | the other site
+cost | bigint | cost of the connection; without a link 1, and no affinity
+delay_s | bigint | seconds a message takes
+at | timestamp | when this was said
+"""),
+            "administrators",
+        ),
+        Table(
+            "edits",
+            "what somebody did at a store, as received; a repeated edit_id is harmless",
+            ("org", "edit_id"),
+            _columns(f"""
+org | string | the organization
+edit_id | string | names the edit; taken in once
+store | string | where it was done
+at | timestamp | when it was done
+place | bigint | order among the edits of one moment
+action | string | post, modify, delete, create_folder, set_folder or delete_folder
+folder | string | id of the folder, or `@` and the edit that creates it; null when created
+item | string | id of the item, or `@` and the edit that posts it; null when posted
+name | string | name of an item that is posted
+properties | map<string,string> | what is set: properties of a folder, headers of an item
+size | bigint | bytes of the body
+hash | string | SHA-256 of the body
+written | timestamp | when the row was written
+"""),
+            "anybody, at any time",
+        ),
+        Table(
+            "content",
+            "a body, by its SHA-256; a repeat is harmless",
+            ("hash",),
+            _columns("""
+hash | string | SHA-256 of the body
+body | binary | the raw bytes
+envelope | binary | the mbox line before it, if it came from one
+size | bigint | bytes of the body
+at | timestamp | when it came
+"""),
+            "whoever writes the edit",
+        ),
+        Table(
+            "changes",
+            "a numbered change of an item, or of a folder when the folder is 1-1",
+            ("org", "folder", "origin", "cn"),
+            _columns(f"""
+org | string | the organization
+folder | string | the folder whose number this is
+origin | string | label of the replica that gave the number
+cn | bigint | the change number, rising without gaps in one folder at one origin (R31)
+object | string | the item or folder changed, named by the change that created it
+action | string | post, modify, delete, create_folder, set_folder, delete_folder
+name | string | name of the item
+properties | array<{PROPERTY}> | all properties (R27, R28), each with the stamp of the change that set it
+predecessors | array<{PREDECESSOR}> | highest number per origin this change was made upon (F12)
+size | bigint | bytes of the body; of a hierarchy change, of its properties
+hash | string | SHA-256 of the body
+made_at | timestamp | when the user made it; of a hierarchy change, its stamp
+edit_id | string | the edit it came from; null when the store made it by itself
+{_FACT.strip()}
+"""),
+        ),
+        Table(
+            "messages",
+            "a replication message, whole",
+            ("org", "message_id"),
+            _columns(f"""
+org | string | the organization
+message_id | string | derived from time, sender, type, folder and order
+type | string | 0x2 0x4 0x8 0x10 0x20 0x80000002 0x80000004
+store | string | the sender
+sender | string | label of the sender's replica
+folder | string | the one folder it is about (R52)
+carries | array<{RANGE}> | numbers whose changes travel in it
+asks | array<{RANGE}> | numbers it asks for
+status | array<{CLAIM}> | what the sender holds, and what it believes of others (R48)
+recipients | array<{RECIPIENT}> | to whom, when it is due there, and why it is lost on the way
+responders | array<string> | who must answer a status request (R120)
+flags | array<string> | delete_pending, acknowledge
+bytes | bigint | sum of the bodies carried
+{_FACT.strip()}
+"""),
+        ),
+        Table(
+            "receipts",
+            "what became of a message at one recipient, or of an edit at its store",
+            ("org", "store", "message_id", "edit_id"),
+            _columns(f"""
+org | string | the organization
+store | string | the recipient, or the store of the edit
+message_id | string | the message, or null
+edit_id | string | the edit, or null
+type | string | type of the message, or action of the edit
+sender | string | who sent it, or null
+folder | string | the folder it was about
+outcome | string | applied, nothing_new, refused, lost
+reason | string | why it was refused or lost
+place | bigint | the edit's place among those of its moment
+{_FACT.strip()}
+"""),
+        ),
+        Table(
+            "state",
+            "one range of a store's replication state table (R79-R81)",
+            ("org", "store", "folder", "entry", "about", "origin", "cn_min"),
+            _columns(f"""
+org | string | the organization
+store | string | whose table it is
+folder | string | the folder
+entry | string | applied, empty (within applied: settled without content), sent, reported
+about | string | label of the replica it speaks of; the store's own for applied and sent
+origin | string | label of the replica that gave the numbers
+cn_min | bigint | first number
+cn_max | bigint | last number
+relayed | boolean | heard from a third store (C3)
+{_FACT.strip()}
+"""),
+        ),
+        Table(
+            "replicas",
+            "a step in a replica's life",
+            ("org", "store", "folder", "life", "standing"),
+            _columns(f"""
+org | string | the organization
+store | string | the store
+folder | string | the folder
+life | bigint | 1, 2, ...: a new one after erasure or restore (F8)
+standing | string | active, delete pending, delete now, erased
+{_FACT.strip()}
+"""),
+        ),
+        Table(
+            "backfill",
+            "a step of an entry of the backfill array: heard of, or asked for",
+            ("org", "store", "folder", "origin", "cn_min", "step", "attempt"),
+            _columns(f"""
+org | string | the organization
+store | string | who misses it
+folder | string | the folder
+origin | string | label of the replica that gave the numbers
+cn_min | bigint | first number
+cn_max | bigint | last number
+step | string | heard, asked
+of | string | the store asked; null when heard
+attempt | bigint | 0 when heard, 1 for the first request
+since | timestamp | when it was asked for before; null the first time
+due | timestamp | when it is asked for again, unless it comes
+{_FACT.strip()}
+"""),
+        ),
+        Table(
+            "agenda",
+            "when a (store, folder) must next be looked at, and why; the latest row wins",
+            ("org", "store", "folder", "why", "peer"),
+            _columns(f"""
+org | string | the organization
+store | string | the store
+folder | string | the folder
+why | string | send, backfill, inquire, status, repeat, erase
+peer | string | the other store it is about; empty when none
+attempt | bigint | how often it was done
+since | timestamp | what the time is counted from
+due | timestamp | the moment; null when it is settled
+{_FACT.strip()}
+"""),
+        ),
+        Table(
+            "rounds",
+            "the ledger: a round counts once its row is here",
+            ("round",),
+            _columns("""
+round | bigint | 1, 2, ... without gaps
+kind | string | created, opened, played, maintained
+writer | string | who wrote it
+turns | array<struct<org:string,now:timestamp>> | the organizations that played, each at its own time
+began | timestamp | wall time
+ended | timestamp | wall time
+versions | map<string,bigint> | the version of every table that belongs to this round
+cursors | map<string,bigint> | how far the edits have been taken in
+counts | map<string,bigint> | rows written to each table
+next_due | map<string,timestamp> | when each organization has something to do; absent when nothing
+digest | string | SHA-256 over this row and the digest before
+format | bigint | version of these tables
+"""),
+            "round, last",
+        ),
+    ]
+)
+
+VIEWS = _by_name(
+    [
+        Table(
+            "turns",
+            "an organization that plays this round: its time and its policy",
+            ("org",),
+            _columns("""
+org | string | the organization
+now | timestamp | its time
+start | timestamp | where its cycles are counted from
+suspended | boolean | content replication is suspended (F69)
+interval_s | bigint | seconds between two cycles of a store
+size_limit | bigint | bytes that fit into one message (R53)
+folders_per_hierarchy_message | bigint | null: only the size counts (F53)
+relay_status | boolean | whether status tells of others too (C3)
+hierarchy_merge | string | object or property
+source_keys | array<string> | sort keys of backfill sources in order (R98-R102, R108-R113)
+full_match_first | boolean | whether one source with everything beats the order (R114-R118)
+backfill_local_s | array<bigint> | first request, first retry, later retries (R91)
+backfill_remote_s | array<bigint> | the same where no store of the same site has it
+delete_pending_timeout_s | bigint | first request when a leaver has it (D6)
+answer_when | string | has_more or always (C4)
+responders_list_change | string | all, three_and_oldest or three (R120, R130)
+responders_restore | string | the same, after a restore or at start-up (R132)
+status_after_s | bigint | seconds from the last change to the unasked status (R136)
+status_clock_s | array<bigint> | seconds of the day at which it may go; empty: any (R137)
+status_again_s | array<bigint> | first and longest wait between repeats; empty: off
+removal_rule | string | one_holds_all or union_holds_all (C5)
+maintenance_s | bigint | second of the day of the nightly maintenance (F56)
+"""),
+            "runner",
+        ),
+        Table(
+            "conditions",
+            "what is wrong with a store just now; no row: nothing",
+            ("org", "store"),
+            _columns("""
+org | string | the organization
+store | string | the store
+cut | boolean | what it sends and what would reach it is lost
+down | boolean | it plays no part, and what reaches it is lost
+"""),
+            "runner",
+        ),
+        Table(
+            "mail",
+            "a message in flight to one recipient",
+            ("org", "message_id", "recipient"),
+            _columns(f"""
+org | string | the organization
+message_id | string | the message
+recipient | string | the store it is for
+due | timestamp | when it is there
+lost | string | why it will not arrive, or null
+type | string | as in messages
+store | string | the sender
+sender | string | label of the sender's replica
+folder | string | the folder
+carries | array<{RANGE}> | as in messages
+asks | array<{RANGE}> | as in messages
+status | array<{CLAIM}> | as in messages
+responders | array<string> | as in messages
+flags | array<string> | as in messages
+at | timestamp | when it was sent
+"""),
+            "messages - receipts",
+        ),
+        Table(
+            "tree",
+            "one property of one folder as one store sees it: the value with the highest stamp it holds",
+            ("org", "store", "folder", "property"),
+            _columns(f"""
+org | string | the organization
+store | string | who sees it
+folder | string | the folder
+property | string | name, parent, deleted, replica:<store>, ...
+value | string | its value
+stamp | {STAMP} | the change that set it
+"""),
+            "changes of 1-1 that the store holds",
+        ),
+        Table(
+            "folders",
+            "a folder as one store sees it",
+            ("org", "store", "folder"),
+            _columns("""
+org | string | the organization
+store | string | who sees it
+folder | string | the folder
+parent | string | its parent; empty at the top
+dead | boolean | deleted, or under a deleted one (R140)
+"""),
+            "tree",
+        ),
+        Table(
+            "lists",
+            "an entry of a folder's replica list as one store sees it",
+            ("org", "store", "folder", "peer"),
+            _columns("""
+org | string | the organization
+store | string | who sees it
+folder | string | the folder
+peer | string | the store listed
+listing | string | listed, removed, gone
+"""),
+            "tree",
+        ),
+        Table(
+            "lives",
+            "the newest life above the first that a store has read of a peer's replica",
+            ("org", "store", "folder", "peer"),
+            _columns("""
+org | string | the organization
+store | string | who has read it
+folder | string | the folder
+peer | string | whose replica
+life | bigint | 2, 3, ...
+"""),
+            "labels in messages",
+        ),
+        Table(
+            "array",
+            "an open piece of the backfill array",
+            ("org", "store", "folder", "origin", "cn_min"),
+            _columns("""
+org | string | the organization
+store | string | who misses it
+folder | string | the folder
+origin | string | label of the replica that gave the numbers
+cn_min | bigint | first number
+cn_max | bigint | last number
+heard | timestamp | when it was first heard of
+attempt | bigint | how often it was asked for
+asked | timestamp | when it was last asked for; null: never
+"""),
+            "backfill - applied",
+        ),
+        Table(
+            "contacts",
+            "what one store remembers of its dealings with another",
+            ("org", "store", "peer"),
+            _columns("""
+org | string | the organization
+store | string | who remembers
+peer | string | the other store
+heard | timestamp | last message of any kind from it
+sent | timestamp | last message with changes from it: known to be active (R123)
+asked | timestamp | when it was last backfilled from (R108)
+silent | timestamp | when it becomes unavailable unless it is heard (R105)
+"""),
+            "receipts, backfill",
+        ),
+    ]
+)
+
+EVERY = {**TABLES, **VIEWS}

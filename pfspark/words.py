@@ -1,0 +1,137 @@
+"""The vocabulary of the articles, spelled once.
+
+Every word that stands in a table, a message or an answer is a member of one of these enumerations, so that a rule
+never spells a word by itself.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+HIERARCHY = "1-1"
+"""The folder whose items are the folders (R5): logs of Exchange call it 1-1."""
+
+ROOT = ""
+"""The parent of a folder that stands at the top of the tree."""
+
+
+class MessageType(StrEnum):
+    """Types of replication messages, as the articles log them (R65-R71)."""
+
+    HIERARCHY = "0x2"
+    CONTENT = "0x4"
+    BACKFILL_REQUEST = "0x8"
+    STATUS = "0x10"
+    STATUS_REQUEST = "0x20"
+    HIERARCHY_RESPONSE = "0x80000002"
+    CONTENT_RESPONSE = "0x80000004"
+
+
+CARRYING = (
+    MessageType.HIERARCHY,
+    MessageType.CONTENT,
+    MessageType.HIERARCHY_RESPONSE,
+    MessageType.CONTENT_RESPONSE,
+)
+"""The types that carry changes; the others speak about sets only."""
+
+
+class Flag(StrEnum):
+    """What a message is besides its type; the logs of Exchange do not show it (F62)."""
+
+    DELETE_PENDING = "delete_pending"
+    """On a status request: the asker is a replica that wants to leave. On a status: the answer to such a request."""
+    ACKNOWLEDGE = "acknowledge"
+    """On a status: an active replica of a current life says that it holds all the leaver showed."""
+
+
+class Entry(StrEnum):
+    """Kinds of rows of the replication state table (R79-R81, F60)."""
+
+    APPLIED = "applied"
+    EMPTY = "empty"
+    SENT = "sent"
+    REPORTED = "reported"
+
+
+class Standing(StrEnum):
+    """Steps in the life of a replica (D1-D10)."""
+
+    ACTIVE = "active"
+    DELETE_PENDING = "delete pending"
+    DELETE_NOW = "delete now"
+    ERASED = "erased"
+
+
+class Listing(StrEnum):
+    """Value of the property `replica:<store>` of a folder: the store's entry in the replica list."""
+
+    LISTED = "listed"
+    REMOVED = "removed"
+    """Taken off the list; others record it as delete pending (D4)."""
+    GONE = "gone"
+    """The leaver has said that it holds nothing any more (D9)."""
+
+
+class Action(StrEnum):
+    """What a change does to its object: an item, or a folder (R11-R25)."""
+
+    POST = "post"
+    MODIFY = "modify"
+    DELETE = "delete"
+    CREATE_FOLDER = "create_folder"
+    SET_FOLDER = "set_folder"
+    DELETE_FOLDER = "delete_folder"
+
+
+HIERARCHY_ACTIONS = (Action.CREATE_FOLDER, Action.SET_FOLDER, Action.DELETE_FOLDER)
+
+
+class Outcome(StrEnum):
+    """What became of a message at one recipient, or of an edit at its store."""
+
+    APPLIED = "applied"
+    NOTHING_NEW = "nothing_new"
+    REFUSED = "refused"
+    LOST = "lost"
+
+
+class Reason(StrEnum):
+    """Why something was refused or lost."""
+
+    NO_REPLICA_HERE = "no_replica_here"
+    UNKNOWN_FOLDER = "unknown_folder"
+    FOLDER_DELETED = "folder_deleted"
+    UNKNOWN_ITEM = "unknown_item"
+    ITEM_DELETED = "item_deleted"
+    LAST_REPLICA = "last_replica"
+    NOT_LISTED = "not_listed"
+    ALREADY_TAKEN_IN = "already_taken_in"
+    UNKNOWN_STORE = "unknown_store"
+    CUT_OFF = "cut_off"
+    DOWN = "down"
+    UNREACHABLE = "lost_on_the_way"
+
+
+class Why(StrEnum):
+    """Why a (store, folder) must be looked at again: the reasons of the agenda."""
+
+    SEND = "send"
+    """Numbers of its own wait for the next cycle (R43)."""
+    BACKFILL = "backfill"
+    """A missing piece falls due (R91)."""
+    INQUIRE = "inquire"
+    """A status request has not been answered by `peer` (R130)."""
+    STATUS = "status"
+    """The unasked status after the last change (R136)."""
+    REPEAT = "repeat"
+    """A status is due again while some replica is believed to lack what is held here."""
+    ERASE = "erase"
+    """A replica waits for the next maintenance (D8)."""
+
+
+DELETED = "deleted"
+NAME = "name"
+PARENT = "parent"
+REPLICA = "replica:"
+"""Properties of a folder that the rules themselves read; the replica list is one property per store."""

@@ -1,0 +1,34 @@
+"""One Spark session for the whole run, and how much is tried."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pfspark.edge.session import open_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("pfspark", "how much is tried")
+    group.addoption("--campaign-orgs", type=int, default=1000, help="organizations in a campaign (1000)")
+    group.addoption("--campaign-rounds", type=int, default=30, help="rounds of a campaign (30)")
+    group.addoption("--kills", type=int, default=5, help="times a writer is killed at a random moment (5)")
+    group.addoption("--bench", action="store_true", help="run tests/bench too: they measure, and take their time")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    measures = collection_path == Path(__file__).parent / "bench"
+    return True if measures and not config.getoption("--bench") else None
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    session = open_session()
+    yield session
+    session.stop()

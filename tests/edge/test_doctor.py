@@ -1,0 +1,82 @@
+"""What the doctor says of a machine that is well, and of each thing that is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.edge import doctor, session
+from pfspark.edge.doctor import Check
+
+
+def by_name(lake: str | None = None) -> dict[str, Check]:
+    return {check.name: check for check in doctor.checks(lake)}
+
+
+def test_a_machine_that_is_well(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PFSPARK_JARS", str(session.jar_files()[0].parent))
+    monkeypatch.setenv("HOME", str(tmp_path))  # whatever the local Maven folder of this machine holds
+    seen = list(doctor.checks())
+    assert [check.name for check in seen] == [
+        "Python", "Spark", "Java", "Delta's jars", "local Maven folder", "session", "Delta",
+    ]  # fmt: skip
+    assert [check for check in seen if not check.ok or check.todo] == []
+    assert seen[1].saw.startswith("pyspark 4.2.0, delta-spark 4.4.0")
+
+
+def test_a_lake_is_known_by_its_rounds(spark: SparkSession, tmp_path: Path) -> None:
+    spark.range(1, 4).withColumnRenamed("id", "round").write.format("delta").save(f"{tmp_path}/rounds")
+    assert by_name(str(tmp_path))["lake"] == Check("lake", True, f"{tmp_path}, last round 3")
+    elsewhere = by_name(str(tmp_path / "rounds"))["lake"]
+    assert elsewhere.ok is False
+    assert elsewhere.saw.endswith("rounds is not a lake: it has no table `rounds`")
+    assert elsewhere.todo == "Make one with `pfspark init`."
+    assert by_name("no_schema")["lake"].saw == "no_schema is not a lake: it has no table `rounds`"
+
+
+def test_poms_without_jars_are_seen(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pom = tmp_path / ".m2/repository/io/delta/delta-storage/4.4.0/delta-storage-4.4.0.pom"
+    pom.parent.mkdir(parents=True)
+    pom.touch()
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert by_name()["local Maven folder"].saw == f"a pom without its jar: {pom.parent}"
+    pom.with_suffix(".jar").touch()
+    assert by_name()["local Maven folder"].ok is True
+
+
+def test_absent_jars_are_no_fault(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PFSPARK_JARS", str(tmp_path))
+    seen = by_name()["Delta's jars"]
+    assert seen.ok is None
+    assert "delta-storage-4.4.0.jar" in seen.saw
+
+
+def test_what_ails_java_is_told_and_the_rest_is_still_looked_at(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    seen = by_name()
+    assert seen["Java"].ok is False
+    assert seen["Java"].saw == f"No `java` in {tmp_path}/bin (JAVA_HOME), and Spark runs on Java"
+    assert seen["Java"].todo.startswith("Install a full OpenJDK 17 or newer")
+    assert seen["Delta"].ok is True
+
+
+def test_without_a_session_the_rest_is_not_tried(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        seen = by_name("anywhere")
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert seen["session"].ok is False
+    assert seen["Delta"] == Check("Delta", None, "not tried, there is no session")
+    assert "lake" not in seen
+
+
+def test_a_given_spark_is_not_examined(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DATABRICKS_RUNTIME_VERSION", "18.0")
+    seen = by_name()
+    assert list(seen) == ["Python", "Spark", "session", "Delta"]
+    assert (seen["Spark"].ok, seen["session"].ok, seen["Delta"].ok) == (None, True, None)

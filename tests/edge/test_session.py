@@ -1,0 +1,235 @@
+"""The session as a user meets it: tuned, quiet, and refused in words where it cannot start."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.edge import session
+from pfspark.errors import SparkStartError
+
+
+def run(script: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
+    """A Python of its own: what a user's program would print."""
+    path = os.pathsep.join(filter(None, sys.path))
+    everything = {**os.environ, "PYTHONPATH": path, **env}
+    return subprocess.run([sys.executable, "-c", script], cwd=cwd, env=everything, capture_output=True, text=True)
+
+
+def java_that(says: str, folder: Path) -> Path:
+    """A Java home whose `java` does nothing but run a line of shell."""
+    java = folder / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text(f"#!/bin/sh\n{says}\n")
+    java.chmod(0o755)
+    return folder
+
+
+@pytest.fixture
+def folder_of_jars(spark: SparkSession) -> Path:
+    """Delta's two jars, present because a session has been opened."""
+    return session.jar_files()[0].parent
+
+
+def test_a_session_is_tuned_and_keeps_to_itself(spark: SparkSession) -> None:
+    expected = {
+        "spark.databricks.delta.snapshotPartitions": "1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": "2g",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.codegen.cache.maxEntries": "5000",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.ui.enabled": "false",
+    }
+    assert {name: spark.conf.get(name) for name in expected} == expected
+
+
+def test_merge_and_time_travel_work_on_a_delta_table(spark: SparkSession, tmp_path: Path) -> None:
+    table = f"delta.`{tmp_path}`"
+    spark.range(3).write.format("delta").save(str(tmp_path))
+    spark.sql(
+        f"MERGE INTO {table} AS old USING (SELECT id FROM range(2, 5)) AS new ON old.id = new.id "
+        "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT *"
+    )
+    now = spark.sql(f"SELECT id FROM {table} ORDER BY id").collect()
+    before = spark.sql(f"SELECT id FROM {table} VERSION AS OF 0 ORDER BY id").collect()
+    assert [row.id for row in now] == [0, 1, 3, 4]
+    assert [row.id for row in before] == [0, 1, 2]
+
+
+def test_an_open_session_is_taken_again(spark: SparkSession) -> None:
+    assert session.open_session(small=False, memory="1g", app="another") is spark
+    assert spark.conf.get("spark.app.name") == "pfspark"
+
+
+def test_a_given_session_must_tell_times_in_utc(spark: SparkSession) -> None:
+    spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
+    try:
+        with pytest.raises(SparkStartError, match="tells times in Europe/Paris"):
+            session.open_session()
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+
+
+def test_nothing_is_heard_of_spark(tmp_path: Path) -> None:
+    """Start, write, read, a Python worker, failing jobs, a stop, a second start: only the program's own words."""
+    script = """
+from pfspark.edge.session import open_session
+from pyspark.errors import PySparkException
+from pyspark.sql.functions import col
+spark = open_session(memory="1g", app="quiet")
+spark.range(3).write.format("delta").save("table")
+print(spark.read.format("delta").load("table").mapInArrow(lambda batches: batches, "id long").count())
+for failing in (spark.sql("SELECT cast('x' AS int)"), spark.range(1).select(col("id") / 0)):
+    try:
+        failing.collect()
+    except PySparkException as error:
+        print(error.getCondition())
+print(spark.conf.get("spark.driver.memory"), spark.conf.get("spark.app.name"))
+spark.range(1).write.format("delta").saveAsTable("named")
+spark.stop()
+print(open_session().read.format("delta").load("table").count())
+"""
+    done = run(script, tmp_path)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert done.stdout.split("\n") == ["3", "CAST_INVALID_INPUT", "DIVIDE_BY_ZERO", "1g quiet", "3", ""]
+    assert os.listdir(tmp_path) == ["table"]
+
+
+def test_where_spark_is_given_nothing_is_set(tmp_path: Path, folder_of_jars: Path) -> None:
+    """A session that somebody else's settings make: refused without Delta, and with it taken untouched."""
+    script = """
+import sys
+from pfspark.edge.session import open_session
+from pfspark.errors import SparkStartError
+try:
+    spark = open_session(app="ignored")
+except SparkStartError as error:
+    sys.exit(f"refused: {error}")
+print(spark.conf.get("spark.app.name"), spark.conf.get("spark.sql.shuffle.partitions"), spark.conf.get("spark.master"))
+"""
+    theirs = "--master local[1] --name theirs --conf spark.ui.enabled=false --conf spark.sql.session.timeZone=UTC"
+    with_delta = " ".join(
+        [
+            "--jars " + ",".join(map(str, session.jar_files())),
+            "--conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
+            "--conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        ]
+    )
+    given = {"DATABRICKS_RUNTIME_VERSION": "18.0", "SPARK_LOCAL_IP": "127.0.0.1"}
+    bare = run(script, tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} pyspark-shell")
+    assert bare.returncode == 1
+    assert "refused: The session found here does not know Delta (PARSE_SYNTAX_ERROR)." in bare.stderr
+    full = run(script, tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} {with_delta} pyspark-shell")
+    assert full.stdout == "theirs 200 local[1]\n", full.stderr
+
+
+def test_what_java_says_when_it_does_not_start_is_told(tmp_path: Path) -> None:
+    script = """
+from pfspark.edge.session import open_session
+from pfspark.errors import SparkStartError
+try:
+    open_session(memory="2 sacks")
+except SparkStartError as error:
+    print(error)
+"""
+    done = run(script, tmp_path)
+    assert done.stdout.startswith("Spark did not start. Its last words:\n")
+    assert "2 sacks" in done.stdout
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("says", "expected"),
+    [
+        ("echo java.base@11.0.2; echo jdk.incubator.vector@11.0.2", "is Java 11; Spark needs 17 or newer"),
+        ("echo 'Unrecognized option: --list-modules' >&2; exit 1", "older than 9, or none (Unrecognized option"),
+        ("echo java.base@21.0.1; echo java.sql@21.0.1", "lacks the module jdk.incubator.vector"),
+    ],
+)
+def test_a_java_that_does_not_fit_is_refused(
+    says: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(java_that(says, tmp_path)))
+    with pytest.raises(SparkStartError) as refusal:
+        session.find_java()
+    assert expected in str(refusal.value)
+    assert str(refusal.value).endswith("or name it by JAVA_HOME.")
+
+
+def test_a_java_that_fits_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    home = java_that("echo java.base@21.0.1; echo jdk.incubator.vector@21.0.1", tmp_path)
+    monkeypatch.setenv("JAVA_HOME", str(home))
+    assert session.find_java() == (home / "bin" / "java", 21)
+
+
+def test_no_java_at_all_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    with pytest.raises(SparkStartError, match=r"No `java` in .*bin \(JAVA_HOME\)"):
+        session.find_java()
+    monkeypatch.delenv("JAVA_HOME")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(SparkStartError, match="No `java` in PATH"):
+        session.find_java()
+
+
+def test_another_spark_home_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "jars").mkdir()
+    (tmp_path / "jars" / "spark-core_2.12-3.5.1.jar").touch()
+    monkeypatch.setenv("SPARK_HOME", str(tmp_path))
+    with pytest.raises(SparkStartError, match=r"is not a Spark .* Unset SPARK_HOME"):
+        session.spark_home()
+
+
+def mirror_of(folder: Path, settings: Path) -> None:
+    """An Ivy settings file that knows one place, a folder."""
+    pattern = f"{folder}/[artifact]-[revision].[ext]"
+    settings.write_text(
+        f'<ivysettings><settings defaultResolver="here"/><resolvers><filesystem name="here">'
+        f'<artifact pattern="{pattern}"/></filesystem></resolvers></ivysettings>'
+    )
+
+
+def test_the_jars_come_from_the_mirror_that_is_named(
+    folder_of_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mirror_of(folder_of_jars, tmp_path / "ivy.xml")
+    monkeypatch.setenv("PFSPARK_IVY_SETTINGS", str(tmp_path / "ivy.xml"))
+    monkeypatch.setenv("PFSPARK_JARS", str(tmp_path / "jars"))
+    fetched = session.delta_jars(session.find_java().path)
+    assert sorted(os.listdir(tmp_path / "jars")) == sorted(jar.name for jar in fetched)
+    assert [jar.read_bytes() for jar in fetched] == [(folder_of_jars / jar.name).read_bytes() for jar in fetched]
+
+
+def test_jars_that_are_there_are_not_fetched(
+    folder_of_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for jar in session.jar_files():
+        shutil.copy(jar, tmp_path)
+    monkeypatch.setenv("PFSPARK_JARS", str(tmp_path))
+    assert session.delta_jars(Path("no java here")) == session.jar_files()
+
+
+def test_jars_that_cannot_be_had_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mirror_of(tmp_path / "empty", tmp_path / "ivy.xml")
+    monkeypatch.setenv("PFSPARK_IVY_SETTINGS", str(tmp_path / "ivy.xml"))
+    monkeypatch.setenv("PFSPARK_JARS", str(tmp_path / "jars"))
+    with pytest.raises(SparkStartError) as refusal:
+        session.delta_jars(session.find_java().path)
+    assert "delta-spark_4.2_2.13-4.4.0.jar could not be fetched" in str(refusal.value)
+    assert f"put the file into {tmp_path / 'jars'}" in str(refusal.value)
+    assert "io.delta#delta-spark_4.2_2.13;4.4.0: not found" in str(refusal.value)
+    assert os.listdir(tmp_path / "jars") == []
+
+
+def test_a_package_that_is_absent_is_told() -> None:
+    with pytest.raises(SparkStartError, match=r"no-such-package is not installed here\. .*'pfspark\[local\]'"):
+        session.installed("no-such-package")

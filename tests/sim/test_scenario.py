@@ -1,0 +1,598 @@
+"""Scenario files: what they say, what a step resolves to, and how a mistake is told."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pfspark.errors import ScenarioError
+from pfspark.sim.scenario import DEFAULT_SITE, Folder, Link, Scenario, Step, Store, parse, read
+
+CONF = Path(__file__).parents[2] / "conf"
+START = datetime(2026, 1, 5, tzinfo=UTC)
+MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
+
+HEAD = """
+name = "N"
+profile = "exchange_2007"
+start = 2026-01-05T00:00:00Z
+end = "4h"
+interval = "15m"
+[stores.PFS1]
+[stores.PFS2]
+[folders."/Sales"]
+replicas = ["PFS1", "PFS2"]
+[folders."/Sales/North"]
+replicas = ["PFS1"]
+"""
+
+
+def step(at: str, verb: str) -> str:
+    return f'[[steps]]\nat = "{at}"\n{verb}\n'
+
+
+def scenario(*steps: str, head: str = HEAD) -> Scenario:
+    return parse(head + "".join(steps), "n.toml", CONF)
+
+
+def args(*steps: str) -> list[dict[str, Any]]:
+    """The arguments of the steps, by their place in the file."""
+    return [dict(each.args) for each in sorted(scenario(*steps).steps, key=lambda each: each.number)]
+
+
+def refused(*steps: str, head: str = HEAD) -> str:
+    with pytest.raises(ScenarioError) as caught:
+        scenario(*steps, head=head)
+    assert str(caught.value).startswith("n.toml")
+    return str(caught.value)
+
+
+# --- a whole file -----------------------------------------------------------------------------------------------------
+
+CONTRACT = """
+name = "PFS3 is cut off and catches up"
+profile = "exchange_2007"              # exchange_2000 | exchange_2003 | exchange_2007 | modern
+start = 2026-01-05T00:00:00Z
+end = "48h"                            # offset from start; the last round is the last one not after it
+interval = "15m"
+
+[policy]                               # overrides of single options of the profile
+relay_status = true
+
+[stores.PFS1]
+site = "Redmond"                       # version = "2007", preferred = false, interval, size_limit = "300KB", schedule
+[stores.PFS2]
+site = "Redmond"
+[stores.PFS3]
+site = "Paris"
+
+[[links]]
+sites = ["Redmond", "Paris"]           # both directions; `from` and `to` for one direction
+cost = 10
+delay = "0m"
+
+[folders."/Sales"]
+replicas = ["PFS1", "PFS2", "PFS3"]    # schedule, size_limit, age_limit, conflict (0, 1, 2) may be set here
+holds = "PFS1:1-10,PFS2:1-20,PFS3:1-30"
+
+[[steps]]
+at = "0m"
+post = { store = "PFS1", folder = "/Sales" }               # count = 1, size = "1KB", item = "a name for later steps"
+[[steps]]
+at = "30m"
+cut = ["PFS3"]                         # lost: what a cut store sends, and what would reach it while cut
+[[steps]]
+at = "45m"
+post = { store = "PFS1", folder = "/Sales", count = 5 }
+[[steps]]
+at = "2h"
+heal = ["PFS3"]
+[[steps]]
+at = "2h15m"
+show = ["state"]                       # after that round
+"""
+
+
+def test_the_example_of_the_contract() -> None:
+    found = scenario(head=CONTRACT)
+    assert (found.name, found.profile, found.policy.profile, found.file) == (
+        "PFS3 is cut off and catches up",
+        "exchange_2007",
+        "exchange_2007",
+        "n.toml",
+    )
+    assert (found.start, found.end, found.interval) == (START, START + 48 * HOUR, 15 * MINUTE)
+    assert found.policy.relay_status is True
+    assert found.stores == (Store("PFS1", "Redmond"), Store("PFS2", "Redmond"), Store("PFS3", "Paris"))
+    assert found.links == (Link("Redmond", "Paris", 10), Link("Paris", "Redmond", 10))
+    assert found.folders == (
+        Folder("/Sales", ("PFS1", "PFS2", "PFS3"), holds={"PFS1": ((1, 10),), "PFS2": ((1, 20),), "PFS3": ((1, 30),)}),
+    )
+    posted = {"store": "PFS1", "folder": "/Sales", "folder_ref": ("initial", 0), "size": 1024, "item": None}
+    assert found.steps == (
+        Step(1, START, "post", posted | {"count": 1}),
+        Step(2, START + 30 * MINUTE, "cut", {"stores": ("PFS3",)}),
+        Step(3, START + 45 * MINUTE, "post", posted | {"count": 5}),
+        Step(4, START + 2 * HOUR, "heal", {"stores": ("PFS3",)}),
+        Step(5, START + 2 * HOUR + 15 * MINUTE, "show", {"what": ("state",)}),
+    )
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_rounds_end_with_the_last_one_not_after_the_end() -> None:
+    head = HEAD.replace('"4h"', '"1h10m"')
+    assert [moment - START for moment in scenario(head=head).rounds()] == [15 * MINUTE * place for place in range(5)]
+    assert list(scenario(head=HEAD.replace('"4h"', '"0m"')).rounds()) == [START]
+
+
+def test_everything_a_store_a_link_and_a_folder_may_say() -> None:
+    found = scenario(
+        head="""
+start = 2026-01-05T01:00:00+01:00
+end = 2026-01-06
+[policy]
+backfill_timeouts = { local = ["1h", "2h", "3h"] }
+interval = "5m"
+[stores.A]
+site = "X"
+version = 5.5
+preferred = true
+interval = "1h"
+size_limit = "4MB"
+schedule = "Sun.11:30 PM-Mon.1:30 AM"
+[stores.B]
+site = "Y"
+version = "2000"
+[stores."c.d_e-1"]
+[[links]]
+from = "X"
+to = "Y"
+cost = 3
+delay = "20m"
+[[links]]
+from = "Y"
+to = "X"
+[[links]]
+from = "X"
+to = "Y"
+cost = 4
+[folders."/F/G"]
+replicas = "A"
+schedule = ["Mon.8:00-Mon.9:00", "Tue.8:00-Tue.9:00"]
+size_limit = 2048
+age_limit = "30d"
+conflict = 2
+holds = "A~2:1-3, 7"
+[folders."/F/"]
+age_limit = "none"
+"""
+    )
+    assert (found.name, found.profile, found.interval) == ("n", "exchange_2007", 5 * MINUTE)
+    assert (found.start, found.end) == (START, START + 24 * HOUR)
+    assert found.policy.backfill_timeouts_local == (HOUR, 2 * HOUR, 3 * HOUR)
+    assert found.stores == (
+        Store("A", "X", "5.5", True, HOUR, 4 * 1024**2, "Sun.11:30 PM-Mon.1:30 AM"),
+        Store("B", "Y", "2000"),
+        Store("c.d_e-1", DEFAULT_SITE),
+    )
+    assert found.links == (Link("X", "Y", 4), Link("Y", "X", 1, timedelta(0)))
+    assert found.folders == (
+        Folder("/F/G", ("A",), "Mon.8:00-Mon.9:00,Tue.8:00-Tue.9:00", 2048, 720 * HOUR, 2, {"A~2": ((1, 3), (7, 7))}),
+        Folder("/F", ("A", "B", "c.d_e-1")),
+    )
+
+
+def test_steps_are_taken_in_order_of_time_and_of_file() -> None:
+    found = scenario(
+        step("30m", 'cut = "PFS1"'),
+        step("0m", "suspend = true"),
+        step("30m", 'heal = ["PFS1"]'),
+        step("15m", 'show = ["items", "folders", "items"]'),
+        step("0m", "resume = true"),
+    )
+    assert [(each.number, each.verb) for each in found.steps] == [
+        (2, "suspend"),
+        (5, "resume"),
+        (4, "show"),
+        (1, "cut"),
+        (3, "heal"),
+    ]
+    assert found.steps[2].args == {"what": ("items", "folders")}
+    assert found.steps[0].args == {}
+
+
+def test_every_verb_has_typed_arguments() -> None:
+    found = args(
+        step("0m", 'post = { store = "PFS1", folder = "/Sales", count = 3, size = "50KB" }'),
+        step("0m", 'post = { store = "PFS1", folder = "/Sales", item = "a" }'),
+        step("1m", 'modify = { store = "PFS2", folder = "/Sales", item = "a", size = 7 }'),
+        step("2m", 'delete = { store = "PFS2", folder = "/Sales", item = "PFS1:12" }'),
+        step(
+            "3m",
+            'set_folder = { store = "PFS1", folder = "/Sales", age_limit = "30d", size_limit = "1MB", note = "x" }',
+        ),
+        step("3m", 'set_folder = { store = "PFS1", folder = "/Sales", age_limit = "none", schedule = "never" }'),
+        step("4m", 'add_replica = { store = "PFS1", folder = "/Sales/North", replica = "PFS2" }'),
+        step("5m", 'remove_replica = { store = "PFS1", folder = "PFS1:2", replica = "PFS1" }'),
+        step("3h", 'restore = { store = "PFS2", to = "2h" }'),
+        step("3h", 'down = ["PFS1", "PFS2"]'),
+        step("3h30m", 'up = ["PFS1"]'),
+    )
+    sales = {"store": "PFS1", "folder": "/Sales", "folder_ref": ("initial", 0)}
+    assert found[0] == sales | {"count": 3, "size": 51_200, "item": None}
+    assert found[1] == sales | {"count": 1, "size": 1024, "item": "a"}
+    assert found[2] == sales | {"store": "PFS2", "item": "a", "item_ref": 2, "size": 7}
+    assert found[3] == sales | {"store": "PFS2", "item": "PFS1:12", "item_ref": "PFS1:12"}
+    assert found[4] == sales | {"properties": {"age_limit": 720 * HOUR, "size_limit": 1024**2, "note": "x"}}
+    assert found[5] == sales | {"properties": {"age_limit": None, "schedule": "never"}}
+    assert found[6] == {"store": "PFS1", "folder": "/Sales/North", "folder_ref": ("initial", 1), "replica": "PFS2"}
+    assert found[7] == {"store": "PFS1", "folder": "PFS1:2", "folder_ref": ("id", "PFS1:2"), "replica": "PFS1"}
+    assert found[8] == {"store": "PFS2", "to": START + 2 * HOUR}
+    assert found[9:] == [{"stores": ("PFS1", "PFS2")}, {"stores": ("PFS1",)}]
+
+
+# --- paths in time ----------------------------------------------------------------------------------------------------
+
+
+def test_a_later_step_names_the_new_path() -> None:
+    found = args(
+        step("0m", 'create_folder = { store = "PFS1", path = "/New", replicas = ["PFS1", "PFS2"], conflict = 1 }'),
+        step("1m", 'create_folder = { store = "PFS2", path = "/New/Sub" }'),
+        step("2m", 'rename_folder = { store = "PFS1", folder = "/New", name = "Newer" }'),
+        step("3m", 'post = { store = "PFS2", folder = "/Newer/Sub" }'),
+        step("4m", 'move_folder = { store = "PFS1", folder = "/Newer/Sub", to = "/Sales/North" }'),
+        step("5m", 'post = { store = "PFS2", folder = "/Sales/North/Sub" }'),
+        step("6m", 'move_folder = { store = "PFS1", folder = "/Sales/North/Sub", to = "/" }'),
+        step("7m", 'post = { store = "PFS2", folder = "/Sub/" }'),
+    )
+    assert found[0] == {
+        "store": "PFS1",
+        "path": "/New",
+        "name": "New",
+        "parent_ref": None,
+        "replicas": ("PFS1", "PFS2"),
+        "properties": {"conflict": 1},
+    }
+    assert found[1] == {
+        "store": "PFS2",
+        "path": "/New/Sub",
+        "name": "Sub",
+        "parent_ref": ("step", 1),
+        "replicas": ("PFS2",),
+        "properties": {},
+    }
+    assert found[2]["folder_ref"] == ("step", 1)
+    assert found[4]["to_ref"] == ("initial", 1)
+    assert found[6]["to_ref"] is None
+    assert [found[place]["folder_ref"] for place in (3, 5, 7)] == [("step", 2)] * 3
+
+
+def test_paths_follow_time_and_not_the_file() -> None:
+    later, earlier = args(
+        step("2m", 'post = { store = "PFS1", folder = "/New" }'),
+        step("1m", 'create_folder = { store = "PFS1", path = "/New" }'),
+    )
+    assert later["folder_ref"] == ("step", 2)
+    assert earlier["parent_ref"] is None
+    assert "folder '/New' is not known at that time" in refused(
+        step("1m", 'post = { store = "PFS1", folder = "/New" }'),
+        step("2m", 'create_folder = { store = "PFS1", path = "/New" }'),
+    )
+
+
+def test_a_path_that_was_left_still_means_the_folder_until_another_takes_it() -> None:
+    found = args(
+        step("1m", 'rename_folder = { store = "PFS1", folder = "/Sales", name = "Deals" }'),
+        step("2m", 'post = { store = "PFS2", folder = "/Sales" }'),  # PFS2 may not have heard of it
+        step("2m", 'post = { store = "PFS2", folder = "/Sales/North" }'),
+        step("3m", 'create_folder = { store = "PFS1", path = "/Sales" }'),
+        step("4m", 'post = { store = "PFS2", folder = "/Sales" }'),
+        step("4m", 'post = { store = "PFS2", folder = "/Deals/North" }'),
+    )
+    assert [found[place]["folder_ref"] for place in (1, 2, 4, 5)] == [
+        ("initial", 0),
+        ("initial", 1),
+        ("step", 4),
+        ("initial", 1),
+    ]
+
+
+def test_a_deleted_folder_is_left_to_the_rules() -> None:
+    found = args(
+        step("1m", 'delete_folder = { store = "PFS1", folder = "/Sales" }'),
+        step("2m", 'post = { store = "PFS1", folder = "/Sales/North" }'),
+        step("3m", 'create_folder = { store = "PFS1", path = "/Sales" }'),
+        step("4m", 'post = { store = "PFS1", folder = "/Sales" }'),
+        step("5m", 'create_folder = { store = "PFS1", path = "/Sales/North/Deep" }'),
+    )
+    assert found[1]["folder_ref"] == ("initial", 1)
+    assert found[3]["folder_ref"] == ("step", 3)
+    assert found[4]["parent_ref"] == ("initial", 1)
+
+
+def test_of_two_folders_at_one_path_a_store_means_its_own() -> None:
+    found = args(
+        step("1m", 'create_folder = { store = "PFS1", path = "/New" }'),
+        step("1m", 'create_folder = { store = "PFS2", path = "/New" }'),
+        step("2m", 'post = { store = "PFS1", folder = "/New" }'),
+        step("2m", 'post = { store = "PFS2", folder = "/New" }'),
+    )
+    assert [each["folder_ref"] for each in found[2:]] == [("step", 1), ("step", 2)]
+
+
+def test_a_living_folder_at_a_path_goes_before_a_deleted_one() -> None:
+    found = args(
+        step("1m", 'create_folder = { store = "PFS2", path = "/New" }'),
+        step("2m", 'delete_folder = { store = "PFS2", folder = "/New" }'),
+        step("3m", 'create_folder = { store = "PFS1", path = "/New" }'),
+        step("4m", 'post = { store = "PFS2", folder = "/New" }'),
+    )
+    assert found[3]["folder_ref"] == ("step", 3)
+
+
+def test_a_move_into_itself_is_left_to_the_rules() -> None:
+    found = args(
+        step("1m", 'move_folder = { store = "PFS1", folder = "/Sales", to = "/Sales/North" }'),
+        step("2m", 'post = { store = "PFS1", folder = "/Sales/North" }'),
+    )
+    assert found[0]["to_ref"] == ("initial", 1)
+    assert found[1]["folder_ref"] == ("initial", 1)
+
+
+def test_item_names_belong_to_their_folder() -> None:
+    found = args(
+        step("0m", 'post = { store = "PFS1", folder = "/Sales", item = "a" }'),
+        step("0m", 'post = { store = "PFS1", folder = "/Sales/North", item = "a" }'),
+        step("1m", 'rename_folder = { store = "PFS1", folder = "/Sales/North", name = "South" }'),
+        step("2m", 'modify = { store = "PFS1", folder = "/Sales/South", item = "a" }'),
+        step("3m", 'delete = { store = "PFS1", folder = "/Sales", item = "a" }'),
+        step("4m", 'delete = { store = "PFS1", folder = "/Sales", item = "a" }'),  # refused when it is played
+    )
+    assert [each["item_ref"] for each in found[3:]] == [2, 1, 1]
+    assert found[3]["size"] == 1024
+
+
+# --- mistakes ---------------------------------------------------------------------------------------------------------
+
+POST = 'post = { store = "PFS1", folder = "/Sales"'
+
+MISTAKES_IN_STEPS = r"""
+psot = { store = "PFS1" }
+    step 1: key 'psot' is not known, expected at, post,
+psot = { store = "PFS1" }
+    the nearest known is 'post'
+post = { stroe = "PFS1", folder = "/Sales" }
+    step 1: post: key 'stroe' is not known, expected store, folder, item, count, size; the nearest known is 'store'
+post = { store = "PSF1", folder = "/Sales" }
+    step 1: post: store: store 'PSF1' is not known, expected PFS1, PFS2; the nearest known is 'PFS
+post = { folder = "/Sales" }
+    step 1: post: key 'store' is missing
+post = 3
+    step 1: post: found 3, expected a table with store, folder, item, count, size
+post = { store = "PFS1", folder = "/Sale" }
+    step 1 (at 1h): post: folder: folder '/Sale' is not known at that time, expected /Sales, /Sales/North; the nearest
+post = { store = "PFS1", folder = "/" }
+    folder: found '/', expected a folder
+post = { store = "PFS1", folder = "Sales" }
+    folder: found 'Sales', expected a path such as /Sales
+post = { store = "PFS1", folder = "/Sales", count = 0 }
+    count: found 0, expected a whole number from 1 on
+post = { store = "PFS1", folder = "/Sales", size = "1XB" }
+    size: found '1XB', expected a size
+post = { store = "PFS1", folder = "/Sales", count = 2, item = "a" }
+    item: found a name for 2 items
+post = { store = "PFS1", folder = "/Sales", item = "PFS1:3" }
+    item: found 'PFS1:3', which reads as the id of an item
+delete = { store = "PFS1", folder = "/Sales" }
+    delete: key 'item' is missing
+modify = { store = "PFS1", folder = "/Sales", item = "x" }
+    item: item 'x' is not known in /Sales at that time, expected none or an id
+create_folder = { store = "PFS1", path = "/Slaes/x" }
+    path: folder '/Slaes' is not known at that time, expected /Sales, /Sales/North; the nearest known is '/Sales'
+create_folder = { store = "PFS1", path = "/" }
+    path: found '/', expected a path
+create_folder = { store = "PFS1", path = "/A", replicas = [] }
+    replicas: found an empty list
+create_folder = { store = "PFS1", path = "/A", replicas = ["PFS9"] }
+    replicas: store 'PFS9' is not known
+rename_folder = { store = "PFS1", folder = "/Sales", name = "a/b" }
+    name: found 'a/b', expected a folder name
+rename_folder = { store = "PFS1", folder = "/Sales", name = "a\u0007" }
+    expected a folder name: no / and no control characters
+move_folder = { store = "PFS1", folder = "/Sales", to = "/Nwo" }
+    to: folder '/Nwo' is not known
+set_folder = { store = "PFS1", folder = "/Sales" }
+    set_folder: found no property, expected at least one of schedule
+set_folder = { store = "PFS1", folder = "/Sales", conflict = 3 }
+    conflict: found 3, expected 0, 1 or 2
+set_folder = { store = "PFS1", folder = "/Sales", schedule = "Monday" }
+    schedule: found 'Monday', expected Always
+cut = ["PFS3"]
+    cut: store 'PFS3' is not known
+cut = []
+    cut: found an empty list, expected at least one
+show = ["staet"]
+    show: table 'staet' is not known, expected state, items, folders; the nearest known is 'state'
+suspend = false
+    suspend: found False, expected true
+restore = { store = "PFS1", to = "2h" }
+    restore: to: found a time after this step
+restore = { store = "PFS1" }
+    restore: key 'to' is missing
+suspend = true; resume = true
+    step 1: found suspend and resume, expected at and one verb
+"""
+
+MISTAKES_IN_THE_FILE = r"""
+name = "N" ⇒ nmae = "N"
+    n.toml: key 'nmae' is not known, expected name, profile
+name = "N" ⇒ name = 3
+    n.toml: name: found 3, expected a text
+name = "N" ⇒ name = "N
+    n.toml:2: not TOML: Illegal character
+exchange_2007 ⇒ exchange_2010
+    n.toml: profile: profile 'exchange_2010' is not known, expected exchange_2000, exchange_2003, exchange_2007, modern
+start = 2026-01-05T00:00:00Z ⇒
+    n.toml: key 'start' is missing
+2026-01-05T00:00:00Z ⇒ "5 January"
+    start: found '5 January', expected a time such as 2026
+"4h" ⇒ 2026-01-04T00:00:00Z
+    expected a time not before the start, 2026-01-05T00:00:00Z
+"4h" ⇒ "4"
+    n.toml: end: found '4', expected a duration
+end = "4h" ⇒
+    n.toml: key 'end' is missing
+"15m" ⇒ "0m"
+    interval: found '0m', expected a duration longer than nothing
+[stores.PFS1] ⇒ [policy]; relay = true; [stores.PFS1]
+    n.toml: policy: option 'relay' is not known; the nearest known is 'relay_status'
+[stores.PFS1] ⇒ [policy]; interval = 15; [stores.PFS1]
+    n.toml: policy: option interval: found 15, expected a duration
+[stores.PFS1] ⇒ [stores.PFS1]; sitr = "X"
+    n.toml: stores.PFS1: key 'sitr' is not known, expected site, version, preferred, interval, size_limit, schedule; the
+[stores.PFS1] ⇒ [stores.PFS1]; version = "old"
+    stores.PFS1: version: found 'old', expected a version
+[stores.PFS1] ⇒ [stores.PFS1]; schedule = "now"
+    stores.PFS1: schedule: found 'now', expected Always
+[stores.PFS1] ⇒ [stores.PFS1]; preferred = 1
+    stores.PFS1: preferred: found 1, expected true or false
+[stores.PFS1] ⇒ [stores."PFS~1"]
+    stores.PFS~1: a store name has letters
+[stores.PFS1] ⇒ [stores.PFS1]; [stores.PFS1]
+    n.toml:8: not TOML: Cannot declare
+"PFS2"] ⇒ "PFS3"]
+    folders."/Sales": replicas: store 'PFS3' is not known
+["PFS1"] ⇒ []
+    folders."/Sales/North": replicas: found an empty list
+["PFS1"] ⇒ ["PFS1"]; holds = "PFS1:1-x"
+    folders."/Sales/North": holds: not a set of change numbers: column 6
+["PFS1"] ⇒ ["PFS1"]; holds = "PFS3:1"
+    folders."/Sales/North": holds: store 'PFS3' is not known
+["PFS1"] ⇒ ["PFS1"]; holds = ["PFS1:1"]
+    holds: found ['PFS1:1'], expected a set such as
+["PFS1"] ⇒ ["PFS1"]; conflict = 5
+    conflict: found 5, expected 0, 1 or 2
+["PFS1"] ⇒ ["PFS1"]; replica = ["PFS1"]
+    key 'replica' is not known
+"/Sales/North" ⇒ "/Sale/North"
+    folder '/Sale' is not known; declare it too; the nearest known is '/Sales'
+"/Sales/North" ⇒ "Sales/North"
+    found 'Sales/North', expected a path
+"/Sales/North" ⇒ "/Sales//North"
+    found '', expected a text
+"/Sales/North" ⇒ "/Sales/"
+    folders."/Sales/": is declared twice
+[stores.PFS2] ⇒ [stores.PFS2]; site = "X"; [[links]]; sites = ["X", "Y"]
+    links 1: sites: site 'Y' is not known, expected X, default
+[stores.PFS2] ⇒ [stores.PFS2]; site = "X"; [[links]]; sites = ["X", "X"]
+    links 1: expected sites = ["A", "B"] for both directions
+[stores.PFS2] ⇒ [stores.PFS2]; site = "X"; [[links]]; from = "X"
+    links 1: expected sites = ["A", "B"] for both directions
+[stores.PFS2] ⇒ [stores.PFS2]; site = "X"; [[links]]; sites = ["X", "default"]; cost = -1
+    links 1: cost: found -1, expected a whole number from 0 on
+[stores.PFS2] ⇒ [stores.PFS2]; [links]; cost = 1
+    links: found {'cost': 1}, expected a list of tables
+"""
+
+
+def pairs(text: str) -> list[tuple[str, str]]:
+    lines = [line.strip() for line in text.strip().splitlines()]
+    return list(zip(lines[::2], lines[1::2], strict=True))
+
+
+@pytest.mark.parametrize(("verb", "message"), pairs(MISTAKES_IN_STEPS))
+def test_mistakes_in_steps(verb: str, message: str) -> None:
+    assert message in refused(step("1h", verb.replace("; ", "\n")))
+
+
+@pytest.mark.parametrize(("change", "message"), pairs(MISTAKES_IN_THE_FILE))
+def test_mistakes_in_the_file(change: str, message: str) -> None:
+    old, new = (each.strip() for each in change.split("⇒"))
+    assert old in HEAD
+    assert message in refused(head=HEAD.replace(old, new.replace("; ", "\n")))
+
+
+def test_mistakes_that_need_several_steps() -> None:
+    named = POST + ', item = "ab" }'
+    modify = 'modify = { store = "PFS1", folder = "/Sales", item = "%s" }'
+    assert "step 2 (at 1m): post: item: item 'ab' is posted by step 1" in refused(step("0m", named), step("1m", named))
+    assert (
+        "step 2 (at 1m): modify: item: item 'ac' is not known in /Sales at that time, expected ab or an id"
+        in refused(step("0m", named), step("1m", modify % "ac"))
+    )
+    assert "step 2 (at 0m): modify: item: item 'ab' is not known" in refused(
+        step("1m", named), step("0m", modify % "ab")
+    )
+
+
+def test_mistakes_about_the_time_of_a_step() -> None:
+    assert "step 1: key 'at' is missing" in refused("[[steps]]\nsuspend = true")
+    assert "step 1: found nothing to do, expected at and one verb: post, modify" in refused(step("0m", ""))
+    assert "step 1: at: found 'soon', expected a duration" in refused(step("soon", "suspend = true"))
+    early = "2026-01-04T23:59:59Z"
+    assert f"step 1: at: found '{early}', expected a time not before the start" in refused(
+        step(early, "suspend = true")
+    )
+
+
+def test_a_name_may_have_255_characters() -> None:
+    rename = 'rename_folder = {{ store = "PFS1", folder = "/Sales", name = "{}" }}'
+    assert args(step("0m", rename.format("x" * 255)))[0]["name"] == "x" * 255
+    assert "at most 255" in refused(step("0m", rename.format("x" * 256)))
+
+
+def test_an_unfinished_file_names_its_last_line() -> None:
+    assert refused(head='name = "N"\nstart = """\nend').startswith("n.toml:3: not TOML: ")
+
+
+def test_no_stores() -> None:
+    assert "stores: none, expected at least one" in refused(head='start = 2026-01-05\nend = "1h"\n[stores]')
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def test_names_are_unique_among_the_files(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(HEAD)
+    (tmp_path / "b.toml").write_text(HEAD)
+    with pytest.raises(ScenarioError, match=r"b\.toml: name: 'N' is the name of .*a\.toml too"):
+        read([tmp_path / "a.toml", tmp_path / "b.toml"], CONF)
+
+
+def test_files_and_folders_are_read(tmp_path: Path) -> None:
+    (tmp_path / "b.toml").write_bytes(b"\xef\xbb\xbf" + HEAD.replace('"N"', '"B"').encode())
+    (tmp_path / "a.toml").write_text(HEAD.replace('name = "N"', ""))
+    assert [each.name for each in read([str(tmp_path)], CONF)] == ["a", "B"]
+
+
+@pytest.mark.parametrize("kind", ["absent", "empty", "binary"])
+def test_files_that_cannot_be_read(tmp_path: Path, kind: str) -> None:
+    path = {"absent": tmp_path / "x.toml", "empty": tmp_path, "binary": tmp_path / "y.txt"}[kind]
+    (tmp_path / "y.txt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(ScenarioError, match="no scenario files" if kind == "empty" else "cannot be read as text"):
+        read([path], CONF)
+
+
+SHIPPED = sorted((CONF / "scenarios").glob("*.toml"))
+
+
+def test_the_shipped_scenarios_can_be_read_together() -> None:
+    found = read([CONF / "scenarios"], CONF)
+    assert len(found) == len(SHIPPED) >= 14
+    assert {each.profile for each in found} >= {"exchange_2000", "exchange_2007", "modern"}
+    for each in found:
+        assert each.end - each.start <= 48 * HOUR, each.file
+        assert len(each.stores) <= 3, each.file
+        assert any(step.verb == "show" for step in each.steps), each.file
+        assert all(step.at <= each.end for step in each.steps), each.file
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_scenario_says_first_what_it_shows(path: Path) -> None:
+    comment = path.read_text().split("\n\n", 1)[0]
+    assert all(line.startswith("# ") for line in comment.splitlines())
+    assert comment.rstrip().endswith((".", ")."))

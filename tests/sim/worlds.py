@@ -1,0 +1,133 @@
+"""Invented organizations: one seed draws stores, sites, folders, edits, faults and changes of the replica lists.
+
+Every world ends healed and quiet, long enough for the repeats of status and the longest time-outs to have passed.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+FAULTS = 16  # hours in which things happen
+PROFILES = ("exchange_2000", "exchange_2003", "exchange_2007", "modern")
+SCHEDULES = ("always", "always", "never", "every 2 hours", "Mon.02:00-Mon.05:00,Mon.09:00-Tue.03:00")
+
+
+def world(seed: int, *, restores: bool = False) -> str:
+    """The text of a scenario file.
+
+    >>> world(7) == world(7), world(7) == world(8)
+    (True, False)
+    """
+    return "\n".join(_lines(random.Random(seed), seed, restores)) + "\n"
+
+
+def _lines(draw: random.Random, seed: int, restores: bool) -> Iterator[str]:
+    profile = draw.choice(PROFILES)
+    quiet = 24 * (4 if profile == "modern" else 8)
+    most = draw.randint(1, 3)
+    stores = {f"P{place}": f"S{draw.randint(1, most)}" for place in range(1, draw.randint(2, 5) + 1)}
+    sites = sorted(set(stores.values()))
+    folders = {f"/F{place}": f"P1:{place}" for place in range(1, draw.randint(1, 3) + 1)}
+    yield f'name = "world {seed}"'
+    yield f'profile = "{profile}"'
+    yield "start = 2026-01-05T00:00:00Z"
+    yield f'end = "{FAULTS + quiet}h"'
+    yield 'interval = "30m"'
+    yield "[policy]"
+    yield 'status_again = "1h doubling to 1d"'
+    yield f"relay_status = {_switch(draw)}"
+    yield f'answer_when = "{draw.choice(["has_more", "always"])}"'
+    yield f'removal_rule = "{draw.choice(["one_holds_all", "one_holds_all", "union_holds_all"])}"'
+    yield f'hierarchy_merge = "{draw.choice(["object", "property"])}"'
+    for store, site in stores.items():
+        yield f"[stores.{store}]"
+        yield f'site = "{site}"'
+        yield f'version = "{draw.choice(["5.5", "2000", "2003", "2007", "2007"])}"'
+        yield f"preferred = {_switch(draw, 0.1)}"
+        yield f'size_limit = "{draw.choice([2, 4, 300])}KB"'
+        yield f'interval = "{draw.choice(["15m", "15m", "30m", "1h", "100m"])}"'
+        yield f'schedule = "{draw.choice(["always", "always", "every 2 hours"])}"'
+    for one in sites:
+        for other in sites:
+            if one != other and draw.random() < 0.7:
+                yield "[[links]]"
+                yield f'from = "{one}"\nto = "{other}"\ncost = {draw.randint(1, 9)}'
+                yield f'delay = "{draw.choice(["0m", "20m", "30m", "2h", "5h"])}"'
+    for folder in folders:
+        replicas = draw.sample(list(stores), draw.randint(1, len(stores)))
+        yield f'[folders."{folder}"]'
+        yield f"replicas = {_list(replicas)}"
+        yield f'holds = "{",".join(f"{store}:1-{draw.randint(1, 6)}" for store in replicas if draw.random() < 0.7)}"'
+    yield from _steps(draw, list(stores), list(folders.values()), restores)
+
+
+def _steps(draw: random.Random, stores: list[str], folders: list[str], restores: bool) -> Iterator[str]:
+    """The folders of the start are named by their ids, since they are renamed and moved; those made later by paths."""
+    moments = sorted(draw.randrange(0, FAULTS * 60, 10) for _ in range(draw.randint(10, 45)))
+    items: list[tuple[str, str]] = []
+    made = list(folders)
+    suspended = False
+    for place, minute in enumerate(moments):
+        store, other = draw.choice(stores), draw.choice(stores)
+        folder = draw.choice(made)
+        who = f'store = "{store}", folder = "{folder}"'
+        size = draw.choice([100, 1024, 3000, 5000])
+        verb = draw.choices(
+            ["post", "name", "modify", "delete", "add", "remove", "fault", "create", "change", "suspend", "restore"],
+            [8, 4, 6, 2, 3, 3, 6, 1, 2, 0.4, 0.7 if restores else 0],
+        )[0]
+        if verb in ("modify", "delete") and not items or verb == "create" and len(made) > 4:
+            verb = "post"
+        yield "[[steps]]"
+        yield f'at = "{minute}m"'
+        match verb:
+            case "post":
+                yield f"post = {{ {who}, count = {draw.randint(1, 4)}, size = {size} }}"
+            case "name":
+                items.append((folder, f"item {place}"))
+                yield f'post = {{ {who}, item = "item {place}", size = {size} }}'
+            case "modify" | "delete":
+                folder, item = draw.choice(items)
+                extra = f", size = {size}" if verb == "modify" else ""
+                yield f'{verb} = {{ store = "{store}", folder = "{folder}", item = "{item}"{extra} }}'
+            case "add" | "remove":
+                yield f'{verb}_replica = {{ {who}, replica = "{other}" }}'
+            case "fault":
+                fault = draw.choice(["cut", "heal", "down", "up"])
+                yield f"{fault} = {_list(draw.sample(stores, draw.randint(1, max(1, len(stores) - 1))))}"
+            case "create":
+                made.append(f"{draw.choice(['', *made[len(folders) :]])}/N{place}")
+                replicas = _list(draw.sample(stores, draw.randint(1, len(stores))))
+                yield f'create_folder = {{ store = "{store}", path = "{made[-1]}", replicas = {replicas} }}'
+            case "change":
+                kind = draw.choice(["rename", "move", "set", "set", "delete"])
+                who = f'store = "{store}", folder = "{draw.choice(folders)}"'
+                if kind == "rename":
+                    yield f'rename_folder = {{ {who}, name = "R{place}" }}'
+                elif kind == "move":
+                    yield f'move_folder = {{ {who}, to = "{draw.choice(["/", *made])}" }}'
+                elif kind == "delete":
+                    yield f"delete_folder = {{ {who} }}"
+                else:
+                    yield f'set_folder = {{ {who}, schedule = "{draw.choice(SCHEDULES[:4])}" }}'
+            case "suspend":
+                suspended = not suspended
+                yield f"{'suspend' if suspended else 'resume'} = true"
+            case "restore":
+                yield f'restore = {{ store = "{store}", to = "{draw.randint(0, minute)}m" }}'
+    for verb in ("heal", "up"):
+        yield f'[[steps]]\nat = "{FAULTS}h"\n{verb} = {_list(stores)}'
+    yield f'[[steps]]\nat = "{FAULTS}h"\nresume = true'
+    for folder in made:  # what schedule Never holds back would be held back for ever
+        for store in stores:
+            yield f'[[steps]]\nat = "{FAULTS}h"'
+            yield f'set_folder = {{ store = "{store}", folder = "{folder}", schedule = "always" }}'
+
+
+def _switch(draw: random.Random, chance: float = 0.5) -> str:
+    return str(draw.random() < chance).lower()
+
+
+def _list(names: list[str]) -> str:
+    return "[" + ", ".join(f'"{name}"' for name in sorted(names)) + "]"

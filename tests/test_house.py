@@ -1,0 +1,348 @@
+"""The rules of the house, read from the syntax trees; each fault names the better way."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+TOP_LEVEL = {"README.md", "conf", "notebooks", "pfspark", "pyproject.toml", "tests"}
+
+# --- who may import what ---
+
+VOCABULARY = {"cntext", "errors", "settings", "tables", "words"}
+BELOW = {
+    "vocabulary": set[str](),
+    "cnset": {"vocabulary"},
+    "rules": {"vocabulary", "cnset"},
+    "round": {"vocabulary", "cnset", "rules"},
+    "ask": {"vocabulary", "cnset", "rules", "round"},
+    "sim": {"vocabulary", "cnset", "rules", "round"},
+    "edge": {"vocabulary", "cnset", "rules", "round", "ask", "sim", "lake"},
+    "lake": {"vocabulary", "cnset", "rules", "round", "ask", "sim", "edge"},
+}
+BETTER_IMPORT = {
+    "vocabulary": "the vocabulary knows nobody: move what needs more to where it is used",
+    "cnset": "the algebra knows ranges and words only: let the caller hand in the frame",
+    "rules": "a rule takes what it needs as a frame: let round.py, where rules meet, hand it in",
+    "round": "a round is pure: let the edge hand in the snapshot and take the new rows",
+    "ask": "a question reads a snapshot: let the caller open it and hand it in",
+    "sim": "an invented world hands frames to round.play: let the edge store and show them",
+}
+BETTER_ORACLE = "the oracle is written from the articles in plain Python: code it shares with the engine proves nothing"
+
+# --- what a rule never does ---
+
+EDGE = "driver values are the edge's: return a frame"
+GIVEN = "frames come in as arguments, and new rows go out"
+HASH = "derive it from the ids (xxhash64), so that reruns and other partitions agree"
+TIME = "join `turns` on org and take its `now`"
+WINDOWS = "say it with a window, a join or a higher-order function"
+NEVER_CALLED = {
+    "applyInArrow": WINDOWS,
+    "applyInPandas": WINDOWS,
+    "arrow_udf": WINDOWS,
+    "cache": "call the `cut` that the edge hands in",
+    "checkpoint": "call the `cut` that the edge hands in",
+    "collect": EDGE,
+    "createDataFrame": GIVEN,
+    "current_date": TIME,
+    "current_timestamp": TIME,
+    "foreach": EDGE,
+    "foreachPartition": EDGE,
+    "getOrCreate": GIVEN,
+    "head": EDGE,
+    "isEmpty": EDGE,
+    "localCheckpoint": "call the `cut` that the edge hands in",
+    "localtimestamp": TIME,
+    "mapInArrow": WINDOWS,
+    "mapInPandas": WINDOWS,
+    "monotonically_increasing_id": HASH,
+    "now": TIME,
+    "pandas_udf": WINDOWS,
+    "persist": "call the `cut` that the edge hands in",
+    "rand": HASH,
+    "randn": HASH,
+    "shuffle": HASH,
+    "spark_partition_id": HASH,
+    "tail": EDGE,
+    "take": EDGE,
+    "toArrow": EDGE,
+    "toLocalIterator": EDGE,
+    "toPandas": EDGE,
+    "today": TIME,
+    "udf": WINDOWS,
+    "unpersist": "call the `cut` that the edge hands in",
+    "utcnow": TIME,
+    "uuid": HASH,
+    "uuid4": HASH,
+}
+NEVER_TOUCHED = dict.fromkeys(("read", "readStream", "sparkSession", "write", "writeStream", "writeTo"), GIVEN)
+NEVER_IMPORTED = {
+    **dict.fromkeys(("io", "logging", "os", "pathlib", "threading"), GIVEN),
+    **dict.fromkeys(("numpy", "pandas", "pyarrow"), WINDOWS),
+    **dict.fromkeys(("random", "secrets", "uuid"), HASH),
+    "time": TIME,
+}
+ORDERED = "an order must say which: min_by, max_by, or first(…).over(a window in a total order)"
+FIRSTS = {"any_value", "first", "first_value", "last", "last_value"}
+IN_SQL = re.compile(
+    r"\b(any_value|current_date|current_timestamp|first|last|first_value|last_value|monotonically_increasing_id|now|rand|"
+    r"randn|shuffle|uuid)\s*\(",
+    re.IGNORECASE,
+)
+
+CLASSIC = {"_jdf", "_jsc", "_jvm", "_sc", "rdd", "sparkContext"}
+BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py"
+PROFILES = {"exchange_2000", "exchange_2003", "exchange_2007", "modern"}
+BETTER_PROFILE = "generations differ by data: make it an option in conf/*.toml and join its value from `turns`"
+NAMES_OF_NOTHING = {"base", "common", "core", "helper", "helpers", "manager", "util", "utils"}
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Every module of the package by its dotted name."""
+    files = sorted((ROOT / "pfspark").rglob("*.py"))
+    return {dotted(file): ast.parse(file.read_text(), str(file)) for file in files}
+
+
+def dotted(file: Path) -> str:
+    return ".".join(file.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+def layer(module: str) -> str:
+    part = module.split(".")[1] if "." in module else ""
+    return "vocabulary" if part in VOCABULARY or not part else part
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every module or name imported anywhere in a module, in full, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, name.name) for name in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert not node.level, f"line {node.lineno}: a relative import; write it in full"
+            yield from ((node.lineno, f"{node.module}.{name.name}") for name in node.names)
+
+
+def faults_of_import(module: str, tree: ast.AST) -> Iterator[str]:
+    """Imports against the order of the house. A name that is imported from the package itself counts as its module."""
+    mine = layer(module)
+    if mine not in BELOW:  # a fault of its own, see test_every_module_has_its_place
+        return
+    for line, target in imports(tree):
+        if not target.startswith("pfspark."):
+            continue
+        theirs = layer(target)
+        other = target.split(".")[:3] != module.split(".")[:3]
+        if theirs == mine and (mine != "rules" or not other):
+            continue
+        if theirs not in BELOW[mine]:
+            yield f"line {line} imports {target}: {BETTER_IMPORT[mine]}"
+
+
+def faults_of_oracle(module: str, tree: ast.AST) -> Iterator[str]:
+    """Code that the oracle has in common with the engine; the scenario is what both are asked."""
+    if module != "pfspark.sim.oracle":
+        return
+    for line, target in imports(tree):
+        ours = target.startswith("pfspark.") and layer(target) != "vocabulary" and ".scenario" not in target
+        if ours or target.split(".")[0] in {"pyspark", "pandas", "numpy", "pyarrow"}:
+            yield f"line {line} imports {target}: {BETTER_ORACLE}"
+
+
+def faults_of_purity(module: str, tree: ast.AST) -> Iterator[str]:
+    """What stands in a rule, or in the round, and reaches outside the frames it was given."""
+    if layer(module) not in {"rules", "round"}:
+        return
+    windowed = {id(call.func.value) for call in calls(tree) if method(call) == "over"}  # the f(…) in f(…).over(…)
+    for line, target in imports(tree):
+        package, name = target.split(".")[0], target.split(".")[-1]
+        if package in NEVER_IMPORTED:
+            yield f"line {line} imports {target}: {NEVER_IMPORTED[package]}"
+        elif package == "pyspark" and (name in NEVER_CALLED or name == "SparkSession"):
+            yield f"line {line} imports {target}: {NEVER_CALLED.get(name, GIVEN)}"
+    for call in calls(tree):
+        name = method(call)
+        if name in NEVER_CALLED:
+            yield f"line {call.lineno} calls {name}: {NEVER_CALLED[name]}"
+        elif name == "count" and not call.args and not call.keywords:
+            yield f"line {call.lineno} calls count(): {EDGE}; of groups, .agg(F.count(F.lit(1)).alias(…))"
+        elif name in FIRSTS and id(call) not in windowed:
+            yield f"line {call.lineno} calls {name}: {ORDERED}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in NEVER_TOUCHED:
+            yield f"line {node.lineno} touches {node.attr}: {NEVER_TOUCHED[node.attr]}"
+    for line, text in texts(tree):
+        if found := IN_SQL.search(text):
+            name = found[1].lower()
+            yield f"line {line} says {name}( in SQL: {NEVER_CALLED.get(name, ORDERED)}"
+
+
+def faults_of_classic(module: str, tree: ast.AST) -> Iterator[str]:
+    """What Spark Connect does not have, outside the one module that starts Spark."""
+    if module == "pfspark.edge.session":
+        return
+    for line, target in imports(tree):
+        if target.split(".")[0] == "delta" or target in {"pyspark.SparkContext", "pyspark.core.context.SparkContext"}:
+            yield f"line {line} imports {target}: {BETTER_CLASSIC}"
+    for node in ast.walk(tree):
+        name = node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+        if name in CLASSIC:
+            yield f"line {node.lineno} uses {name}: {BETTER_CLASSIC}"
+
+
+def faults_of_generation(module: str, tree: ast.AST) -> Iterator[str]:
+    """Choices by the name of a generation, which belongs into the profiles."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Compare | ast.MatchValue):
+            parts = list(ast.walk(node))
+            names = {part.id for part in parts if isinstance(part, ast.Name)}
+            names |= {part.attr for part in parts if isinstance(part, ast.Attribute)}
+            names |= {part.value for part in parts if isinstance(part, ast.Constant)}
+            if names & (PROFILES | {"generation"}):
+                yield f"line {node.lineno} asks for the generation: {BETTER_PROFILE}"
+
+
+def calls(tree: ast.AST) -> Iterator[ast.Call]:
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def method(call: ast.Call) -> str:
+    """The last name of what is called: `count` of `frame.where(…).count()`."""
+    return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
+
+
+def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Every string but docstrings: SQL may be in it."""
+    said = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in said:
+            yield node.lineno, node.value
+
+
+CHECKS: list[Callable[[str, ast.AST], Iterator[str]]] = [
+    faults_of_classic,
+    faults_of_generation,
+    faults_of_import,
+    faults_of_oracle,
+    faults_of_purity,
+]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -> None:
+    faults = [f"{module} {fault}" for module, tree in modules().items() for fault in check(module, tree)]
+    assert not faults, "\n" + "\n".join(faults)
+
+
+@pytest.mark.parametrize(
+    ("module", "source", "fault"),
+    [
+        ("pfspark.words", "from pfspark.cnset import union", "line 1 imports pfspark.cnset.union: the vocabulary"),
+        ("pfspark.cnset", "import pfspark.rules.state", "line 1 imports pfspark.rules.state: the algebra knows"),
+        ("pfspark.rules.state", "from pfspark.rules import intake", "let round.py, where rules meet, hand it in"),
+        ("pfspark.rules.state", "from pfspark.rules.intake import number", "let round.py, where rules meet"),
+        ("pfspark.rules.state", "def f():\n    from pfspark import round", "line 2 imports pfspark.round: a rule"),
+        ("pfspark.round", "from pfspark.edge.delta import read", "a round is pure"),
+        ("pfspark.ask.gaps", "from pfspark.lake import Lake", "a question reads a snapshot"),
+        ("pfspark.sim.whatif", "from pfspark.ask import gaps", "an invented world"),
+        ("pfspark.sim.oracle", "from pfspark.round import play", "the oracle is written from the articles"),
+        ("pfspark.sim.oracle", "from pfspark.sim.fates import fate", "the oracle is written from the articles"),
+        ("pfspark.sim.oracle", "import pyspark", "the oracle is written from the articles"),
+        ("pfspark.rules.state", "from pyspark.sql.functions import rand", "functions.rand: derive it"),
+        ("pfspark.rules.state", "from pyspark.sql import SparkSession", "frames come in as arguments"),
+        ("pfspark.rules.state", "import time", "join `turns` on org"),
+        ("pfspark.rules.state", "n = frame.count()", "line 1 calls count(): driver values are the edge's"),
+        ("pfspark.rules.state", "rows = frame.where(x).collect()", "calls collect: driver values"),
+        ("pfspark.round", "frame = frame.cache()", "calls cache: call the `cut`"),
+        ("pfspark.rules.state", "at = datetime.now(UTC)", "calls now: join `turns`"),
+        ("pfspark.rules.state", "x = F.first('a')", "calls first: an order must say which"),
+        ("pfspark.rules.state", "x = F.expr('max(a) + uuid ()')", "says uuid( in SQL: derive it"),
+        ("pfspark.rules.state", "x = F.expr('LAST(a)')", "says last( in SQL: an order"),
+        ("pfspark.rules.state", "frame.write.save(path)", "touches write: frames come in"),
+        ("pfspark.edge.delta", "spark.sparkContext.setJobGroup('a', 'b')", "uses sparkContext: Spark Connect has no"),
+        ("pfspark.edge.delta", "from delta.tables import DeltaTable", "imports delta.tables.DeltaTable: Spark Connect"),
+        ("pfspark.edge.delta", "x = frame.rdd", "uses rdd: Spark Connect has no"),
+        ("pfspark.rules.state", "if policy.generation == 2000: pass", "generations differ by data"),
+        ("pfspark.rules.state", "x = F.when(F.col('profile') == 'exchange_2000', 1)", "generations differ by data"),
+        ("pfspark.settings", "match profile:\n    case 'modern': pass", "line 2 asks for the generation"),
+    ],
+)
+def test_a_fault_is_found(module: str, source: str, fault: str) -> None:
+    found = [each for check in CHECKS for each in check(module, ast.parse(source))]
+    assert len(found) == 1, found
+    assert fault in found[0]
+
+
+@pytest.mark.parametrize(
+    ("module", "source"),
+    [
+        ("pfspark.tables", "from pfspark.words import Action"),
+        ("pfspark.rules.state", "from pfspark import cntext, words\nfrom pfspark.cnset import union"),
+        ("pfspark.round", "from pfspark.rules import intake, state"),
+        ("pfspark.sim.campaign", "from pfspark.sim.oracle import play"),
+        ("pfspark.sim.oracle", "from pfspark.cntext import parse\nfrom pfspark.sim.scenario import Scenario"),
+        ("pfspark.lake", "from pfspark.edge.session import open_session"),
+        ("pfspark.rules.state", "x = frame.groupBy('a').agg(F.count(F.lit(1)), F.count('b'))"),
+        ("pfspark.rules.state", "x = F.first('a', ignorenulls=True).over(window)"),
+        ("pfspark.rules.state", "'''Not now() and not uuid().'''\nx = turns.now"),
+        ("pfspark.rules.state", "def f():\n    '''The last (highest) number.'''\n    return frame['now']"),
+        ("pfspark.edge.session", "from pyspark import SparkContext\nx = SparkContext._jvm"),
+        ("pfspark.edge.cli", "profile: str = 'exchange_2007'"),
+    ],
+)
+def test_good_code_is_not_found_fault_with(module: str, source: str) -> None:
+    assert [each for check in CHECKS for each in check(module, ast.parse(source))] == []
+
+
+def test_every_module_has_its_place() -> None:
+    homeless = {module for module in modules() if layer(module) not in BELOW}
+    assert not homeless, f"{homeless}: beside {sorted(BELOW)}, the house has only {sorted(VOCABULARY)}"
+
+
+def test_names_say_something() -> None:
+    files = [file for folder in ("pfspark", "tests", "notebooks") for file in (ROOT / folder).rglob("*")]
+    idle = [str(file.relative_to(ROOT)) for file in files if NAMES_OF_NOTHING & set(file.stem.lower().split("_"))]
+    assert not idle, f"{idle}: name a file by what it is about, in the words of the articles"
+
+
+def test_nothing_else_lies_at_the_top() -> None:
+    try:
+        asked = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+        listed = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
+    except (OSError, subprocess.CalledProcessError):  # an unpacked archive
+        listed = [path.name for path in ROOT.iterdir()]
+    top = {path.split("/")[0] for path in listed if path and not path.startswith(".")}
+    assert top <= TOP_LEVEL, f"{top - TOP_LEVEL}: everything has its place in {sorted(TOP_LEVEL)}"
+
+
+def test_the_readme_has_its_two_commands() -> None:
+    """`.ci/run` and whoever reads the file take the same words."""
+    readme = (ROOT / "README.md").read_text()
+    blocks = re.findall(r"^<!-- command: (\w+) -->\n```bash\n(.+?)\n```$", readme, re.MULTILINE | re.DOTALL)
+    assert [name for name, _ in blocks] == ["demo", "test"]
+    assert dict(blocks)["demo"].endswith("pfspark demo")
+    assert "-m pytest" in dict(blocks)["test"]
+
+
+def test_the_command_line_starts_light() -> None:
+    """`pfspark --help` and `pfspark set` answer at once: what is heavy is imported where it is used."""
+    heavy = {"jinja2", "numpy", "pandas", "plotly", "prometheus_client", "pyarrow", "pydantic", "pyspark", "rich"}
+    script = "import sys, pfspark.edge.cli; print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert "pfspark" in done.stdout.split()
+    assert heavy & set(done.stdout.split()) == set()
+
+
+@pytest.mark.parametrize("command", [["ruff", "check", "--output-format=concise"], ["mypy"]], ids=["ruff", "mypy"])
+def test_ruff_and_mypy_have_nothing_to_say(command: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-m", *command], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,371 @@
+"""Options, their texts, and the profiles of `conf/`."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import replace
+from datetime import datetime, time, timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pfspark import settings, tables
+from pfspark.errors import UsageError
+from pfspark.settings import (
+    ALWAYS,
+    NEVER,
+    WEEK,
+    Policy,
+    differences,
+    load_profile,
+    next_open,
+    open_at,
+    override,
+    parse_duration,
+    parse_schedule,
+    parse_size,
+    profile_names,
+    show_duration,
+    show_schedule,
+    show_size,
+)
+
+CONF = Path(__file__).parents[1] / "conf"
+HOUR = timedelta(hours=1)
+MONDAY = datetime(2026, 1, 5)
+PROFILES = ("exchange_2000", "exchange_2003", "exchange_2007", "modern")
+
+
+@pytest.fixture(scope="module")
+def policy() -> Policy:
+    return load_profile("exchange_2007", CONF)
+
+
+# --- texts ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("15m", 900), ("6h", 21_600), ("2d", 172_800), ("1h30m", 5400), ("0m", 0), ("45s", 45), (" 1d1h1m1s ", 90_061)],
+)
+def test_durations(text: str, seconds: int) -> None:
+    assert parse_duration(text) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize("bad", ["", "m", "15", "15 m", "-15m", "1.5h", "30m1h", "1w", "15M", 15, None, "٣h"])
+def test_bad_durations(bad: object) -> None:
+    with pytest.raises(UsageError, match="expected a duration such as 15m, 6h, 2d or 1h30m") as caught:
+        parse_duration(bad)
+    assert repr(bad) in str(caught.value)
+
+
+@given(st.integers(0, 10**8))
+def test_durations_read_back(seconds: int) -> None:
+    assert parse_duration(show_duration(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("text", "size"),
+    [
+        ("1KB", 1024),
+        ("300KB", 307_200),
+        ("300 kb", 307_200),
+        ("4MB", 4_194_304),
+        ("1GB", 2**30),
+        ("512", 512),
+        (0, 0),
+        ("7B", 7),
+    ],
+)
+def test_sizes(text: object, size: int) -> None:
+    assert parse_size(text) == size
+
+
+@pytest.mark.parametrize("bad", ["", "KB", "1.5KB", "-1KB", "1TB", -1, True, 1.0, None])
+def test_bad_sizes(bad: object) -> None:
+    with pytest.raises(UsageError, match="expected a size such as 512, 1KB, 300KB or 4MB"):
+        parse_size(bad)
+
+
+@given(st.integers(0, 2**40))
+def test_sizes_read_back(size: int) -> None:
+    assert parse_size(show_size(size)) == size
+
+
+# --- schedules --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("Always", ALWAYS),
+        ("never", NEVER),
+        ("Sun.11:30 PM-Mon.1:30 AM", ((1410, 1530),)),  # F84
+        ("6.22:00-6.22:15", ((10_080 - 120, 10_080 - 105),)),  # F84
+        ("Saturday.23:30-Sunday.01:30", ((0, 90), (WEEK - 30, WEEK))),
+        ("Mon.8:07-Mon.9:14", ((1920, 1980),)),  # minutes round down
+        ("Mon.8:00-Mon.9:00,Mon.9:00-Mon.10:00", ((1920, 2040),)),
+        ("Mon.12:00 AM-Mon.12:30 PM", ((1440, 2190),)),
+        ("Mon.9:00-Mon.8:45", ((0, 1965), (1980, WEEK))),  # all the week but a quarter of an hour
+        ("every 15m", ALWAYS),
+        ("every 5 minutes", ALWAYS),
+        ("Every hour", tuple((hour * 60, hour * 60 + 15) for hour in range(168))),
+        ("every 7 days", ((0, 15),)),
+    ],
+)
+def test_schedules(text: str, slots: settings.Schedule) -> None:
+    assert parse_schedule(text) == slots
+
+
+def test_a_list_of_spans_is_one_schedule() -> None:
+    assert parse_schedule(["Mon.8:00-Mon.9:00", "0.0:00-0.0:15"]) == ((0, 15), (1920, 1980))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *("", "sometimes", "Mon.8:00", "Mon.8:00-Mon.8:14", "Mon.25:00-Tue.1:00", "Mon.8:60-Tue.1:00"),
+        *("Mon.0:00 AM-Tue.1:00", "7.1:00-0.1:00", "Mo.1:00-Mo.2:00", "Mon.8:00-Mon.9:00,"),
+        *("every 0 minutes", "every 8 days", "every", 5, []),
+    ],
+)
+def test_bad_schedules(bad: object) -> None:
+    with pytest.raises(UsageError, match=r"found .*, expected"):
+        parse_schedule(bad)
+
+
+def test_schedules_as_the_tables_keep_them() -> None:
+    texts = {"always": "0-10080", "never": "", "Sat.23:00-Sun.1:00": "0-60,10020-10080"}
+    assert {text: show_schedule(parse_schedule(text)) for text in texts} == texts
+
+
+def test_open_at() -> None:
+    mornings = parse_schedule("Mon.8:00-Mon.9:00")
+    assert not open_at(mornings, MONDAY + timedelta(hours=7, minutes=59))
+    assert open_at(mornings, MONDAY + timedelta(hours=8))
+    assert open_at(mornings, MONDAY + timedelta(hours=8, minutes=59, seconds=59))
+    assert not open_at(mornings, MONDAY + timedelta(hours=9))
+    assert not open_at(mornings, MONDAY + timedelta(days=1, hours=8))
+    assert open_at(ALWAYS, MONDAY)
+    assert not open_at(NEVER, MONDAY)
+    assert open_at(parse_schedule("0.0:00-0.0:15"), datetime(2026, 1, 4))  # a Sunday
+
+
+def test_next_open() -> None:
+    mornings = parse_schedule("Mon.8:00-Mon.9:00,Tue.8:00-Tue.9:00")
+    assert next_open(mornings, MONDAY) == MONDAY + 8 * HOUR
+    assert next_open(mornings, MONDAY + 8.5 * HOUR) == MONDAY + 8.5 * HOUR
+    assert next_open(mornings, MONDAY + 9 * HOUR) == MONDAY + 32 * HOUR
+    assert next_open(mornings, MONDAY + 33 * HOUR) == MONDAY + timedelta(days=7, hours=8)
+    assert next_open(NEVER, MONDAY) is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 671), st.integers(1, 671)), min_size=1, max_size=5),
+    st.integers(0, WEEK - 1),
+)
+def test_next_open_is_the_first_open_minute(spans: list[tuple[int, int]], minute: int) -> None:
+    def moment(quarter: int) -> str:
+        return f"{quarter // 96 % 7}.{quarter // 4 % 24}:{quarter % 4 * 15:02}"
+
+    schedule = parse_schedule(",".join(f"{moment(start)}-{moment(start + length)}" for start, length in spans))
+    now = datetime(2026, 1, 4) + timedelta(minutes=minute)
+    first = next(
+        now + timedelta(minutes=wait) for wait in range(WEEK) if open_at(schedule, now + timedelta(minutes=wait))
+    )
+    assert next_open(schedule, now) == first
+
+
+# --- profiles ---------------------------------------------------------------------------------------------------------
+
+
+def test_the_profiles_are_those_of_the_design() -> None:
+    assert tuple(profile_names(CONF)) == PROFILES
+
+
+TABLE = {
+    "source_order": ("six_groups", "five_keys", "five_keys", "five_keys"),
+    "partial_sources": ("last_group_then_cover", "cover", "cover", "cover"),
+    "preferred_source": (False, True, True, True),
+    "backfill_timeouts_local": ((6 * HOUR, 12 * HOUR, 24 * HOUR),) * 3 + ((HOUR / 12, HOUR / 4, HOUR),),
+    "backfill_timeouts_remote": ((12 * HOUR, 24 * HOUR, 48 * HOUR),) * 3 + ((HOUR / 4, HOUR, 4 * HOUR),),
+    "delete_pending_timeout": (HOUR / 12,) * 4,
+    "responders_list_change": ("three_and_oldest", "all", "all", "all"),
+    "responders_restore": ("three_and_oldest", "three", "three", "all"),
+    "answer_when": ("has_more", "has_more", "has_more", "always"),
+    "status_after": (24 * HOUR, 24 * HOUR, 24 * HOUR, HOUR),
+    "status_clock": ((time(0, 15), time(12, 15)),) * 2 + ((),) * 2,
+    "status_again": (None, None, None, (HOUR, 24 * HOUR)),
+    "startup_status": ("off",) * 4,
+    "relay_status": (True,) * 4,
+    "removal_rule": ("one_holds_all",) * 4,
+    "hierarchy_merge": ("object", "object", "object", "property"),
+    "folders_per_hierarchy_message": (20, None, None, None),
+    "interval": (HOUR / 4, HOUR / 4, HOUR / 4, HOUR / 12),
+    "size_limit": (307_200, 307_200, 307_200, 4_194_304),
+    "maintenance_at": (time(2),) * 4,
+}
+
+
+@pytest.mark.parametrize("option", TABLE)
+def test_the_values_are_those_of_the_design(option: str) -> None:
+    assert tuple(getattr(load_profile(name, CONF), option) for name in PROFILES) == TABLE[option]
+
+
+def test_source_orders_are_rows_of_data() -> None:
+    assert load_profile("modern", CONF).source_keys == (
+        "unavailable",
+        "not_preferred",
+        "cost",
+        "older_version",
+        "fewer",
+        "store",
+    )
+    groups = load_profile("exchange_2000", CONF).source_keys
+    assert groups[0] == "since_2000 same_site longest_ago"
+    assert [row.split()[0] for row in groups] == ["since_2000"] * 3 + ["before_2000"] * 3 + ["store"]
+
+
+def test_any_profile_may_take_any_source_order(policy: Policy) -> None:
+    assert (
+        override(policy, {"source_order": "six_groups"}).source_keys == load_profile("exchange_2000", CONF).source_keys
+    )
+    assert "not_preferred" not in override(policy, {"preferred_source": False}).source_keys
+
+
+def test_every_profile_names_its_sources() -> None:
+    for name in PROFILES:
+        lines = (CONF / f"{name}.toml").read_text().splitlines()
+        for number, line in enumerate(lines):
+            if " = " in line and not line.endswith(" = ["):
+                assert "#" in line or lines[number - 1].startswith("#"), f"{name}.toml:{number + 1} names no source"
+
+
+@pytest.mark.parametrize("name", PROFILES)
+def test_columns_are_those_of_the_turns(name: str) -> None:
+    given_by_the_runner = {"org", "now", "start", "suspended"}
+    columns = load_profile(name, CONF).columns()
+    assert set(columns) <= set(tables.VIEWS["turns"].names) - given_by_the_runner
+    assert columns["backfill_local_s"] == [21_600, 43_200, 86_400] or name == "modern"
+
+
+def test_unknown_profile_names_the_nearest() -> None:
+    with pytest.raises(UsageError, match=r"'exchange_207' is not known.*the nearest known is 'exchange_2007'"):
+        load_profile("exchange_207", CONF)
+
+
+# --- overrides --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"relay_status": False}, {"relay_status": False}),
+        ({"interval": "1h"}, {"interval": HOUR}),
+        ({"size_limit": 2048}, {"size_limit": 2048}),
+        (
+            {"backfill_timeouts": {"local": ["1m", "2m", "3m"]}},
+            {"backfill_timeouts_local": (HOUR / 60, HOUR / 30, HOUR / 20)},
+        ),
+        ({"backfill_timeouts_remote": "1h 2h 3h"}, {"backfill_timeouts_remote": (HOUR, 2 * HOUR, 3 * HOUR)}),
+        ({"responders": "three"}, {"responders_list_change": "three", "responders_restore": "three"}),
+        ({"responders": {"restore": "all"}}, {"responders_restore": "all"}),
+        ({"status_clock": "12:15,00:15"}, {"status_clock": (time(0, 15), time(12, 15))}),
+        ({"status_clock": []}, {"status_clock": ()}),
+        ({"status_again": "30m doubling to 4h"}, {"status_again": (HOUR / 2, 4 * HOUR)}),
+        ({"folders_per_hierarchy_message": 5}, {"folders_per_hierarchy_message": 5}),
+        ({"age_limit": "30d"}, {"age_limit": 720 * HOUR}),
+        ({"age_limit": "none"}, {"age_limit": None}),
+        ({"maintenance_at": time(3, 30)}, {"maintenance_at": time(3, 30)}),
+        ({"conflict": 1}, {"conflict": 1}),
+        ({"removal_rule": "union_holds_all"}, {"removal_rule": "union_holds_all"}),
+    ],
+)
+def test_overrides(policy: Policy, options: dict[str, object], expected: dict[str, object]) -> None:
+    changed = override(policy, options)
+    assert changed == replace(policy, **expected)  # type: ignore[arg-type]
+    assert override(policy, differences(changed, policy)) == changed
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"relay_statsu": False}, "option 'relay_statsu' is not known; the nearest known is 'relay_status'"),
+        ({"relay_status": "yes"}, "option relay_status: found 'yes', expected true or false"),
+        (
+            {"source_order": "five_key"},
+            "found 'five_key', expected five_keys or six_groups; the nearest known is 'five_keys'",
+        ),
+        ({"interval": "0m"}, "option interval: found '0m', expected a duration longer than nothing"),
+        ({"interval": "15"}, "option interval: found '15', expected a duration"),
+        ({"size_limit": "1"}, "option size_limit: found '1', expected a size from 1KB"),
+        ({"backfill_timeouts": {"local": ["6h"]}}, "backfill_timeouts_local: found ['6h'], expected three"),
+        ({"backfill_timeouts": {"locale": ["6h"]}}, "the nearest known is 'backfill_timeouts_local'"),
+        ({"status_again": "1d doubling to 1h"}, "expected the shorter wait first"),
+        ({"folders_per_hierarchy_message": 0}, "expected a number from 1 to 1000, or none"),
+        ({"startup_status": "all"}, "option startup_status: found 'all', expected off in this profile"),
+        ({"maintenance_at": "25:00"}, "expected a time of day"),
+        ({"conflict": True}, "option conflict: found True, expected 0 or 1 or 2"),
+        ({"source_orders": {}}, "option 'source_orders' is not known; the nearest known is 'source_order'"),
+    ],
+)
+def test_bad_overrides(policy: Policy, options: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        override(policy, options)
+    assert message in str(caught.value)
+
+
+def test_start_up_switches_belong_to_2000_and_2003() -> None:
+    assert override(load_profile("exchange_2003", CONF), {"startup_status": "all"}).startup_status == "all"
+
+
+@pytest.mark.parametrize("other", PROFILES)
+def test_differences_turn_one_profile_into_another(policy: Policy, other: str) -> None:
+    target = replace(load_profile(other, CONF), profile=policy.profile)
+    assert override(policy, differences(target, policy)) == target
+
+
+def test_a_policy_can_be_a_key_and_travel(policy: Policy) -> None:
+    assert pickle.loads(pickle.dumps(policy)) == policy
+    assert len({policy, load_profile("exchange_2007", CONF)}) == 1
+
+
+# --- profile files of one's own ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('removal_rule = "one_holds_all"', "", "mine.toml: option 'removal_rule' is missing"),
+        (
+            '"one_holds_all"',
+            '"one"',
+            "mine.toml: option removal_rule: found 'one', expected one_holds_all or union_holds_all",
+        ),
+        (
+            '"older_version"',
+            '"older_versoin"',
+            "found 'older_versoin', expected unavailable, .*; the nearest known is 'older_version'",
+        ),
+        (
+            'source_order = "five_keys"',
+            'source_order = "six_groups"',
+            "source order six_groups is defined in no profile",
+        ),
+        ("relay_status = true", "relay_status = yes", "mine.toml is not TOML: .*line "),
+    ],
+)
+def test_mistakes_in_a_profile_file(tmp_path: Path, old: str, new: str, message: str) -> None:
+    text = (CONF / "exchange_2007.toml").read_text()
+    assert old in text
+    (tmp_path / "mine.toml").write_text(text.replace(old, new))
+    with pytest.raises(UsageError, match=message):
+        load_profile("mine", tmp_path)
+
+
+def test_examples_of_the_docstrings() -> None:
+    import doctest
+
+    assert doctest.testmod(settings).failed == 0
