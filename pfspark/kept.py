@@ -6,9 +6,11 @@ gives is folded into it by key. A lake's world is read once and then kept in the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -40,22 +42,78 @@ def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
     return StructType.fromDDL(", ".join(columns))
 
 
+class Cuts:
+    """The cuts of one round in a small world: every frame cut becomes a local relation, whose rows are known.
+
+    What a frame of some name looks like is learnt when it is first built, so that later rounds need not build it to say
+    that it is empty.
+    """
+
+    def __init__(self, spark: SparkSession, columns: dict[str, StructType]) -> None:
+        self._spark = spark
+        self._columns = columns
+        self._rows: dict[int, tuple[DataFrame, pa.Table]] = {}
+
+    def __call__(
+        self,
+        name: str,
+        build: Callable[[], DataFrame],
+        *,
+        when: Sequence[DataFrame] | None = None,
+        otherwise: DataFrame | None = None,
+    ) -> DataFrame:
+        """See `round.Cut`."""
+        nothing = when is not None and all(self._empty(frame) for frame in when)
+        if nothing and otherwise is not None:
+            return otherwise
+        if nothing and name in self._columns:
+            schema = self._columns[name]
+            return self.know(local(self._spark, _no_rows(schema), schema), _no_rows(schema))
+        frame = build()
+        rows = frame.toArrow()
+        self._columns[name] = frame.schema
+        return self.know(local(self._spark, rows, frame.schema), rows)
+
+    def know(self, frame: DataFrame, rows: pa.Table) -> DataFrame:
+        """That frame, of which the rows are known from now on."""
+        self._rows[id(frame)] = (frame, rows)
+        return frame
+
+    def rows(self, frame: DataFrame) -> pa.Table:
+        """The rows of a frame, known or not."""
+        return self._rows[id(frame)][1] if id(frame) in self._rows else frame.toArrow()
+
+    def _empty(self, frame: DataFrame) -> bool:
+        return id(frame) in self._rows and self._rows[id(frame)][1].num_rows == 0
+
+
 class Kept:
     """The world between two rounds."""
 
     def __init__(self, spark: SparkSession, rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None) -> None:
         """A world of the given rows by table or view; what is not given is empty."""
         self.spark = spark
-        self._schemas = {field.name: schema_of(field.name, _NOT_KEPT.get(field.name, ())) for field in fields(World) if field.name != "taken"}
+        self._schemas = {
+            field.name: schema_of(field.name, _NOT_KEPT.get(field.name, ()))
+            for field in fields(World)
+            if field.name != "taken"
+        }
         self._schemas["taken"] = StructType.fromDDL("org string, edit_id string")
         self._frames: dict[str, DataFrame] = {}
+        self._columns: dict[str, StructType] = {}
         self.tables: dict[str, pa.Table] = {}
         for name, schema in self._schemas.items():
-            self.tables[name] = pa.Table.from_pylist(list((rows or {}).get(name, ())), schema=to_arrow_schema(schema, timezone="UTC"))
+            self.tables[name] = pa.Table.from_pylist(
+                list((rows or {}).get(name, ())), schema=to_arrow_schema(schema, timezone="UTC")
+            )
 
-    def world(self) -> World:
-        """The world as frames."""
-        return World(**{name: self._frame(name) for name in self._schemas})
+    def world(self, cuts: Cuts | None = None) -> World:
+        """The world as frames; `cuts` is told which of them have no rows."""
+        frames = {name: self._frame(name) for name in self._schemas}
+        if cuts is not None:
+            for name, frame in frames.items():
+                cuts.know(frame, self.tables[name])
+        return World(**frames)
 
     def _frame(self, name: str) -> DataFrame:
         if name not in self._frames:
@@ -80,20 +138,23 @@ class Kept:
         schema = schema_of("turns")
         rows = [{"org": org, **columns} for org, columns in sorted(turns.items())]
         frame = local(self.spark, pa.Table.from_pylist(rows, schema=to_arrow_schema(schema, timezone="UTC")), schema)
-        outcome = play(self.world(), frame, self.cut)
-        made = {field.name: getattr(outcome, field.name).toArrow() for field in fields(Outcome)}
+        cuts = Cuts(self.spark, self._columns)
+        outcome = play(self.world(cuts), frame, cuts)
+        made = {field.name: cuts.rows(getattr(outcome, field.name)) for field in fields(Outcome)}
         self.fold(made)
         return made
-
-    def cut(self, name: str, frame: DataFrame) -> DataFrame:
-        """The same rows as a local relation."""
-        return local(self.spark, frame.toArrow(), frame.schema)
 
     def fold(self, made: Mapping[str, pa.Table]) -> None:
         """The world after a round."""
         for name in ("changes", "state"):
             self._append(name, made[name])
-        for name, key in (("tree", HERE), ("folders", HERE[:2]), ("lists", HERE[:2]), ("replicas", HERE), ("contacts", ("org", "store", "peer"))):
+        for name, key in (
+            ("tree", HERE),
+            ("folders", HERE[:2]),
+            ("lists", HERE[:2]),
+            ("replicas", HERE),
+            ("contacts", ("org", "store", "peer")),
+        ):
             self._replace(name, made[name], key)
         self._replace("array", made["array"], HERE, also=made["touched"])
         self._replace("agenda", made["agenda"], (*HERE, "why", "peer"))
@@ -110,7 +171,12 @@ class Kept:
         if edits:
             self._drop("edits", ("org", "edit_id"), edits)
         flights = [
-            {**{name: row[name] for name in self._schemas["mail"].names if name in row}, "recipient": to["store"], "due": to["due"], "lost": to["lost"]}
+            {
+                **{name: row[name] for name in self._schemas["mail"].names if name in row},
+                "recipient": to["store"],
+                "due": to["due"],
+                "lost": to["lost"],
+            }
             for row in messages.to_pylist()
             for to in row["recipients"]
         ]
@@ -142,11 +208,18 @@ def _keys(table: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
 
 def local(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
     """A local relation of those rows."""
-    if not table.num_rows:
-        # Spark refuses columns without a chunk, which is what filtering everything away leaves.
-        table = pa.table([pa.array([], field.type) for field in table.schema], schema=table.schema)
-    return spark.createDataFrame(table.combine_chunks(), schema)
+    # Spark refuses columns without a chunk, which is what filtering everything away leaves.
+    return spark.createDataFrame(table.combine_chunks() if table.num_rows else _no_rows(schema), schema)
 
+
+@cache
+def _no_rows_of(schema: str) -> pa.Table:
+    arrow = to_arrow_schema(StructType.fromJson(json.loads(schema)), timezone="UTC")
+    return pa.table([pa.array([], field.type) for field in arrow], schema=arrow)
+
+
+def _no_rows(schema: StructType) -> pa.Table:
+    return _no_rows_of(schema.json())
 
 
 def due_moments(kept: Kept, *, down: set[tuple[str, str]], suspended: set[str]) -> dict[str, datetime]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from typing import Protocol
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -40,8 +41,23 @@ HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
 RANGES = (*LINE, "cn_min", "cn_max")
 
-Cut = Callable[[str, DataFrame], DataFrame]
-"""Ends a plan: the same rows as a frame that is not computed again. The identity is a correct cut."""
+
+class Cut(Protocol):
+    """Ends a plan: the rows that `build` gives, as a frame that is not computed again.
+
+    Where every frame of `when` is known to have no rows, nothing is built, and the answer is `otherwise`, or no rows: a
+    rule of which nothing is to be said costs nothing. Building always, and giving back what was built, is a correct cut.
+    """
+
+    def __call__(
+        self,
+        name: str,
+        build: Callable[[], DataFrame],
+        *,
+        when: Sequence[DataFrame] | None = None,
+        otherwise: DataFrame | None = None,
+    ) -> DataFrame:
+        """`name` stands for the columns: frames of one name have the same."""
 
 
 @dataclass(frozen=True)
@@ -92,273 +108,354 @@ class Outcome:
 def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     """One round of the organizations in `turns`, each at its own time."""
     clock = turns.select("org", F.col("now").alias("at"))
-    names = world.changes.where("edit_id is not null").select("org", "edit_id", "object")
     directory = {"stores": world.stores, "links": world.links}
 
     # Arrive: what is due by now reaches its recipient, or is lost at the door.
-    reached = cut("arrivals", transport.arrive(world.mail, conditions=world.conditions, turns=turns))
-    delivered = reached.where("lost is null")
+    reached = cut(
+        "reached",
+        lambda: transport.arrive(world.mail, conditions=world.conditions, turns=turns),
+        when=[world.mail],
+    )
+    applied_by = state.own(world.state, replicas=world.replicas).where(F.col("entry") == Entry.APPLIED).select(*RANGES)
 
     # Sift the hierarchy first, and see the tree it gives.
-    held = state.own(world.state, replicas=world.replicas)
-    hierarchy_held = held.where((F.col("entry") == Entry.APPLIED) & (F.col("folder") == HIERARCHY))
-    hierarchy_mail = receipt.unpack(delivered.where((F.col("folder") == HIERARCHY) & F.col("type").isin(*CARRYING)))
-    told = cut("told", items.seen(world.changes, applied=receipt.sift(hierarchy_mail, applied=hierarchy_held)))
+    tree_mail = cut("tree mail", lambda: receipt.unpack(receipt.of_hierarchy(reached)), when=[reached])
+    told = cut(
+        "told",
+        lambda: items.seen(world.changes, applied=receipt.sift(tree_mail, applied=applied_by)),
+        when=[tree_mail],
+    )
     was = Trees(world.tree, world.folders, world.lists)
     arrived, on_arrival = _see(was, told, stores=world.stores, cut=cut)
     first_steps = cut(
-        "steps", hierarchy.stand(world.replicas, lists=on_arrival.lists, folders=on_arrival.folders).join(clock, "org")
+        "steps",
+        lambda: hierarchy.stand(world.replicas, lists=on_arrival.lists, folders=on_arrival.folders).join(clock, "org"),
+        when=[on_arrival.folders],
     )
-    replicas = hierarchy.amend(world.replicas, first_steps, key=HERE)
+    replicas = _take(world.replicas, first_steps, cut)
 
-    # Let content in, or refuse it, against that tree. Leavers whose content is safe elsewhere are gone.
-    judged = cut("judged", receipt.judge(reached, replicas=replicas, folders=arrived.folders))
-    let_in = judged.where("lost is null and reason is null")
-    carried = receipt.unpack(let_in.where(F.col("type").isin(*CARRYING)))
-    in_hand = state.own(world.state, replicas=replicas).where(F.col("entry") == Entry.APPLIED).select(*RANGES)
-    leaving = removal.advance(let_in, applied=in_hand.unionByName(carried.select(*RANGES)), replicas=replicas)
-    erased = removal.erase(replicas, agenda=world.agenda, turns=turns)
-    leaving = cut("leaving", leaving.unionByName(erased).join(clock, "org"))
-    replicas = hierarchy.amend(replicas, leaving, key=HERE)
+    # Let content in, or refuse it, against that tree.
+    judged = cut(
+        "judged",
+        lambda: receipt.judge(reached, replicas=replicas, folders=arrived.folders),
+        when=[reached],
+    )
+    let_in = cut("let in", lambda: judged.where("lost is null and reason is null"), when=[judged])
+    carried = cut("carried", lambda: receipt.unpack(let_in.where(F.col("type").isin(*CARRYING))), when=[let_in])
+
+    # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
+    vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=replicas), when=[let_in])
+    night = cut("night", lambda: removal.erase(replicas, agenda=world.agenda, turns=turns).join(clock, "org"))
+    leaving = cut(
+        "steps",
+        lambda: (
+            removal.advance(vouched, applied=applied_by.unionByName(carried.select(*RANGES)), replicas=replicas)
+            .join(clock, "org")
+            .unionByName(night)
+        ),
+        when=[vouched, night],
+    )
+    replicas = _take(replicas, leaving, cut)
 
     # Take in edits: folders first, then items against the tree and standing as of their place.
-    numbers = intake.last_numbers(replicas, applied=in_hand)
-    received = intake.receive(
-        world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, turns=turns
+    names = world.changes.where("edit_id is not null").select("org", "edit_id", "object")
+    edits = cut(
+        "edits",
+        lambda: intake.resolve_items(
+            intake.receive(
+                world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, turns=turns
+            ),
+            names=names,
+        ),
+        when=[world.edits],
     )
-    edits = cut("edits", intake.resolve_items(received, names=names))
-    gone = removal.say_gone(leaving, tree=arrived.tree, turns=turns)
+    of_folders = cut("edits", lambda: intake.of_folders(edits), when=[edits])
+    of_items = cut("edits", lambda: intake.of_items(edits), when=[edits])
+    standing = replicas
     folder_edits = cut(
         "folder edits",
-        intake.take_in_folders(
-            edits.unionByName(gone, allowMissingColumns=True),
+        lambda: intake.take_in_folders(
+            _stack(of_folders, removal.say_gone(leaving, tree=arrived.tree, turns=turns)),
             tree=arrived.tree,
             folders=arrived.folders,
             lists=arrived.lists,
             names=names,
-            numbers=numbers,
+            numbers=intake.last_numbers(standing, applied=applied_by),
             turns=turns,
         ),
+        when=[of_folders, leaving],
     )
-    folder_changes = intake.as_folder_changes(folder_edits)
+    folder_changes = cut("new changes", lambda: intake.as_folder_changes(folder_edits), when=[folder_edits])
     seen, by_edits = _see(arrived, folder_changes, stores=world.stores, cut=cut)
-    standing = replicas
     last_steps = cut(
-        "last steps", hierarchy.stand(replicas, lists=by_edits.lists, folders=by_edits.folders).join(clock, "org")
+        "steps",
+        lambda: hierarchy.stand(standing, lists=by_edits.lists, folders=by_edits.folders).join(clock, "org"),
+        when=[by_edits.folders],
     )
-    replicas = hierarchy.amend(replicas, last_steps, key=HERE)
-    edited = items.seen(
-        world.changes.join(
-            edits.select("org", "folder", F.col("item").alias("object")).distinct(),
-            ["org", "folder", "object"],
-            "left_semi",
-        ),
-        applied=in_hand,
+    replicas = _take(replicas, last_steps, cut)
+    lineage = cut(
+        "lineage",
+        lambda: items.lineage(items.versions(items.seen(intake.edited(world.changes, of_items), applied=applied_by))),
+        when=[of_items],
     )
     item_edits = cut(
         "item edits",
-        intake.take_in_items(
-            edits,
+        lambda: intake.take_in_items(
+            of_items,
             replicas=replicas,
             standing=standing,
             folders=arrived.folders,
             folder_edits=folder_edits,
-            lineage=items.lineage(items.versions(edited)),
-            numbers=intake.last_numbers(replicas, applied=in_hand),
+            lineage=lineage,
+            numbers=intake.last_numbers(replicas, applied=applied_by),
         ),
+        when=[of_items],
     )
-    new_changes = folder_changes.unionByName(intake.as_item_changes(item_edits))
-    changes = world.changes.unionByName(new_changes.drop("store"))
+    new_changes = cut(
+        "new changes",
+        lambda: folder_changes.unionByName(intake.as_item_changes(item_edits)),
+        when=[item_edits],
+        otherwise=folder_changes,
+    )
+    steps = _take(_take(first_steps, leaving, cut), last_steps, cut)
 
-    # What must be looked at: folders with mail, edits, changes of their list, or an entry of the agenda that is due.
-    steps = hierarchy.amend(hierarchy.amend(first_steps, leaving, key=HERE), last_steps, key=HERE)
-    due_agenda = world.agenda.join(clock, "org").where("due <= at")
+    # What must be looked at: folders with mail, edits, a changed list, or an entry of the agenda that is due.
     touched = cut(
         "touched",
-        _distinct(
+        lambda: _distinct(
             HERE,
             let_in.select("org", F.col("recipient").alias("store"), "folder"),
             new_changes,
             on_arrival.lists,
             by_edits.lists,
-            due_agenda,
             steps,
+            world.agenda.join(clock, "org").where("due <= at"),
         ),
     )
-    table = cut("table", world.state.join(touched, list(HERE), "left_semi"))
-    mine = state.own(table, replicas=replicas)
-    beliefs = state.believed(table, replicas=replicas)
-    lives = cut("lives", state.read_lives(let_in, lives=world.lives))
-    lists = cut("replica lists", seen.lists.join(touched, list(HERE), "left_semi"))
+    table = cut("table", lambda: world.state.join(touched, list(HERE), "left_semi"), when=[touched])
+    mine = cut("mine", lambda: state.own(table, replicas=replicas), when=[table])
+    own, empty_before, sent_before = (
+        mine.where(F.col("entry") == entry).select(*RANGES) for entry in (Entry.APPLIED, Entry.EMPTY, Entry.SENT)
+    )
+    beliefs = state.believed(table, replicas=replicas).drop("relayed")
+    lives = cut("lives", lambda: state.read_lives(let_in, lives=world.lives), when=[let_in], otherwise=world.lives)
+    lists = cut("lists", lambda: seen.lists.join(touched, list(HERE), "left_semi"), when=[touched])
+    recipients = packing.recipients(lists)
 
     # Learn what others hold, and draw the number line of every folder looked at.
-    news = cut("news", state.learn(let_in, believed=beliefs, lives=lives))
-    believed = beliefs.select(*news.columns).unionByName(news)
-    claims = cut("claims", state.claims(believed, lists=lists, lives=lives, stores=world.stores))
+    news = cut("news", lambda: state.learn(let_in, believed=beliefs, lives=lives), when=[let_in])
+    believed = cut("believed", lambda: beliefs.unionByName(news.drop("relayed")), when=[table, news])
+    claims = cut(
+        "claims",
+        lambda: state.claims(believed, lists=lists, lives=lives, stores=world.stores),
+        when=[believed],
+    )
     line = cut(
         "line",
-        cnset.line(
+        lambda: cnset.line(
             LINE,
-            mine.where(F.col("entry") == Entry.APPLIED).select(*RANGES, F.lit(1).alias("applied")),
+            own.withColumn("applied", F.lit(1)),
             carried.select(*RANGES, F.lit(1).alias("arriving")),
             state.layers_of_claims(claims),
             backfill.layer(world.array.join(touched, list(HERE), "left_semi")),
         ),
+        when=[touched],
     )
     fresh = line.where("applied = 0 and arriving > 0").select(*RANGES)
     settled = backfill.settle_empty(line).select(*RANGES)
-    issued = new_changes.groupBy(*LINE).agg(F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max")).select(*RANGES)
-    gained = cut("gained", fresh.unionByName(settled).unionByName(issued))
+    issued = packing.issued(new_changes)
+    gained = cut("ranges", lambda: _stack(fresh, settled, issued), when=[carried, new_changes, claims])
     applied = cut(
-        "applied",
-        cnset.canonical(mine.where(F.col("entry") == Entry.APPLIED).select(*RANGES).unionByName(gained), LINE),
+        "ranges",
+        lambda: cnset.canonical(own.unionByName(gained), LINE),
+        when=[mine, gained],
     )
-    empty = mine.where(F.col("entry") == Entry.EMPTY).select(*RANGES).unionByName(settled)
 
     # Note holes; ask for those whose time has come, each of its best source.
-    noted = cut("array", backfill.note(line, turns=turns))
-    due = backfill.due(noted, turns=turns)
-    asking = cut("due", backfill.asked_now(due))
-    open_there = noted.where("claimed > 0").join(asking.select(*HERE).distinct(), list(HERE), "left_semi")
-    gives = cut("gives", sources.content(claims.join(asking.select(*HERE).distinct(), list(HERE), "left_semi")))
-    ranked = cut("sources", sources.rank(open_there, gives=gives, contacts=world.contacts, turns=turns, **directory))
-    asks = cut("asks", backfill.retry(sources.choose(asking, ranked=ranked, gives=gives), turns=turns))
-    array = backfill.enter(noted, asks=asks)
+    noted = cut("noted", lambda: backfill.note(line, turns=turns), when=[line])
+    timed = cut("timed", lambda: backfill.due(noted, turns=turns), when=[noted])
+    asking = cut("timed", lambda: backfill.asked_now(timed), when=[timed])
+    gives = cut("gives", lambda: sources.content(_of(claims, asking)), when=[asking])
+    ranked = cut(
+        "ranked",
+        lambda: sources.rank(_of(timed, asking), gives=gives, contacts=world.contacts, turns=turns, **directory),
+        when=[gives],
+    )
+    asks = cut(
+        "asks",
+        lambda: backfill.retry(sources.choose(asking, ranked=ranked, gives=gives), turns=turns),
+        when=[ranked],
+    )
 
     # What waits goes at its cycle; what does not go yet is not shown.
-    sent = mine.where(F.col("entry") == Entry.SENT).select(*RANGES).unionByName(fresh)
-    waiting = cut("waiting", packing.waiting(applied, sent=sent, replicas=replicas))
-    limits = packing.limits(seen.tree.join(touched, list(HERE), "left_semi"))
+    waiting = cut(
+        "ranges",
+        lambda: packing.waiting(applied, sent=sent_before.unionByName(fresh), replicas=replicas),
+        when=[applied],
+    )
+    limits = cut("limits", lambda: packing.limits(_of(seen.tree, touched)), when=[touched])
     cycle = cut(
         "cycle",
-        packing.cycle(waiting, agenda=world.agenda, replicas=replicas, limits=limits, stores=world.stores, turns=turns),
+        lambda: packing.cycle(
+            waiting, agenda=world.agenda, replicas=replicas, limits=limits, stores=world.stores, turns=turns
+        ),
+        when=[waiting],
     )
-    sending = waiting.join(cycle.where("goes").select(*HERE), list(HERE), "left_semi")
-    leavers = replicas.where(F.col("standing") == Standing.DELETE_PENDING)
-    hidden = waiting.join(cycle.where("not goes").select(*HERE), list(HERE), "left_semi").join(
-        leavers, list(HERE), "left_anti"
-    )
-    shown = cut("shown", state.shown(applied, hidden=hidden))
-    recipients = packing.recipients(lists)
+    sending = cut("ranges", lambda: _of(waiting, cycle.where("goes")), when=[cycle])
+    hidden = cut("ranges", lambda: packing.hidden(waiting, cycle=cycle, replicas=replicas), when=[cycle])
+    shown = cut("ranges", lambda: state.shown(applied, hidden=hidden), when=[hidden], otherwise=applied)
 
     # Answer requests for content and for status.
-    answers = cut("answers", backfill.answer(let_in, shown=shown))
-    load = packing.updates(
-        _stack(answers, sending.join(recipients, list(HERE), "left_semi")), changes=changes, applied=applied
+    content_requests = cut("let in", lambda: backfill.requests(let_in), when=[let_in])
+    answers = cut("answers", lambda: backfill.answer(content_requests, shown=shown), when=[content_requests])
+    status_requests = cut("status requests", lambda: status.asked_for(let_in), when=[let_in])
+    answered = cut(
+        "answered",
+        lambda: status.answer(
+            status_requests, shown=shown, applied=applied, beliefs=believed, replicas=replicas, turns=turns
+        ),
+        when=[status_requests],
     )
-    packed = cut("packed", packing.pack(load, stores=world.stores, limits=limits, turns=turns))
-    requests = status.asked_for(let_in)
-    answered = status.answer(requests, shown=shown, applied=applied, beliefs=believed, replicas=replicas, turns=turns)
-    nothing_to_give = _askers(let_in).join(
-        answers.select(*HERE, F.col("asker").alias("peer")).distinct(), [*HERE, "peer"], "left_anti"
+    unserved = cut(
+        "unserved",
+        lambda: backfill.unserved(content_requests, answers=answers, told=answered),
+        when=[content_requests],
     )
-    silent_otherwise = nothing_to_give.join(answered.select(*HERE, "peer"), [*HERE, "peer"], "left_anti")
 
-    # Inquire, and tell unasked: status requests after a change of the own entry, status when the folder has been quiet.
+    # Pack what goes, and what was asked for.
+    packed = cut(
+        "packed",
+        lambda: packing.pack(
+            packing.updates(
+                _stack(answers, _of(sending, recipients)),
+                changes=_stack(world.changes, new_changes.drop("store")),
+                applied=applied,
+            ),
+            stores=world.stores,
+            limits=limits,
+            turns=turns,
+        ),
+        when=[answers, sending],
+    )
+
+    # Inquire after a change of the own entry, and tell unasked when a folder has been quiet.
+    inquiring = cut("agenda", lambda: status.inquiring(world.agenda, touched=touched), when=[world.agenda])
     inquiries = cut(
         "inquiries",
-        status.inquire(
+        lambda: status.inquire(
             steps=steps,
-            agenda=world.agenda.join(touched, list(HERE), "left_semi"),
+            agenda=inquiring,
             heard=status.heard(let_in),
             replicas=replicas,
             lists=lists,
             stores=world.stores,
             turns=turns,
         ),
+        when=[steps, inquiring],
     )
-    quiet = cut("quiet", status.fall_due(world.agenda, replicas=replicas, turns=turns))
-    changed = fresh.unionByName(issued).select(*HERE).distinct()
+    quiet = cut("keys", lambda: status.fall_due(world.agenda, replicas=replicas, turns=turns), when=[world.agenda])
 
     # Address everything, with the sender's status in each.
-    one = F.array("peer").alias("peers")
-    own_changes = packed.where("asker is null")
-    responses = packed.where("asker is not null").withColumn("peers", F.array("asker"))
-    in_hierarchy = F.col("folder") == HIERARCHY
-    asking_for = asks.groupBy(*HERE, "peer").agg(
-        F.array_sort(F.collect_list(F.struct("origin", "cn_min", "cn_max"))).alias("asks")
-    )
-    inquired = inquiries.where("asks").groupBy(*HERE, "leaver").agg(F.array_sort(F.collect_set("peer")).alias("peers"))
-    leaver = F.when(F.col("leaver"), F.array(F.lit(str(Flag.DELETE_PENDING)))).otherwise(
-        F.array().cast("array<string>")
-    )
-    letters = _stack(
-        addressing.letters(
-            addressing.to_all(own_changes.where(in_hierarchy), recipients=recipients), type=MessageType.HIERARCHY
+    letters = cut(
+        "letters",
+        lambda: _stack(
+            addressing.changes(packed, recipients=recipients),
+            addressing.responses(packed),
+            addressing.requests(asks),
+            addressing.answers(answered, unserved),
+            addressing.unasked(quiet, recipients=recipients),
+            addressing.inquiries(inquiries),
         ),
-        addressing.letters(
-            addressing.to_all(own_changes.where(~in_hierarchy), recipients=recipients), type=MessageType.CONTENT
-        ),
-        addressing.letters(asking_for.select(*HERE, one, "asks"), type=MessageType.BACKFILL_REQUEST),
-        addressing.letters(responses.where(in_hierarchy), type=MessageType.HIERARCHY_RESPONSE),
-        addressing.letters(responses.where(~in_hierarchy), type=MessageType.CONTENT_RESPONSE),
-        addressing.letters(answered.select(*HERE, one, "flags"), type=MessageType.STATUS),
-        addressing.letters(silent_otherwise.select(*HERE, one), type=MessageType.STATUS),
-        addressing.letters(addressing.to_all(quiet, recipients=recipients), type=MessageType.STATUS),
-        addressing.letters(
-            inquired.select(*HERE, "peers", F.col("peers").alias("responders"), leaver.alias("flags")),
-            type=MessageType.STATUS_REQUEST,
-        ),
-    )
-    outgoing = cut("letters", letters)
-    speaking = (
-        outgoing.select(*HERE)
-        .distinct()
-        .join(replicas.select(*HERE, cnset.label_of("store", "life").alias("sender")), list(HERE))
-    )
-    said = state.tell(
-        speaking, shown=shown, empty=empty, beliefs=state.current_only(believed, lives=lives), turns=turns
+        when=[packed, asks, answered, unserved, quiet, inquiries],
     )
     messages = cut(
         "messages",
-        addressing.address(
-            outgoing, status=said, replicas=replicas, conditions=world.conditions, turns=turns, **directory
+        lambda: addressing.address(
+            letters,
+            status=state.tell(
+                addressing.senders(letters, replicas=replicas),
+                shown=shown,
+                empty=empty_before.unionByName(settled),
+                beliefs=state.current_only(believed, lives=lives),
+                turns=turns,
+            ),
+            replicas=replicas,
+            conditions=world.conditions,
+            turns=turns,
+            **directory,
         ),
+        when=[letters],
     )
 
     # The agenda of every folder looked at.
-    undue = due.where("due > now").unionByName(asks.select(*asks.columns), allowMissingColumns=True)
-    behind = status.behind(shown, beliefs=believed, peers=recipients)
-    looked_at = touched.join(turns.select("org"), "org", "left_semi")
-    wanted = _stack(
-        agenda.entries(cycle.where("not goes"), Why.SEND),
-        agenda.entries(backfill.next_due(undue), Why.BACKFILL),
-        agenda.entries(inquiries, Why.INQUIRE),
-        agenda.entries(status.restart_clock(changed, turns=turns), Why.STATUS),
-        agenda.entries(
-            status.repeat(behind, keys=looked_at, agenda=world.agenda, changed=changed, turns=turns), Why.REPEAT
+    changed = cut("keys", lambda: _distinct(HERE, fresh, issued), when=[gained])
+    repeating = cut("turns", lambda: status.repeating(turns))
+    repeats = cut(
+        "repeats",
+        lambda: status.repeat(
+            status.behind(shown, beliefs=believed, peers=recipients),
+            keys=touched,
+            agenda=world.agenda,
+            changed=changed,
+            turns=repeating,
         ),
-        agenda.entries(agenda.maintenance(replicas, turns=turns), Why.ERASE),
+        when=[repeating],
     )
-    decided = _decided(touched, quiet, replicas)
-    entries = agenda.update(world.agenda, wanted=wanted, anew=decided).join(clock, "org")
+    entries = cut(
+        "entries",
+        lambda: agenda.update(
+            world.agenda,
+            wanted=_stack(
+                agenda.entries(cycle.where("not goes"), Why.SEND),
+                agenda.entries(backfill.next_due(timed, asks=asks), Why.BACKFILL),
+                agenda.entries(inquiries, Why.INQUIRE),
+                agenda.entries(status.restart_clock(changed, turns=turns), Why.STATUS),
+                agenda.entries(repeats, Why.REPEAT),
+                agenda.entries(agenda.maintenance(_of(replicas, touched), turns=turns), Why.ERASE),
+            ),
+            anew=agenda.decided(touched, quiet=quiet, replicas=replicas),
+        ).join(clock, "org"),
+        when=[touched],
+    )
 
-    per_message = receipt.sift(carried, applied=in_hand, keys=(*LINE, "message_id"))
-    verdicts = _stack(edits.where("reason is not null"), folder_edits.where("decided is null"), item_edits)
     return Outcome(
         changes=new_changes.drop("store"),
         messages=messages,
-        receipts=receipt.receipts(judged, news=per_message).unionByName(intake.receipts(verdicts)),
-        state=_stack(
-            state.record(gained, Entry.APPLIED, replicas=replicas, turns=turns),
-            state.record(settled, Entry.EMPTY, replicas=replicas, turns=turns),
-            state.record(
-                sending.unionByName(fresh.where(cnset.store_of("origin") == F.col("store"))),
-                Entry.SENT,
-                replicas=replicas,
-                turns=turns,
+        receipts=cut(
+            "receipts",
+            lambda: _stack(
+                receipt.receipts(judged, news=receipt.sift(carried, applied=applied_by, keys=(*LINE, "message_id"))),
+                intake.receipts(
+                    _stack(edits.where("reason is not null"), folder_edits.where("decided is null"), item_edits)
+                ),
             ),
-            news.join(clock, "org"),
+            when=[judged, edits],
+        ),
+        state=cut(
+            "state",
+            lambda: _stack(
+                state.record(gained, Entry.APPLIED, replicas=replicas, turns=turns),
+                state.record(settled, Entry.EMPTY, replicas=replicas, turns=turns),
+                state.record(_stack(sending, packing.returned(fresh)), Entry.SENT, replicas=replicas, turns=turns),
+                news.join(clock, "org"),
+            ),
+            when=[gained, sending, news],
         ),
         replicas=steps,
-        backfill=backfill.steps(noted, asks=asks, turns=turns),
+        backfill=cut("backfill", lambda: backfill.steps(noted, asks=asks, turns=turns), when=[noted]),
         agenda=entries,
-        tree=hierarchy.amend(on_arrival.tree, by_edits.tree, key=HERE),
-        folders=hierarchy.amend(on_arrival.folders, by_edits.folders, key=("org", "store")),
-        lists=hierarchy.amend(on_arrival.lists, by_edits.lists, key=("org", "store")),
-        array=array,
+        tree=_take(on_arrival.tree, by_edits.tree, cut),
+        folders=_take(on_arrival.folders, by_edits.folders, cut, key=("org", "store")),
+        lists=_take(on_arrival.lists, by_edits.lists, cut, key=("org", "store")),
+        array=cut("array", lambda: backfill.enter(noted, asks=asks), when=[noted]),
         touched=touched,
-        contacts=sources.remember(world.contacts, delivered=delivered, asks=asks, carrying=CARRYING),
+        contacts=cut(
+            "contacts",
+            lambda: sources.remember(
+                world.contacts, delivered=reached.where("lost is null"), asks=asks, carrying=CARRYING
+            ),
+            when=[reached, asks],
+        ),
         lives=lives,
     )
 
@@ -373,19 +470,29 @@ class Trees:
 
 
 def _see(trees: Trees, learned: DataFrame, *, stores: DataFrame, cut: Cut) -> tuple[Trees, Trees]:
-    """The trees after hierarchy changes, and what changed of them: folders of `tree`, all of a store's `folders` and `lists`."""
-    retold = cut("tree", hierarchy.merge(trees.tree, learned))
-    tree = hierarchy.amend(trees.tree, retold, key=HERE)
-    viewers = retold.select("org", "store").distinct()
-    own = tree.join(viewers, ["org", "store"], "left_semi")
-    folders = cut("folders", hierarchy.folders(own))
-    lists = cut("lists", hierarchy.lists(own, folders=folders, stores=stores))
-    changed = Trees(retold, folders, lists)
-    whole = ("org", "store")
+    """The trees after hierarchy changes, and what changed of them: folders of `tree`, a store's whole `folders`, `lists`."""
+    retold = cut("tree", lambda: hierarchy.merge(trees.tree, learned), when=[learned])
+    tree = _take(trees.tree, retold, cut)
+    own = cut("tree", lambda: hierarchy.of_viewers(tree, retold), when=[retold])
+    folders = cut("folders", lambda: hierarchy.folders(own), when=[own])
+    lists = cut("lists", lambda: hierarchy.lists(own, folders=folders, stores=stores), when=[own])
     seen = Trees(
-        tree, hierarchy.amend(trees.folders, folders, key=whole), hierarchy.amend(trees.lists, lists, key=whole)
+        tree,
+        _take(trees.folders, folders, cut, key=("org", "store")),
+        _take(trees.lists, lists, cut, key=("org", "store")),
     )
-    return seen, changed
+    return seen, Trees(retold, folders, lists)
+
+
+def _take(view: DataFrame, changed: DataFrame, cut: Cut, key: Sequence[str] = HERE) -> DataFrame:
+    """A view with the rows of every key that changed replaced."""
+    name = "view of " + " ".join(view.columns)
+    return cut(name, lambda: hierarchy.amend(view, changed, key=key), when=[changed], otherwise=view)
+
+
+def _of(rows: DataFrame, keys: DataFrame) -> DataFrame:
+    """The rows of those folders (org, store, folder)."""
+    return rows.join(keys.select(*HERE).distinct(), list(HERE), "left_semi")
 
 
 def _stack(*frames: DataFrame) -> DataFrame:
@@ -394,19 +501,3 @@ def _stack(*frames: DataFrame) -> DataFrame:
 
 def _distinct(key: Sequence[str], *frames: DataFrame) -> DataFrame:
     return reduce(DataFrame.unionByName, [frame.select(*key) for frame in frames]).distinct()
-
-
-def _decided(touched: DataFrame, quiet: DataFrame, replicas: DataFrame) -> DataFrame:
-    """The entries of the agenda that a round decides as a whole: what it recomputes, what just happened, what is over."""
-
-    def all_of(keys: DataFrame, *whys: Why) -> DataFrame:
-        return keys.select(*HERE, F.explode(F.array(*[F.lit(str(why)) for why in whys])).alias("why"))
-
-    over = replicas.where(F.col("standing") == Standing.ERASED)
-    return _stack(all_of(touched, Why.SEND, Why.BACKFILL, Why.ERASE), all_of(quiet, Why.STATUS), all_of(over, *Why))
-
-
-def _askers(delivered: DataFrame) -> DataFrame:
-    """Who asked for missing changes: org, store, folder, peer."""
-    asked = delivered.where(F.col("type") == MessageType.BACKFILL_REQUEST)
-    return asked.select("org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer")).distinct()

@@ -229,7 +229,7 @@ class _Range(NamedTuple):
 
 
 def read(spark: SparkSession, sources: Iterable[Source], *, batch_bytes: int = RANGE_BYTES) -> DataFrame:
-    r"""One row a mail, in the order of the sources; parsed on the executors, which must see the files.
+    r"""One row a mail, named by source and position; parsed on the executors, which must see the files.
 
     source      the path of the file; bytes that are no UTF-8 shown as \xff
     position    where in that file the mail begins, in bytes
@@ -242,7 +242,8 @@ def read(spark: SparkSession, sources: Iterable[Source], *, batch_bytes: int = R
     occurrence  1, 2, …: which one this is among the mails with these same bytes in all the sources
 
     One job runs here, to find repeated mails; the parsing happens when the frame is used, each time anew. An mbox is
-    read in ranges, and rows travel in batches, of about `batch_bytes`. No mail, however odd, makes a job fail.
+    read in ranges, and rows travel in batches, of about `batch_bytes`. No mail, however odd, makes a job fail; but
+    Parquet gathers a hundred rows before it looks at their size, so much large mail is written by `read_batches`.
     """
     ranges = _ranges(sources, batch_bytes)
     return _mails(spark, ranges, _repeats(spark, ranges), batch_bytes)

@@ -2,30 +2,78 @@
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.tables import CLAIM, RANGE
-from pfspark.words import Reason
+from pfspark.words import HIERARCHY, Flag, MessageType, Reason
 
 HERE = ("org", "store", "folder")
 LETTER = (*HERE, "type", "peers", "carries", "asks", "responders", "flags", "bytes")
 
 
-def letters(rows: DataFrame, *, type: str) -> DataFrame:
+def letters(rows: DataFrame, *, type: str | Column) -> DataFrame:
     """Rows of org, store, folder and `peers`, with any of the other parts of a letter, as letters of that type."""
     ranges = F.array().cast(f"array<{RANGE}>")
     texts = F.array().cast("array<string>")
     parts = {"carries": ranges, "asks": ranges, "responders": texts, "flags": texts, "bytes": F.lit(0).cast("bigint")}
     missing = {name: nothing for name, nothing in parts.items() if name not in rows.columns}
-    return rows.withColumns({**missing, "type": F.lit(str(type))}).select(*LETTER)
+    return rows.withColumns({**missing, "type": type if isinstance(type, Column) else F.lit(str(type))}).select(*LETTER)
 
 
 def to_all(rows: DataFrame, *, recipients: DataFrame) -> DataFrame:
     """Rows with `peers`: all other holders, as one message to them all (R55); rows without any are left out."""
     peers = recipients.groupBy(*HERE).agg(F.array_sort(F.collect_set("peer")).alias("peers"))
     return rows.join(peers, list(HERE))
+
+
+def changes(packed: DataFrame, *, recipients: DataFrame) -> DataFrame:
+    """Own changes as letters to all other holders: 0x2 for the hierarchy, 0x4 for content (R58, R65, R66)."""
+    own = to_all(packed.where("asker is null"), recipients=recipients)
+    kind = F.when(F.col("folder") == HIERARCHY, MessageType.HIERARCHY).otherwise(MessageType.CONTENT)
+    return letters(own, type=kind)
+
+
+def responses(packed: DataFrame) -> DataFrame:
+    """What was asked for as letters to the asker alone: 0x80000002 and 0x80000004 (R68)."""
+    asked = packed.where("asker is not null").withColumn("peers", F.array("asker"))
+    kind = F.when(F.col("folder") == HIERARCHY, MessageType.HIERARCHY_RESPONSE).otherwise(MessageType.CONTENT_RESPONSE)
+    return letters(asked, type=kind)
+
+
+def requests(asks: DataFrame) -> DataFrame:
+    """Pieces asked for as letters to their sources, one each: 0x8 (R67)."""
+    pieces = cnset.join_up(asks, (*HERE, "origin", "peer"), ()).select(
+        *HERE, "peer", F.struct("origin", "cn_min", "cn_max").alias("piece")
+    )
+    asked = pieces.groupBy(*HERE, "peer").agg(F.array_sort(F.collect_list("piece")).alias("asks"))
+    return letters(asked.withColumn("peers", F.array("peer")), type=MessageType.BACKFILL_REQUEST)
+
+
+def answers(answered: DataFrame, unserved: DataFrame) -> DataFrame:
+    """Status to those who asked for it, and to those who asked for what is not here: 0x10, to the asker alone (R135)."""
+    told = answered.unionByName(unserved, allowMissingColumns=True)
+    flags = F.coalesce("flags", F.array().cast("array<string>"))
+    return letters(told.withColumns({"peers": F.array("peer"), "flags": flags}), type=MessageType.STATUS)
+
+
+def unasked(quiet: DataFrame, *, recipients: DataFrame) -> DataFrame:
+    """The status of folders that have been quiet, to all other holders: 0x10 (R136)."""
+    return letters(to_all(quiet, recipients=recipients), type=MessageType.STATUS)
+
+
+def inquiries(inquiries: DataFrame) -> DataFrame:
+    """Status requests, one letter to all who must answer: 0x20 (R130); a leaver's is marked (F62)."""
+    asked = inquiries.where("asks").groupBy(*HERE, "leaver").agg(F.array_sort(F.collect_set("peer")).alias("peers"))
+    mark = F.when(F.col("leaver"), F.array(F.lit(str(Flag.DELETE_PENDING)))).otherwise(F.array().cast("array<string>"))
+    return letters(asked.withColumns({"responders": F.col("peers"), "flags": mark}), type=MessageType.STATUS_REQUEST)
+
+
+def senders(letters: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """Who speaks about which folder, with the label of its replica: org, store, folder, sender."""
+    labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("sender"))
+    return letters.select(*HERE).distinct().join(labels, list(HERE))
 
 
 def address(

@@ -44,6 +44,17 @@ def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame) -> DataFram
     return changed.unionByName(dropped.select(*changed.columns))
 
 
+def decided(touched: DataFrame, *, quiet: DataFrame, replicas: DataFrame) -> DataFrame:
+    """The entries that a round decides as a whole: what it recomputes, what just happened, and all of erased replicas."""
+
+    def all_of(keys: DataFrame, *whys: Why) -> DataFrame:
+        return keys.select(*HERE, F.explode(F.array(*[F.lit(str(why)) for why in whys])).alias("why"))
+
+    over = replicas.where(F.col("standing") == Standing.ERASED)
+    recomputed = all_of(touched, Why.SEND, Why.BACKFILL, Why.ERASE)
+    return recomputed.unionByName(all_of(quiet, Why.STATUS)).unionByName(all_of(over, *Why))
+
+
 def maintenance(replicas: DataFrame, *, turns: DataFrame) -> DataFrame:
     """When replicas that are to be deleted now are erased: at the next nightly maintenance (D8, F56)."""
     policy = turns.select("org", "now", "maintenance_s")

@@ -109,12 +109,17 @@ def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
     return rest.select(*LINE, "cn_min", "cn_max", *TIMES).unionByName(_times(after))
 
 
+def requests(delivered: DataFrame) -> DataFrame:
+    """The backfill requests among delivered messages."""
+    return delivered.where(F.col("type") == MessageType.BACKFILL_REQUEST)
+
+
 def answer(requests: DataFrame, *, shown: DataFrame) -> DataFrame:
     """What requests ask for and this store can give: canonical ranges for each (org, store, folder, asker, origin).
 
     Source: R67, R68, R96, R129: whoever is asked answers with all it shows of what was asked.
     """
-    asked = requests.where(F.col("type") == MessageType.BACKFILL_REQUEST).select(
+    asked = requests.select(
         "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("asker"), F.inline("asks")
     )
     held = shown.join(asked.select(*LINE, "asker").distinct(), list(LINE))
@@ -152,9 +157,18 @@ def steps(fresh: DataFrame, *, asks: DataFrame, turns: DataFrame) -> DataFrame:
     return heard.unionByName(asked)
 
 
-def next_due(due: DataFrame) -> DataFrame:
-    """When each (org, store, folder) next has a piece to ask for, as columns of `agenda`."""
-    return due.groupBy(*HERE).agg(F.min("due").alias("due"))
+def unserved(requests: DataFrame, *, answers: DataFrame, told: DataFrame) -> DataFrame:
+    """Askers to whom nothing can be given: org, store, folder, peer. They are answered with status, if not `told` anyway."""
+    asker = [*HERE, "peer"]
+    asked = requests.select("org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer")).distinct()
+    served = answers.select(*HERE, F.col("asker").alias("peer")).unionByName(told.select(*asker))
+    return asked.join(served.distinct(), asker, "left_anti")
+
+
+def next_due(timed: DataFrame, *, asks: DataFrame) -> DataFrame:
+    """When each (org, store, folder) next has a piece to ask for; pieces asked for now wait for their retry."""
+    waiting = timed.where("due > now or suspended").select(*HERE, "due")
+    return waiting.unionByName(asks.select(*HERE, "due")).groupBy(*HERE).agg(F.min("due").alias("due"))
 
 
 def retry(asks: DataFrame, *, turns: DataFrame) -> DataFrame:

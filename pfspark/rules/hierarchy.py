@@ -40,6 +40,11 @@ def amend(view: DataFrame, changed: DataFrame, *, key: Sequence[str]) -> DataFra
     return view.join(changed.select(*key).distinct(), list(key), "left_anti").unionByName(changed)
 
 
+def of_viewers(tree: DataFrame, changed: DataFrame) -> DataFrame:
+    """The whole trees of the stores of which `changed` has a row."""
+    return tree.join(changed.select("org", "store").distinct(), ["org", "store"], "left_semi")
+
+
 def folders(tree: DataFrame) -> DataFrame:
     """One row a folder as a store sees it: parent, and whether it is `dead`: deleted, or under a deleted one (R140)."""
     value = F.col("value")

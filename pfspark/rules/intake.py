@@ -55,6 +55,22 @@ def receive(
     )
 
 
+def of_folders(received: DataFrame) -> DataFrame:
+    """The hierarchy edits that were not refused at once."""
+    return received.where(F.col("reason").isNull() & F.col("action").isin(*HIERARCHY_ACTIONS))
+
+
+def of_items(received: DataFrame) -> DataFrame:
+    """The content edits that were not refused at once."""
+    return received.where(F.col("reason").isNull() & ~F.col("action").isin(*HIERARCHY_ACTIONS))
+
+
+def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
+    """The changes of the items that are edited."""
+    items = edits.select("org", "folder", F.col("item").alias("object")).distinct()
+    return changes.join(items, ["org", "folder", "object"], "left_semi")
+
+
 def last_numbers(replicas: DataFrame, *, applied: DataFrame) -> DataFrame:
     """The last change number given by each replica in its current life: org, store, folder, label, last (0: none yet)."""
     own = replicas.select(*HERE, cnset.label_of("store", "life").alias("label"))
@@ -90,7 +106,7 @@ def take_in_folders(
 
     Source: R11-R19, R27, R40; F31 for the stamps.
     """
-    edits = received.where(F.col("reason").isNull() & F.col("action").isin(*HIERARCHY_ACTIONS)).drop("reason")
+    edits = received.drop("reason")
     create = F.col("action") == Action.CREATE_FOLDER
     own = F.when(create, F.concat(F.lit("@"), "edit_id")).otherwise(F.col("folder"))
     aimed = _named("target", names, edits.withColumn("target", own))
@@ -257,7 +273,7 @@ def take_in_items(
 
     Source: R22-R25, R28, R30-R33, R47; D2 (no client may use a replica that is delete pending).
     """
-    edits = received.where(F.col("reason").isNull() & ~F.col("action").isin(*HIERARCHY_ACTIONS)).drop("reason")
+    edits = received.drop("reason")
     judged = _judge_places(edits, standing=standing, folders=folders, folder_edits=folder_edits)
     judged = _judge_items(judged, lineage=lineage)
     here = judged.join(replicas.select(*HERE, "life"), list(HERE), "left").join(

@@ -217,6 +217,24 @@ def _as_ranges(loaded: DataFrame) -> DataFrame:
     return messages.select(*batch, carries.alias("carries"), "bytes")
 
 
+def issued(changes: DataFrame) -> DataFrame:
+    """The numbers that new changes were given, one range for each (org, store, folder, origin): they rise without gaps."""
+    ends = (F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"))
+    return changes.groupBy(*LINE).agg(*ends).select(*LINE, "cn_min", "cn_max")
+
+
+def returned(fresh: DataFrame) -> DataFrame:
+    """Numbers of a store's own that reach it by a message, after a restore: others have them, so they count as sent."""
+    return fresh.where(cnset.store_of("origin") == F.col("store"))
+
+
+def hidden(waiting: DataFrame, *, cycle: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Numbers that wait and are not shown yet (F60); a leaver shows all it has (D7)."""
+    leavers = replicas.where(F.col("standing") == Standing.DELETE_PENDING).select(*HERE)
+    stay = cycle.where("not goes").select(*HERE).join(leavers, list(HERE), "left_anti")
+    return waiting.join(stay, list(HERE), "left_semi")
+
+
 def recipients(lists: DataFrame) -> DataFrame:
     """To whom a store's own changes go: the others its view of the list shows (R44, R58, R147)."""
     return lists.where((F.col("peer") != F.col("store")) & (F.col("listing") == Listing.LISTED)).select(*HERE, "peer")

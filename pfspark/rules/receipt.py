@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import CARRYING, Outcome, Reason, Standing
+from pfspark.words import CARRYING, MessageType, Outcome, Reason, Standing
 
 LINE = ("org", "store", "folder", "origin")
 
@@ -17,6 +17,12 @@ def unpack(delivered: DataFrame) -> DataFrame:
     """The ranges that delivered messages carry, one row for each: org, store (who receives), folder, message, range."""
     carried = delivered.select("org", F.col("recipient").alias("store"), "folder", "message_id", F.inline("carries"))
     return carried.select(*LINE, "message_id", "cn_min", "cn_max")
+
+
+def of_hierarchy(reached: DataFrame) -> DataFrame:
+    """The messages with hierarchy changes among those that reached their recipient and were not lost."""
+    carries = F.col("type").isin(MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE)
+    return reached.where(carries & F.col("lost").isNull())
 
 
 def judge(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -> DataFrame:

@@ -12,29 +12,24 @@ HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
 
 
-def advance(delivered: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> DataFrame:
+def vouched(delivered: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """Acknowledgements that count: sent to a leaver after it became delete pending (D6, F62)."""
+    leaving = replicas.where(F.col("standing") == Standing.DELETE_PENDING)
+    said = delivered.where((F.col("type") == MessageType.STATUS) & F.array_contains("flags", str(Flag.ACKNOWLEDGE)))
+    told = said.select(
+        "org", F.col("recipient").alias("store"), "folder", "message_id", "sender", "status", F.col("at").alias("said")
+    )
+    return told.join(leaving.select(*HERE, F.col("at").alias("began")), list(HERE)).where("said > began")
+
+
+def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> DataFrame:
     """Replicas that may go now: rows of `replicas`, delete pending no longer but delete now.
 
-    The leaver compares its own set of this round with what each acknowledgement shows: direct, sent after it became
-    delete pending, from the newest life known, from an active replica that holds all. One such is enough.
+    The leaver compares its own set of this round with what each acknowledgement shows: direct, from an active replica that
+    holds all. One such is enough.
 
     Source: D7, D8; F62, C5.
     """
-    leaving = replicas.where(F.col("standing") == Standing.DELETE_PENDING)
-    vouched = (
-        delivered.where((F.col("type") == MessageType.STATUS) & F.array_contains("flags", str(Flag.ACKNOWLEDGE)))
-        .select(
-            "org",
-            F.col("recipient").alias("store"),
-            "folder",
-            "message_id",
-            "sender",
-            "status",
-            F.col("at").alias("said"),
-        )
-        .join(leaving.select(*HERE, F.col("at").alias("began")), list(HERE))
-        .where("said > began")
-    )
     shown = vouched.select(*HERE, "message_id", "sender", F.inline("status")).where(
         (F.col("about") == F.col("sender")) & (F.col("entry") == Entry.REPORTED)
     )
@@ -42,7 +37,7 @@ def advance(delivered: DataFrame, *, applied: DataFrame, replicas: DataFrame) ->
     own = applied.join(vouched.select(*HERE, "message_id"), list(HERE))
     lacking = cnset.subtract(own, shown, keys).select(*HERE, "message_id").distinct()
     enough = vouched.join(lacking, [*HERE, "message_id"], "left_anti").select(*HERE).distinct()
-    return leaving.join(enough, list(HERE), "left_semi").select(
+    return replicas.join(enough, list(HERE), "left_semi").select(
         *HERE, "life", F.lit(str(Standing.DELETE_NOW)).alias("standing")
     )
 

@@ -76,6 +76,11 @@ def heard(delivered: DataFrame) -> DataFrame:
     return delivered.select("org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer")).distinct()
 
 
+def inquiring(agenda: DataFrame, *, touched: DataFrame) -> DataFrame:
+    """Entries of the agenda about status requests, in the folders looked at."""
+    return agenda.where(F.col("why") == Why.INQUIRE).join(touched, list(HERE), "left_semi")
+
+
 def inquire(
     *,
     steps: DataFrame,
@@ -99,7 +104,7 @@ def inquire(
     stands = replicas.select(*HERE, "standing")
     begin = steps.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
     first = others.join(begin, list(HERE), "left_semi").withColumn("attempt", F.lit(0).cast("bigint"))
-    open_ = agenda.where(F.col("why") == Why.INQUIRE).join(begin, list(HERE), "left_anti")
+    open_ = agenda.join(begin, list(HERE), "left_anti")
     policy = turns.select("org", "now", "backfill_local_s", "backfill_remote_s")
     site = stores.select("org", "store", "site")
     status = (
@@ -180,14 +185,19 @@ def behind(shown: DataFrame, *, beliefs: DataFrame, peers: DataFrame) -> DataFra
     return cnset.subtract(shown.join(peers, list(HERE)), told, line).select(*HERE).distinct()
 
 
+def repeating(turns: DataFrame) -> DataFrame:
+    """Organizations whose policy repeats status."""
+    return turns.where("size(status_again_s) > 0").select("org", "now", "status_again_s")
+
+
 def repeat(behind: DataFrame, *, keys: DataFrame, agenda: DataFrame, changed: DataFrame, turns: DataFrame) -> DataFrame:
     """When status is repeated while a replica is believed to lack something: org, store, folder, attempt, since, due.
 
     `keys` are the folders looked at. The first repeat comes after the first wait, each further one after twice the wait
-    before, up to the longest; a change begins anew. Nobody behind any more: settled, `due` is null. Where the policy has
-    no such waits there is no row.
+    before, up to the longest; a change begins anew. Nobody behind any more: settled, `due` is null.
+    `turns` are those of `repeating`.
     """
-    policy = turns.where("size(status_again_s) > 0").select("org", "now", "status_again_s")
+    policy = turns.select("org", "now", "status_again_s")
     pending = agenda.where(F.col("why") == Why.REPEAT).select(*HERE, "attempt", "due")
     full = (
         keys.select(*HERE)

@@ -160,11 +160,17 @@ class Inquiry:
 
 @dataclass
 class Contact:
-    """What one store remembers of another."""
+    """What one store remembers of another; times of what it heard survive a restore, those of what it asked do not."""
 
-    active: bool = False
-    asked: datetime | None = None
-    silent: datetime | None = None
+    heard: datetime | None = None
+    active: bool = False  # has sent changes (R123)
+    asked: datetime | None = None  # last backfilled from (R108)
+    since: datetime | None = None  # first request that has met silence
+    silent: datetime | None = None  # when that silence makes it unavailable (R105)
+
+    @property
+    def waits(self) -> bool:
+        return self.since is not None and (self.heard is None or self.heard <= self.since)
 
 
 @dataclass
@@ -210,7 +216,7 @@ class Replica:
     @property
     def shown(self) -> Numbers:
         """What the replica shows of itself (F60); a leaver shows all."""
-        return self.applied if self.standing == Standing.DELETE_PENDING else self.applied - self.unsent
+        return self.applied - self.unsent if self.standing == Standing.ACTIVE else self.applied
 
     def current(self, name: str) -> str:
         """The label of another store's replica in the latest life known here."""
@@ -371,7 +377,10 @@ class World:
 
     def restore(self, server: Server, rows: tuple[Any, ...]) -> None:
         """The store's rows as they were; every replica begins a new life and asks for status (R132, F8)."""
+        heard = server.contacts
         server.replicas, server.contacts, server.waiting = rows
+        for name, contact in heard.items():
+            server.contacts[name].heard, server.contacts[name].active = contact.heard, contact.active
         for folder, replica in server.replicas.items():
             if replica.standing != Standing.ERASED:
                 self._new_life(server, folder, replica)
@@ -397,7 +406,7 @@ class World:
             if not (server.down or server.cut):
                 server.mail.append(message)
                 contact = server.contacts[message.sender]
-                contact.silent = None  # R105, Q9: any message makes it available again
+                contact.heard = self.now  # R105, Q9: any message makes it available again
                 contact.active |= message.type in CARRYING
 
     def sift(self, server: Server) -> None:
@@ -473,11 +482,12 @@ class World:
             raise Refused(why or Reason.NO_REPLICA_HERE)
         replica = server.replicas[folder]
         if step.verb == "post":
-            for _ in range(step.args["count"]):
+            for place in range(1, step.args["count"] + 1):
                 number = self._next(replica)
                 self._take_in(replica, Change(folder, number, _id(number), Action.POST, step.at, step.args["size"]))
-                self.made[step.number] = _id(number)
-                self.names[folder, _id(number)] = step.args["item"] or _id(number)
+                self.made.setdefault(step.number, _id(number))
+                if name := step.args["item"]:
+                    self.names[folder, _id(number)] = f"{name} {place}" if place > 1 else name
             return
         ref = step.args["item_ref"]
         item = ref if isinstance(ref, str) else self.made.get(ref, "")
@@ -594,7 +604,8 @@ class World:
             entry.attempt, entry.asked = entry.attempt + 1, self.now
         contact = server.contacts[source]
         contact.asked = self.now
-        contact.silent = contact.silent or min(self._due(server, folder, number) for number in asks)
+        if not contact.waits:
+            contact.since, contact.silent = self.now, min(self._due(server, folder, number) for number in asks)
         server.drafts.append(Message(MessageType.BACKFILL_REQUEST, folder, (source,), asks=asks))
 
     def _shares(
@@ -645,7 +656,7 @@ class World:
         link = self._link(server, name)
         away = not self._same_site(server, name)
         return {
-            "unavailable": contact.silent is not None and contact.silent <= self.now,
+            "unavailable": contact.waits and contact.silent is not None and contact.silent <= self.now,
             "not_preferred": not self.directory[name].preferred,
             "cost": (link.cost if link else 1) if away else 0,
             "delay": link.delay if link and away else timedelta(0),

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import csv
+import email
 import hashlib
 import mailbox
 import os
+import re
 import resource
 import stat
 from collections import Counter
@@ -444,3 +447,30 @@ def test_a_mail_without_final_newline_stays_one_mail_when_another_follows(file):
     file.unlink(missing_ok=True)
     write_mbox([("a", b"From a\n", b"no end"), ("b", b"From b\n", b"y"), ("c", None, b"z")], file)
     assert [piece.raw for piece in split_mbox(file)] == [b"no end\n", b"y\n", b"z\n"]
+
+
+# --- the mail of the demo ---
+
+
+def test_the_mail_of_the_demo_reads_well(spark):
+    found = read(spark, find([DEMO])).orderBy("position").collect()
+    assert len(found) == 24
+    assert {row.reason for row in found} == {None}
+    assert all(1024 <= row.size <= 6 * 1024 for row in found)
+    assert {row.sent_at.date().isoformat() for row in found} == {"2026-01-05"}
+    assert [row.sent_at for row in found] == sorted(row.sent_at for row in found)
+    assert all(re.fullmatch(r"[\w ]+ <[a-z.]+@example\.com>", row.sender) for row in found)
+    ids = [row.message_id for row in found]
+    answers = [row for row in found if row.in_reply_to]
+    assert len(set(ids)) == 24 and len(answers) == 16
+    assert all(row.in_reply_to in ids[: ids.index(row.message_id)] for row in answers)
+    assert "Salon de la randonnée : notre stand, du 20 au 22 mars" in [row.subject for row in found]
+
+
+def test_the_attachments_of_the_demo_open():
+    mails = [email.message_from_bytes(piece.raw) for piece in split_mbox(DEMO)]
+    attached = {part.get_filename(): part for mail in mails for part in mail.walk() if part.get_filename()}
+    plan = attached["arrival-plan.csv"].get_payload(decode=True).decode()
+    assert {len(line) for line in csv.reader(plan.splitlines())} == {6}
+    assert attached["tern-icon.png"].get_payload(decode=True).startswith(b"\x89PNG")
+    assert not {part.get_content_type() for mail in mails for part in mail.walk() if part.defects}

@@ -121,7 +121,6 @@ def tree_of(message: email.message.Message, level: int = 1) -> list[int]:
 
 
 @example(b"Content-Type: multipart/mixed; boundary=b\n\n--b\n\nx\n--b--\nepilogue\n--b\n\nno part\n", False)
-@example(b"Content-Type: multipart/mixed; boundary=b\n\n--b\n--b\n--b\n", False)
 @example(b'Content-Type: MULTIPART/Mixed; BOUNDARY = "b b"; x\n\n--b b  \n\n--b\n\n--b b-- \n', False)
 @given(TREES, st.booleans())
 def test_the_walk_counts_parts_and_levels_as_the_standard_library_does(mail, crlf):
