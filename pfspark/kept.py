@@ -19,9 +19,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pfspark.cntext import label
 from pfspark.round import Outcome, World, play
 from pfspark.tables import EVERY
-from pfspark.words import HIERARCHY, MessageType, Why
+from pfspark.words import HIERARCHY, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
 _NOT_KEPT = {
@@ -144,6 +145,70 @@ class Kept:
         self.fold(made)
         return made
 
+    def ask(self, org: str, stores: Iterable[str], now: datetime, *, seeming_gaps: bool) -> None:
+        """Stores that start again ask for status: of the hierarchy, and of all folders or those that seem to lack something.
+
+        Source: R133, R134.
+        """
+        gaps = {row[1:] for row in _keys(self.tables["array"], HERE) if row[0] == org}
+        asked = [
+            {
+                "org": org,
+                "store": store,
+                "folder": row["folder"],
+                "why": str(Why.ASK),
+                "peer": "",
+                "attempt": 0,
+                "since": now,
+                "due": now,
+            }
+            for store in stores
+            for row in _of_store(self.tables["replicas"], org, store)
+            if row["standing"] in (Standing.ACTIVE, Standing.DELETE_PENDING)
+            and (not seeming_gaps or row["folder"] == HIERARCHY or (store, row["folder"]) in gaps)
+        ]
+        self.add("agenda", asked)
+
+    def restore(self, org: str, store: str, then: Mapping[str, pa.Table], now: datetime) -> None:
+        """That store's own rows as they were `then`, each of its replicas in a new life that asks for status (R132, F8).
+
+        A life is one more than the replica ever had: a number given since is never given again. What others said since is
+        gone with the rows. A replica that did not exist then is erased, and its lives are remembered.
+        """
+        lives = {row["folder"]: row["life"] for row in _of_store(self.tables["replicas"], org, store)}
+        replicas, labels = [], {}
+        for row in _of_store(then["replicas"], org, store):
+            life = max(lives.pop(row["folder"], 0), row["life"]) + (row["standing"] != Standing.ERASED)
+            labels[row["folder"]] = label(store, row["life"]), label(store, life)
+            replicas.append({**row, "life": life, "at": now})
+        replicas += [
+            {"org": org, "store": store, "folder": folder, "life": life, "standing": str(Standing.ERASED), "at": now}
+            for folder, life in lives.items()
+        ]
+        state = []
+        for row in _of_store(then["state"], org, store):
+            old, new = labels.get(row["folder"], (None, None))
+            state.append({**row, "about": new} if row["about"] == old else row)
+        asks = [
+            {
+                "org": org,
+                "store": store,
+                "folder": row["folder"],
+                "why": str(Why.ASK),
+                "peer": "",
+                "attempt": 0,
+                "since": now,
+                "due": now,
+            }
+            for row in replicas
+            if row["standing"] in (Standing.ACTIVE, Standing.DELETE_PENDING)
+        ]
+        agenda = [row for row in _of_store(then["agenda"], org, store) if row["why"] != Why.INQUIRE]
+        rows = {"replicas": replicas, "state": state, "agenda": agenda + asks}
+        for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives"):
+            self._drop(name, ("org", "store"), {(org, store)})
+            self.add(name, rows[name] if name in rows else _of_store(then[name], org, store))
+
     def fold(self, made: Mapping[str, pa.Table]) -> None:
         """The world after a round."""
         for name in ("changes", "state"):
@@ -200,6 +265,10 @@ class Kept:
         keep = [row not in keys for row in _keys(self.tables[name], key)]
         if not all(keep):
             self.put(name, self.tables[name].filter(pa.array(keep, pa.bool_())))
+
+
+def _of_store(table: pa.Table, org: str, store: str) -> list[dict[str, Any]]:
+    return table.filter(pc.and_(pc.equal(table["org"], org), pc.equal(table["store"], store))).to_pylist()
 
 
 def _keys(table: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:

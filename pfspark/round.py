@@ -23,6 +23,7 @@ from pfspark import cnset
 from pfspark.rules import (
     addressing,
     agenda,
+    aging,
     backfill,
     hierarchy,
     intake,
@@ -35,7 +36,7 @@ from pfspark.rules import (
     status,
     transport,
 )
-from pfspark.words import CARRYING, HIERARCHY, Entry, Flag, MessageType, Standing, Why
+from pfspark.words import CARRYING, Entry, Why
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -113,7 +114,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     # Arrive: what is due by now reaches its recipient, or is lost at the door.
     reached = cut(
         "reached",
-        lambda: transport.arrive(world.mail, conditions=world.conditions, turns=turns),
+        lambda: transport.arrive(world.mail, conditions=world.conditions, replicas=world.replicas, turns=turns),
         when=[world.mail],
     )
     applied_by = state.own(world.state, replicas=world.replicas).where(F.col("entry") == Entry.APPLIED).select(*RANGES)
@@ -145,7 +146,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
 
     # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
     vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=replicas), when=[let_in])
-    night = cut("night", lambda: removal.erase(replicas, agenda=world.agenda, turns=turns).join(clock, "org"))
+    night = cut("night", lambda: removal.night(replicas, agenda=world.agenda, turns=turns).join(clock, "org"))
     leaving = cut(
         "steps",
         lambda: (
@@ -339,21 +340,53 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
 
     # Inquire after a change of the own entry, and tell unasked when a folder has been quiet.
+    begin = cut("begin", lambda: status.begin(steps, agenda=world.agenda, turns=turns), when=[steps, world.agenda])
+    responders = cut(
+        "responders",
+        lambda: sources.responders(
+            begin,
+            holders=status.holders(lists),
+            contacts=world.contacts,
+            tree=_of(seen.tree, begin),
+            turns=turns,
+            **directory,
+        ),
+        when=[begin],
+    )
     inquiring = cut("agenda", lambda: status.inquiring(world.agenda, touched=touched), when=[world.agenda])
     inquiries = cut(
         "inquiries",
         lambda: status.inquire(
-            steps=steps,
-            agenda=inquiring,
-            heard=status.heard(let_in),
+            begin=begin,
+            responders=responders,
+            inquiring=inquiring,
+            delivered=let_in,
             replicas=replicas,
             lists=lists,
             stores=world.stores,
             turns=turns,
         ),
-        when=[steps, inquiring],
+        when=[begin, inquiring],
     )
-    quiet = cut("keys", lambda: status.fall_due(world.agenda, replicas=replicas, turns=turns), when=[world.agenda])
+    changed = cut("keys", lambda: _distinct(HERE, fresh, issued), when=[gained])
+    repeating = cut("repeating", lambda: status.repeating(turns))
+    repeats = cut(
+        "repeats",
+        lambda: status.repeat(
+            status.behind(shown, beliefs=believed, peers=recipients),
+            keys=touched,
+            agenda=world.agenda,
+            changed=changed,
+            turns=repeating,
+        ),
+        when=[repeating],
+    )
+    quiet = cut("keys", lambda: status.fall_due(world.agenda, turns=turns), when=[world.agenda])
+    telling = cut(
+        "keys",
+        lambda: _distinct(HERE, quiet, repeats.where("goes")).join(status.speakers(replicas), list(HERE), "left_semi"),
+        when=[quiet, repeats],
+    )
 
     # Address everything, with the sender's status in each.
     letters = cut(
@@ -363,10 +396,10 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             addressing.responses(packed),
             addressing.requests(asks),
             addressing.answers(answered, unserved),
-            addressing.unasked(quiet, recipients=recipients),
+            addressing.unasked(telling, recipients=status.holders(lists)),
             addressing.inquiries(inquiries),
         ),
-        when=[packed, asks, answered, unserved, quiet, inquiries],
+        when=[packed, asks, answered, unserved, telling, inquiries],
     )
     messages = cut(
         "messages",
@@ -387,20 +420,27 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[letters],
     )
 
-    # The agenda of every folder looked at.
-    changed = cut("keys", lambda: _distinct(HERE, fresh, issued), when=[gained])
-    repeating = cut("turns", lambda: status.repeating(turns))
-    repeats = cut(
-        "repeats",
-        lambda: status.repeat(
-            status.behind(shown, beliefs=believed, peers=recipients),
-            keys=touched,
-            agenda=world.agenda,
-            changed=changed,
-            turns=repeating,
-        ),
-        when=[repeating],
+    # Grow old: items that the nightly maintenance finds past their limit.
+    limited = cut(
+        "limited",
+        lambda: aging.limited(_of(replicas, touched), tree=_of(seen.tree, touched), turns=turns),
+        when=[touched],
     )
+    night_shift = cut("night shift", lambda: aging.at_night(limited, agenda=world.agenda, turns=turns), when=[limited])
+    readable = cut(
+        "versions",
+        lambda: items.versions(
+            items.seen(world.changes, applied=cnset.subtract(_of(own, night_shift), empty_before, LINE))
+        ),
+        when=[night_shift],
+    )
+    expired = cut(
+        "ranges",
+        lambda: aging.expire(readable, winners=items.readable(readable), night=night_shift),
+        when=[readable],
+    )
+
+    # The agenda of every folder looked at.
     entries = cut(
         "entries",
         lambda: agenda.update(
@@ -411,7 +451,8 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
                 agenda.entries(inquiries, Why.INQUIRE),
                 agenda.entries(status.restart_clock(changed, turns=turns), Why.STATUS),
                 agenda.entries(repeats, Why.REPEAT),
-                agenda.entries(agenda.maintenance(_of(replicas, touched), turns=turns), Why.ERASE),
+                agenda.entries(agenda.maintenance(agenda.to_erase(_of(replicas, touched)), turns=turns), Why.ERASE),
+                agenda.entries(agenda.maintenance(limited, turns=turns), Why.EXPIRE),
             ),
             anew=agenda.decided(touched, quiet=quiet, replicas=replicas),
         ).join(clock, "org"),
@@ -435,11 +476,11 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             "state",
             lambda: _stack(
                 state.record(gained, Entry.APPLIED, replicas=replicas, turns=turns),
-                state.record(settled, Entry.EMPTY, replicas=replicas, turns=turns),
+                state.record(_stack(settled, expired), Entry.EMPTY, replicas=replicas, turns=turns),
                 state.record(_stack(sending, packing.returned(fresh)), Entry.SENT, replicas=replicas, turns=turns),
                 news.join(clock, "org"),
             ),
-            when=[gained, sending, news],
+            when=[gained, sending, news, expired],
         ),
         replicas=steps,
         backfill=cut("backfill", lambda: backfill.steps(noted, asks=asks, turns=turns), when=[noted]),
@@ -452,9 +493,13 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         contacts=cut(
             "contacts",
             lambda: sources.remember(
-                world.contacts, delivered=reached.where("lost is null"), asks=asks, carrying=CARRYING
+                world.contacts,
+                delivered=reached.where("lost is null"),
+                asks=asks,
+                responders=responders,
+                carrying=CARRYING,
             ),
-            when=[reached, asks],
+            when=[reached, asks, responders],
         ),
         lives=lives,
     )

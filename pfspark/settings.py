@@ -384,6 +384,7 @@ class Policy:
             "status_again_s": [_seconds(each) for each in self.status_again or ()],
             "removal_rule": self.removal_rule,
             "maintenance_s": _second_of_day(self.maintenance_at),
+            "age_limit_s": self.age_limit and _seconds(self.age_limit),
         }
 
 

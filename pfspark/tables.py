@@ -122,7 +122,7 @@ at | timestamp | when this was said
             "edits",
             "what somebody did at a store, as received; a repeated edit_id is harmless",
             ("org", "edit_id"),
-            _columns(f"""
+            _columns("""
 org | string | the organization
 edit_id | string | names the edit; taken in once
 store | string | where it was done
@@ -329,6 +329,7 @@ status_clock_s | array<bigint> | seconds of the day at which it may go; empty: a
 status_again_s | array<bigint> | first and longest wait between repeats; empty: off
 removal_rule | string | one_holds_all or union_holds_all (C5)
 maintenance_s | bigint | second of the day of the nightly maintenance (F56)
+age_limit_s | bigint | seconds after which items expire where the folder sets no limit; null: never (F57)
 """),
             "runner",
         ),

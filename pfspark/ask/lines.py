@@ -100,7 +100,7 @@ class Stores:
     def present(self) -> list[tuple[str, str]]:
         """Stores and folders with a replica that is not erased, by store and path, the hierarchy first."""
         here = [key for key, replica in self.replicas.items() if replica["standing"] != Standing.ERASED]
-        return sorted(here, key=lambda key: (key[0], key[1] != HIERARCHY, self.path(*key), key[1]))
+        return sorted(here, key=lambda key: (key[0].encode(), self.path(*key).encode(), key[1]))
 
 
 def _of(table: pa.Table, org: str) -> list[dict[str, Any]]:

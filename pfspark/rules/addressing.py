@@ -65,9 +65,16 @@ def unasked(quiet: DataFrame, *, recipients: DataFrame) -> DataFrame:
 
 def inquiries(inquiries: DataFrame) -> DataFrame:
     """Status requests, one letter to all who must answer: 0x20 (R130); a leaver's is marked (F62)."""
-    asked = inquiries.where("asks").groupBy(*HERE, "leaver").agg(F.array_sort(F.collect_set("peer")).alias("peers"))
+    asked = (
+        inquiries.where("asks")
+        .groupBy(*HERE, "leaver")
+        .agg(
+            F.array_sort(F.collect_set("peer")).alias("peers"),
+            F.array_sort(F.collect_set(F.when(F.col("must"), F.col("peer")))).alias("responders"),
+        )
+    )
     mark = F.when(F.col("leaver"), F.array(F.lit(str(Flag.DELETE_PENDING)))).otherwise(F.array().cast("array<string>"))
-    return letters(asked.withColumns({"responders": F.col("peers"), "flags": mark}), type=MessageType.STATUS_REQUEST)
+    return letters(asked.withColumn("flags", mark), type=MessageType.STATUS_REQUEST)
 
 
 def senders(letters: DataFrame, *, replicas: DataFrame) -> DataFrame:

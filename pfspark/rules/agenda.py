@@ -51,14 +51,19 @@ def decided(touched: DataFrame, *, quiet: DataFrame, replicas: DataFrame) -> Dat
         return keys.select(*HERE, F.explode(F.array(*[F.lit(str(why)) for why in whys])).alias("why"))
 
     over = replicas.where(F.col("standing") == Standing.ERASED)
-    recomputed = all_of(touched, Why.SEND, Why.BACKFILL, Why.ERASE)
+    recomputed = all_of(touched, Why.SEND, Why.BACKFILL, Why.ERASE, Why.EXPIRE, Why.ASK)
     return recomputed.unionByName(all_of(quiet, Why.STATUS)).unionByName(all_of(over, *Why))
 
 
-def maintenance(replicas: DataFrame, *, turns: DataFrame) -> DataFrame:
-    """When replicas that are to be deleted now are erased: at the next nightly maintenance (D8, F56)."""
+def to_erase(replicas: DataFrame) -> DataFrame:
+    """Folders whose replica waits to be erased: delete now (D8)."""
+    return replicas.where(F.col("standing") == Standing.DELETE_NOW).select(*HERE)
+
+
+def maintenance(keys: DataFrame, *, turns: DataFrame) -> DataFrame:
+    """The folders with the moment of the next nightly maintenance in `due` (F56)."""
     policy = turns.select("org", "now", "maintenance_s")
-    waiting = replicas.where(F.col("standing") == Standing.DELETE_NOW).select(*HERE).join(policy, "org")
+    waiting = keys.select(*HERE).distinct().join(policy, "org")
     micros, day = F.unix_micros("now"), DAY * 1_000_000
     today = micros - F.pmod(micros, F.lit(day)) + F.col("maintenance_s") * 1_000_000
     return waiting.select(*HERE, F.timestamp_micros(F.when(today > micros, today).otherwise(today + day)).alias("due"))

@@ -88,8 +88,8 @@ def due(array: DataFrame, *, turns: DataFrame) -> DataFrame:
 
 
 def asked_now(due: DataFrame) -> DataFrame:
-    """The pieces whose time has come; content requests wait while replication is suspended (F69)."""
-    held_back = F.col("suspended") & (F.col("folder") != HIERARCHY)
+    """The pieces whose time has come; content requests wait while replication is suspended (F69), but to a leaver (D7)."""
+    held_back = F.col("suspended") & (F.col("folder") != HIERARCHY) & (F.col("leaving") == 0)
     return due.where((F.col("due") <= F.col("now")) & ~held_back)
 
 

@@ -25,6 +25,8 @@ from pfspark.words import (
 )
 
 HERE = ("org", "store", "folder")
+BEFORE = -(2**31)
+"""The place of what a folder was before all edits of the round; what leavers say of themselves comes first among these."""
 
 
 def receive(
@@ -233,7 +235,7 @@ def _write_folders(numbered: DataFrame, *, tree: DataFrame, turns: DataFrame) ->
         "org", "store", "object", F.col("nth").alias("set"), "stamp", F.explode(sets).alias("name", "value")
     )
     before = held.select(
-        "org", "store", "object", F.lit(0).alias("set"), "stamp", F.col("property").alias("name"), "value"
+        "org", "store", "object", F.lit(BEFORE).alias("set"), "stamp", F.col("property").alias("name"), "value"
     )
     latest = (
         stamped.select(

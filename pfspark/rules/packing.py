@@ -69,9 +69,7 @@ def cycle(
     )
     held = F.col("suspended") & ~hierarchy & ~leaving
     goes = ~held & (F.col("due") <= F.col("now"))
-    return timed.select(
-        *HERE, "since", F.when(~held, F.col("due")).alias("due"), F.coalesce(goes, F.lit(False)).alias("goes")
-    )
+    return timed.select(*HERE, "since", "due", F.coalesce(goes, F.lit(False)).alias("goes"))
 
 
 def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Column) -> Column:

@@ -72,8 +72,8 @@ def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFram
     )
 
 
-def erase(replicas: DataFrame, *, agenda: DataFrame, turns: DataFrame) -> DataFrame:
-    """Replicas that the nightly maintenance erases: those to be deleted now whose night has come (D8)."""
+def night(replicas: DataFrame, *, agenda: DataFrame, turns: DataFrame) -> DataFrame:
+    """Replicas to be deleted now whose night has come (D8): rows of `replicas`, erased."""
     night = (
         agenda.where(F.col("why") == Why.ERASE)
         .join(turns.select("org", "now"), "org")

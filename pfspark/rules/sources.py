@@ -11,10 +11,12 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import Entry
+from pfspark.words import REPLICA, Entry
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
+NAMED = 3
+"""Up to three servers are placed in a responder list (R121)."""
 LAST = 2**62
 """Sorts behind every value a key can have."""
 EXCHANGE_2000 = 6.0
@@ -150,7 +152,58 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
     )
 
 
-def remember(contacts: DataFrame, *, delivered: DataFrame, asks: DataFrame, carrying: tuple[str, ...]) -> DataFrame:
+def responders(
+    begin: DataFrame,
+    *,
+    holders: DataFrame,
+    stores: DataFrame,
+    links: DataFrame,
+    contacts: DataFrame,
+    tree: DataFrame,
+    turns: DataFrame,
+) -> DataFrame:
+    """Who must answer a status request that begins now: org, store, folder, peer, and whether its time is `stamped`.
+
+    By the `rule` of each row of `begin`: all holders; the first three in the order of sources; or the list of Exchange
+    2000: three by its six steps, those of the own site stamped so that they go to the end of the queue, and the holder of the
+    oldest copy besides.
+
+    Source: R120-R128, R130-R134; Q4, Q5.
+    """
+    asked = begin.join(holders, list(HERE)).withColumns({"amount": F.lit(0), "whole": F.lit(0)})
+    known = _facts(asked, stores=stores, links=links, contacts=contacts, turns=turns)
+    active = contacts.select("org", "store", "peer", F.col("sent").isNotNull().alias("active"))
+    placed = tree.where(F.col("property").startswith(REPLICA)).select(
+        *HERE, F.expr(f"substring(property, {len(REPLICA) + 1})").alias("peer"), F.col("stamp.at").alias("placed")
+    )
+    full = known.join(active, ["org", "store", "peer"], "left").join(placed, [*HERE, "peer"], "left")
+    near, linked = F.col("facts")["same_site"], F.col("facts")["affinity"]
+    group = F.when(near, 1).when(linked & F.coalesce("active", F.lit(False)), 2).when(linked, 4).otherwise(5)
+    key = (
+        F.when(near, F.col("values")["longest_ago"])
+        .when(linked, F.col("values")["cost"])
+        .otherwise(F.col("values")["delay"])
+    )
+    of_folder = Window.partitionBy(*HERE)
+    ranked = full.withColumns(
+        {
+            "by_source": F.row_number().over(of_folder.orderBy(F.transform("source_keys", _value), "peer")),
+            "by_step": F.row_number().over(of_folder.orderBy(group, key, "peer")),
+            "by_age": F.row_number().over(of_folder.orderBy(F.col("placed").asc_nulls_first(), "peer")),
+        }
+    )
+    named = (
+        (F.col("rule") == "all")
+        | ((F.col("rule") == "three") & (F.col("by_source") <= NAMED))
+        | ((F.col("rule") == "three_and_oldest") & ((F.col("by_step") <= NAMED) | (F.col("by_age") == 1)))
+    )
+    stamped = (F.col("rule") == "three_and_oldest") & near & (F.col("by_step") <= NAMED)
+    return ranked.where(named).select(*HERE, "peer", stamped.alias("stamped"), "now")
+
+
+def remember(
+    contacts: DataFrame, *, delivered: DataFrame, asks: DataFrame, responders: DataFrame, carrying: tuple[str, ...]
+) -> DataFrame:
     """What stores remember of each other after this round: rows of `contacts`.
 
     Whoever is heard, by any message, is available again. Whoever is asked becomes unavailable when the retry falls due,
@@ -168,8 +221,10 @@ def remember(contacts: DataFrame, *, delivered: DataFrame, asks: DataFrame, carr
         sent.alias("sent"),
     )
     asked = asks.select(*pair, F.col("now").alias("asked"), F.col("due").alias("silent"))
+    stamped = responders.where("stamped").select(*pair, F.col("now").alias("asked"))
     news = (
         heard.unionByName(asked, allowMissingColumns=True)
+        .unionByName(stamped, allowMissingColumns=True)
         .groupBy(*pair)
         .agg(
             *[F.max(name).alias(f"new_{name}") for name in ("heard", "sent", "asked")],

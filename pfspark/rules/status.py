@@ -64,16 +64,26 @@ def answer(
         .join(turns.select("org", "answer_when"), "org")
     )
     vouches = F.col("leaver") & F.col("active").isNotNull() & F.col("less").isNull()
+    to_leaver = F.col("leaver") & F.col("active").isNotNull()
     flags = F.array_compact(
-        F.array(F.when(F.col("leaver"), str(Flag.DELETE_PENDING)), F.when(vouches, str(Flag.ACKNOWLEDGE)))
+        F.array(F.when(to_leaver, str(Flag.DELETE_PENDING)), F.when(vouches, str(Flag.ACKNOWLEDGE)))
     )
     answered = F.col("leaver") | F.col("more").isNotNull() | (F.col("answer_when") == "always")
     return known.where(answered).select(*asker, flags.alias("flags"))
 
 
-def heard(delivered: DataFrame) -> DataFrame:
-    """Whom each store has heard about each folder, by any message: org, store, folder, peer."""
-    return delivered.select("org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer")).distinct()
+def begin(steps: DataFrame, *, agenda: DataFrame, turns: DataFrame) -> DataFrame:
+    """Replicas that ask for status now: org, store, folder, `rule`, who must answer.
+
+    Those whose own entry in the list has changed (R87, R130), and those that the agenda says were restored or started
+    again (R132-R134).
+    """
+    changed = steps.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).join(turns, "org")
+    again = agenda.where(F.col("why") == Why.ASK).join(turns, "org").where("due <= now")
+    asked = again.select(*HERE, F.col("responders_restore").alias("rule")).unionByName(
+        changed.select(*HERE, F.col("responders_list_change").alias("rule"))
+    )
+    return asked.groupBy(*HERE).agg(F.min("rule").alias("rule"))
 
 
 def inquiring(agenda: DataFrame, *, touched: DataFrame) -> DataFrame:
@@ -81,69 +91,114 @@ def inquiring(agenda: DataFrame, *, touched: DataFrame) -> DataFrame:
     return agenda.where(F.col("why") == Why.INQUIRE).join(touched, list(HERE), "left_semi")
 
 
+def holders(lists: DataFrame) -> DataFrame:
+    """The other holders of each folder: those its list shows, and leavers not yet gone."""
+    return lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE)).select(
+        *HERE, "peer", "listing"
+    )
+
+
 def inquire(
     *,
-    steps: DataFrame,
-    agenda: DataFrame,
-    heard: DataFrame,
+    begin: DataFrame,
+    responders: DataFrame,
+    inquiring: DataFrame,
+    delivered: DataFrame,
     replicas: DataFrame,
     lists: DataFrame,
     stores: DataFrame,
     turns: DataFrame,
 ) -> DataFrame:
-    """Whom status requests go to now, and when again: org, store, folder, peer, `asks`, attempt, since, due, `leaver`.
+    """Whom status requests go to now, and when again.
 
-    A store whose own entry in a replica list has changed (`steps`) asks every other holder. Answered is who sent any
-    message about the folder since; the silent are asked again at the backfill time-outs, three times. A leaver goes on
-    asking without end. `due` is null where nothing is to follow; rows with `asks` false only settle the agenda.
+    One row for each (org, store, folder, peer): `asks` (a request goes to it now), `must` (it must answer), `attempt`,
+    `since`, `due` (when it is asked again unless it answers; null: never), `leaver`. Rows that do not ask change the agenda
+    alone.
 
-    Source: R86, R87, R130; A4, D5.
+    A request at the beginning goes to all holders and names the `responders`. Answered is who sent any message about the
+    folder since; the silent are asked again at the backfill time-outs, three times. A leaver asks those who stay, without
+    end: the silent at the time-outs, those who answered and still lack something when the delete-pending wait is over.
+
+    Source: R86, R87, R130-R134; A4, D5-D7.
     """
     pair = (*HERE, "peer")
-    others = lists.where((F.col("peer") != F.col("store")) & (F.col("listing") == Listing.LISTED)).select(*pair)
-    stands = replicas.select(*HERE, "standing")
-    begin = steps.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
-    first = others.join(begin, list(HERE), "left_semi").withColumn("attempt", F.lit(0).cast("bigint"))
-    open_ = agenda.join(begin, list(HERE), "left_anti")
-    policy = turns.select("org", "now", "backfill_local_s", "backfill_remote_s")
+    stands = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(
+        *HERE, (F.col("standing") == Standing.DELETE_PENDING).alias("leaver")
+    )
+    others = holders(lists).join(stands, list(HERE)).where((F.col("listing") == Listing.LISTED) | ~F.col("leaver"))
+    named = responders.select(*pair, F.lit(True).alias("must"))
+    first = (
+        others.join(begin.select(*HERE), list(HERE), "left_semi")
+        .join(named, list(pair), "left")
+        .select(
+            *pair,
+            "leaver",
+            F.lit(True).alias("asks"),
+            (F.col("leaver") | F.coalesce("must", F.lit(False))).alias("must"),
+        )
+        .withColumn("attempt", F.lit(0).cast("bigint"))
+    )
+    known = inquiring.select(*pair, "attempt", "due", "since").join(begin.select(*HERE), list(HERE), "left_anti")
+    newcomers = (
+        others.where("leaver")
+        .join(begin.select(*HERE), list(HERE), "left_anti")
+        .join(known.select(*HERE).distinct(), list(HERE), "left_semi")
+        .join(known, list(pair), "left_anti")
+        .select(
+            *pair,
+            "leaver",
+            F.lit(True).alias("asks"),
+            F.lit(True).alias("must"),
+            F.lit(0).cast("bigint").alias("attempt"),
+        )
+    )
+    answers = F.array_contains("flags", str(Flag.DELETE_PENDING)) & (F.col("type") == MessageType.STATUS)
+    heard = (
+        delivered.select(
+            "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer"), answers.alias("answers")
+        )
+        .groupBy(*pair)
+        .agg(F.max("answers").alias("answers"))
+    )
+    open_ = (
+        known.join(others.drop("listing"), list(pair), "left")
+        .join(heard, list(pair), "left")
+        .join(turns.select("org", "now"), "org")
+    )
+    over = F.col("leaver").isNull() | (~F.col("leaver") & F.col("answers").isNotNull())
+    answered = F.col("leaver") & F.coalesce("answers", F.lit(False))
+    kind = F.when(over, "over").when(answered, "answered").when(F.col("due") <= F.col("now"), "again")
+    followed = open_.select(
+        *pair,
+        F.coalesce("leaver", F.lit(False)).alias("leaver"),
+        (kind == "again").alias("asks"),
+        (kind == "again").alias("must"),
+        F.when(kind == "again", F.col("attempt") + 1)
+        .when(kind == "answered", F.lit(-1))
+        .otherwise(F.col("attempt"))
+        .cast("bigint")
+        .alias("attempt"),
+        kind.alias("kind"),
+    ).where("kind is not null")
+    rows = first.unionByName(newcomers).withColumn("kind", F.lit("first")).unionByName(followed)
     site = stores.select("org", "store", "site")
-    status = (
-        open_.select(*pair, "attempt", "due")
-        .join(others.withColumn("listed", F.lit(True)), list(pair), "left")
-        .join(heard.withColumn("heard", F.lit(True)), list(pair), "left")
-        .join(stands, list(HERE), "left")
-        .join(policy.select("org", "now"), "org")
-    )
-    leaver = F.coalesce(F.col("standing") == Standing.DELETE_PENDING, F.lit(False))
-    over = (
-        F.col("listed").isNull()
-        | (~leaver & F.col("heard").isNotNull())
-        | ~F.coalesce(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING), F.lit(False))
-    )
-    settled = status.where(over).select(*pair, F.lit(False).alias("asks"), "attempt")
-    again = status.where(~over & (F.col("due") <= F.col("now"))).select(
-        *pair, F.lit(True).alias("asks"), (F.col("attempt") + 1).alias("attempt")
-    )
-    rows = first.select(*pair, F.lit(True).alias("asks"), "attempt").unionByName(again).unionByName(settled)
+    policy = turns.select("org", "now", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
     timed = (
-        rows.join(stands, list(HERE), "left")
-        .join(policy, "org")
+        rows.join(policy, "org")
         .join(site.withColumnRenamed("site", "from_site"), ["org", "store"])
         .join(site.withColumnsRenamed({"store": "peer", "site": "to_site"}), ["org", "peer"])
     )
     nth = F.least(F.col("attempt") + 1, F.lit(3)).cast("int")
-    wait = F.when(F.col("from_site") == F.col("to_site"), F.element_at("backfill_local_s", nth)).otherwise(
-        F.element_at("backfill_remote_s", nth)
+    local = F.col("from_site") == F.col("to_site")
+    wait = (
+        F.when(F.col("kind") == "answered", F.col("delete_pending_timeout_s"))
+        .when(local, F.element_at("backfill_local_s", nth))
+        .otherwise(F.element_at("backfill_remote_s", nth))
     )
-    goes_on = F.col("asks") & (leaver | (F.col("attempt") < REPEATS))
-    return timed.select(
-        *pair,
-        "asks",
-        "attempt",
-        F.col("now").alias("since"),
-        F.when(goes_on, F.timestamp_add("SECOND", wait, F.col("now"))).alias("due"),
-        leaver.alias("leaver"),
-    )
+    follows = (F.col("kind") != "over") & F.col("must") & (F.col("leaver") | (F.col("attempt") < REPEATS))
+    follows = follows | (F.col("kind") == "answered")
+    due = F.when(follows, F.timestamp_add("SECOND", wait, F.col("now")))
+    return timed.select(*pair, "asks", "must", "attempt", F.col("now").alias("since"), due.alias("due"), "leaver")
 
 
 def restart_clock(changed: DataFrame, *, turns: DataFrame) -> DataFrame:
@@ -171,11 +226,15 @@ def _stroke(micros: Column) -> Column:
     return F.when(F.size("status_clock_s") == 0, micros).otherwise(F.array_min(F.transform("status_clock_s", next_at)))
 
 
-def fall_due(agenda: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
-    """Folders whose unasked status goes to all other holders now: org, store, folder (R136)."""
-    holds = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
-    timed = agenda.where(F.col("why").isin(Why.STATUS, Why.REPEAT)).join(turns.select("org", "now"), "org")
-    return timed.where(F.col("due") <= F.col("now")).select(*HERE).distinct().join(holds, list(HERE), "left_semi")
+def speakers(replicas: DataFrame) -> DataFrame:
+    """Replicas that tell their status: active ones, and leavers."""
+    return replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING))
+
+
+def fall_due(agenda: DataFrame, *, turns: DataFrame) -> DataFrame:
+    """Folders whose unasked status is due now: org, store, folder (R136)."""
+    timed = agenda.where(F.col("why") == Why.STATUS).join(turns.select("org", "now"), "org")
+    return timed.where(F.col("due") <= F.col("now")).select(*HERE).distinct()
 
 
 def behind(shown: DataFrame, *, beliefs: DataFrame, peers: DataFrame) -> DataFrame:
@@ -191,33 +250,39 @@ def repeating(turns: DataFrame) -> DataFrame:
 
 
 def repeat(behind: DataFrame, *, keys: DataFrame, agenda: DataFrame, changed: DataFrame, turns: DataFrame) -> DataFrame:
-    """When status is repeated while a replica is believed to lack something: org, store, folder, attempt, since, due.
+    """Status that is repeated while a replica is believed to lack something: org, store, folder, `goes`, attempt, since, due.
 
-    `keys` are the folders looked at. The first repeat comes after the first wait, each further one after twice the wait
-    before, up to the longest; a change begins anew. Nobody behind any more: settled, `due` is null.
-    `turns` are those of `repeating`.
+    `keys` are the folders looked at, `turns` those of `repeating`. While the status after the last change is still to
+    come, or when nobody lacks anything, there is no repeat (`due` is null). Else the first comes after the first wait,
+    each further one after twice the wait before, up to the longest.
     """
-    policy = turns.select("org", "now", "status_again_s")
-    pending = agenda.where(F.col("why") == Why.REPEAT).select(*HERE, "attempt", "due")
+    entry = agenda.select(*HERE, "why", "attempt", "due")
+    repeats = entry.where(F.col("why") == Why.REPEAT).select(*HERE, "attempt", "due")
+    clock = entry.where(F.col("why") == Why.STATUS).select(*HERE, F.col("due").alias("status_due"))
     full = (
         keys.select(*HERE)
         .distinct()
-        .join(policy, "org")
-        .join(pending, list(HERE), "left")
+        .join(turns, "org")
+        .join(repeats, list(HERE), "left")
+        .join(clock, list(HERE), "left")
         .join(behind.withColumn("behind", F.lit(True)), list(HERE), "left")
         .join(changed.select(*HERE).distinct().withColumn("changed", F.lit(True)), list(HERE), "left")
     )
-    anew = F.col("due").isNull() | F.col("changed").isNotNull()
-    went = ~anew & (F.col("due") <= F.col("now"))
-    attempt = F.when(anew, F.lit(0)).when(went, F.col("attempt") + 1).otherwise(F.col("attempt")).cast("bigint")
+    status_to_come = F.col("changed").isNotNull() | F.coalesce(F.col("status_due") > F.col("now"), F.lit(False))
+    off = status_to_come | F.col("behind").isNull()
+    goes = ~off & F.coalesce(F.col("due") <= F.col("now"), F.lit(False))
+    attempt = F.when(F.col("due").isNull(), F.lit(0)).when(goes, F.col("attempt") + 1).otherwise(F.col("attempt"))
     first, longest = F.element_at("status_again_s", 1), F.element_at("status_again_s", 2)
-    wait = F.least((first * F.pow(F.lit(2.0), F.least(attempt, F.lit(30)))).cast("bigint"), longest)
-    due = F.when(anew | went, F.timestamp_add("SECOND", wait, F.col("now"))).otherwise(F.col("due"))
-    rows = full.select(
-        *HERE,
-        attempt.alias("attempt"),
-        F.col("now").alias("since"),
-        F.when(F.col("behind").isNotNull(), due).alias("due"),
-        F.col("due").alias("before"),
+    doubled = F.pow(F.lit(2.0), F.least(attempt, F.lit(30)))
+    wait = F.least((first * doubled).cast("bigint"), longest)
+    next_due = F.when(goes | F.col("due").isNull(), F.timestamp_add("SECOND", wait, F.col("now"))).otherwise(
+        F.col("due")
     )
-    return rows.where("due is not null or before is not null").drop("before")
+    return full.select(
+        *HERE,
+        goes.alias("goes"),
+        attempt.cast("bigint").alias("attempt"),
+        F.col("now").alias("since"),
+        F.when(~off, next_due).alias("due"),
+        F.col("due").alias("before"),
+    ).where("due is not null or before is not null")

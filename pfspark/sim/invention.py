@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pfspark import cntext
 from pfspark.settings import ALWAYS, Schedule, parse_schedule
 from pfspark.sim.scenario import Folder, FolderRef, Scenario, Step
-from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Entry, Listing, Standing
+from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Entry, Listing, Standing, Why
 
 Row = dict[str, Any]
 
@@ -61,28 +61,62 @@ def begin(scenario: Scenario) -> dict[str, list[Row]]:
     ids = {folder.path: f"{names[0]}:{place}" for place, folder in enumerate(scenario.folders, 1)}
     for place, folder in enumerate(scenario.folders, 1):
         rows["changes"].append(_creation(scenario, folder, place, ids))
-        lives = {store: max([1, *(cntext.split_label(label)[1] for label in folder.holds if cntext.split_label(label)[0] == store)]) for store in folder.replicas}
+        lives = {
+            store: max(
+                [1, *(cntext.split_label(label)[1] for label in folder.holds if cntext.split_label(label)[0] == store)]
+            )
+            for store in folder.replicas
+        }
         rows["replicas"] += [_replica(scenario, store, ids[folder.path], life) for store, life in lives.items()]
         rows["state"] += _known_to_all(scenario, ids[folder.path], lives, folder.holds)
         rows["changes"] += _items(scenario, ids[folder.path], folder.holds)
+        if folder.age_limit or scenario.policy.age_limit:
+            rows["agenda"] += [_nightly(scenario, store, ids[folder.path]) for store in folder.replicas]
     creations = [change for change in rows["changes"] if change["folder"] == HIERARCHY]
     for viewer in names:
         for change in creations:
             here = {"org": scenario.name, "store": viewer, "folder": change["object"]}
             properties = {p["name"]: p["value"] for p in change["properties"]}
-            rows["tree"] += [{**here, "property": p["name"], "value": p["value"], "stamp": p["stamp"]} for p in change["properties"]]
+            rows["tree"] += [
+                {**here, "property": p["name"], "value": p["value"], "stamp": p["stamp"]} for p in change["properties"]
+            ]
             rows["folders"].append({**here, "parent": properties[PARENT], "dead": False})
             rows["lists"] += [
-                {**here, "peer": name.removeprefix(REPLICA), "listing": value} for name, value in properties.items() if name.startswith(REPLICA)
+                {**here, "peer": name.removeprefix(REPLICA), "listing": value}
+                for name, value in properties.items()
+                if name.startswith(REPLICA)
             ]
         rows["lists"] += [
-            {"org": scenario.name, "store": viewer, "folder": HIERARCHY, "peer": peer, "listing": str(Listing.LISTED)} for peer in names
+            {"org": scenario.name, "store": viewer, "folder": HIERARCHY, "peer": peer, "listing": str(Listing.LISTED)}
+            for peer in names
         ]
     return rows
 
 
 def _replica(scenario: Scenario, store: str, folder: str, life: int) -> Row:
-    return {"org": scenario.name, "store": store, "folder": folder, "life": life, "standing": str(Standing.ACTIVE), "at": scenario.start}
+    return {
+        "org": scenario.name,
+        "store": store,
+        "folder": folder,
+        "life": life,
+        "standing": str(Standing.ACTIVE),
+        "at": scenario.start,
+    }
+
+
+def _nightly(scenario: Scenario, store: str, folder: str) -> Row:
+    """The first nightly maintenance of a folder whose items grow old."""
+    tonight = datetime.combine(scenario.start.date(), scenario.policy.maintenance_at, scenario.start.tzinfo)
+    due = tonight if tonight >= scenario.start else tonight + timedelta(days=1)
+    return {
+        "org": scenario.name,
+        "store": store,
+        "folder": folder,
+        "why": str(Why.EXPIRE),
+        "peer": "",
+        "attempt": 0,
+        "due": due,
+    }
 
 
 def _known_to_all(scenario: Scenario, folder: str, lives: dict[str, int], numbers: cntext.CnSet) -> Iterator[Row]:
@@ -108,11 +142,13 @@ def _known_to_all(scenario: Scenario, folder: str, lives: dict[str, int], number
 
 def folder_properties(folder: Folder) -> dict[str, str]:
     """What is set on a folder besides its name, parent and replicas, as properties."""
-    return set_properties({
-        name: value
-        for name in ("schedule", "size_limit", "age_limit", "conflict")
-        if (value := getattr(folder, name)) is not None
-    })
+    return set_properties(
+        {
+            name: value
+            for name in ("schedule", "size_limit", "age_limit", "conflict")
+            if (value := getattr(folder, name)) is not None
+        }
+    )
 
 
 def set_properties(values: dict[str, Any]) -> dict[str, str]:
@@ -124,7 +160,7 @@ def set_properties(values: dict[str, Any]) -> dict[str, str]:
         elif hasattr(value, "total_seconds"):
             written[name] = str(int(value.total_seconds()))
         else:
-            written[name] = str(value)
+            written[name] = "none" if value is None else str(value)
     return written
 
 
@@ -168,7 +204,13 @@ def _edit(scenario: Scenario, step: Step) -> Iterator[Row]:
     match step.verb:
         case "post":
             for nth in range(1, args["count"] + 1):
-                yield {**row, "edit_id": edit_id(step.number, nth), "place": place(step.number, nth), "name": args["item"], "size": args["size"]}
+                yield {
+                    **row,
+                    "edit_id": edit_id(step.number, nth),
+                    "place": place(step.number, nth),
+                    "name": args["item"],
+                    "size": args["size"],
+                }
         case "modify" | "delete":
             item = args["item_ref"]
             named = f"@{edit_id(item)}" if isinstance(item, int) else item
@@ -229,4 +271,4 @@ def _sets(scenario: Scenario, step: Step) -> dict[str, str]:
 
 def turn(scenario: Scenario, now: datetime, *, suspended: bool) -> Row:
     """The scenario's row of `turns` at that time."""
-    return {"now": now, "start": scenario.start, "suspended": suspended, **scenario.policy.columns(), "interval_s": int(scenario.interval.total_seconds())}
+    return {"now": now, "start": scenario.start, "suspended": suspended, **scenario.policy.columns()}

@@ -175,7 +175,10 @@ class Contact:
 
 @dataclass
 class Replica:
-    """A store's copy of a folder, its row of the state table, its array and its timers (R7, R79-R84)."""
+    """A store's copy of a folder, its row of the state table, its array and its timers (R7, R79-R84).
+
+    What older lives of others reported is kept and never looked at.
+    """
 
     label: str
     standing: Standing = Standing.ACTIVE
@@ -217,6 +220,11 @@ class Replica:
     def shown(self) -> Numbers:
         """What the replica shows of itself (F60); a leaver shows all."""
         return self.applied - self.unsent if self.standing == Standing.ACTIVE else self.applied
+
+    def give_up(self) -> None:
+        """Delete now (D8): it waits for the maintenance and asks for nothing."""
+        self.standing = Standing.DELETE_NOW
+        self.array, self.inquiries = {}, {}
 
     def current(self, name: str) -> str:
         """The label of another store's replica in the latest life known here."""
@@ -457,8 +465,7 @@ class World:
             replica = server.replicas[message.folder]
             if message.label == replica.current(message.sender):
                 for about, (held, empty) in message.status.items():
-                    name = split_label(about)[0]
-                    if name != server.name and about == replica.current(name):
+                    if split_label(about)[0] != server.name:
                         before = replica.reported.get(about, (NONE, NONE))
                         replica.reported[about] = before[0] | held, before[1] | empty
 
@@ -724,9 +731,7 @@ class World:
             return
         answered = {message.sender for message in server.mail if message.folder == folder}
         replica.inquiries = {
-            name: inquiry
-            for name, inquiry in replica.inquiries.items()
-            if name in others and name not in answered
+            name: inquiry for name, inquiry in replica.inquiries.items() if name in others and name not in answered
         }
         silent = [name for name in replica.inquiries if self._silent(server, replica.inquiries[name], name)]
         for name in silent:
@@ -840,7 +845,7 @@ class World:
             if self.policy.removal_rule == "union_holds_all":
                 held = [NONE.union(*held)] if held else []
             if any(replica.applied <= numbers for numbers in held):
-                replica.standing = Standing.DELETE_NOW
+                replica.give_up()
                 self._say_listing(server, folder, Listing.GONE, stamp[0])
         server.tree = self.see(server)
 
@@ -887,21 +892,19 @@ class World:
         if folder != HIERARCHY and (own := server.tree[folder].text("size_limit")):
             limit = int(own)
         most = self.policy.folders_per_hierarchy_message if folder == HIERARCHY else None
-        batch: list[Change] = []
-        total = 0
+        batches: list[list[tuple[Change, int]]] = []
         for number in sorted(numbers, key=_in_order):
             change = self.changes[folder, number]
             size = self._size(server, change)
-            objects = {each.object for each in batch} | {change.object}
-            if batch and (total + size > limit or (most and len(objects) > most)):
-                carries = frozenset(each.number for each in batch)
-                server.drafts.append(Message(type, folder, to, carries, bytes=total))
-                batch, total = [], 0
-            batch.append(change)
-            total += size
-        if batch:
-            carries = frozenset(each.number for each in batch)
-            server.drafts.append(Message(type, folder, to, carries, bytes=total))
+            batch = batches[-1] if batches else []
+            folders = {each.object for each, _ in batch} | {change.object}
+            if batch and sum(each for _, each in batch) + size <= limit and (most is None or len(folders) <= most):
+                batch.append((change, size))
+            else:
+                batches.append([(change, size)])
+        for batch in batches:
+            carries = frozenset(change.number for change, _ in batch)
+            server.drafts.append(Message(type, folder, to, carries, bytes=sum(size for _, size in batch)))
 
     def _size(self, server: Server, change: Change) -> int:
         """Bytes of the body that travels: none for deletions and superseded versions (Q14)."""
@@ -939,13 +942,8 @@ class World:
         server.maintained = self._maintenance()
         for folder, replica in server.replicas.items():
             if replica.standing == Standing.DELETE_NOW:
-                elsewhere = NONE.union(
-                    *(
-                        other.replicas[folder].applied
-                        for other in self.servers.values()
-                        if other is not server and folder in other.replicas and other.replicas[folder].live
-                    )
-                )
+                others = [each.replicas[folder] for each in self.servers.values() if folder in each.replicas]
+                elsewhere = NONE.union(*(other.applied for other in others if other.live))
                 if server.tree[folder].deleted or replica.applied - replica.empty <= elsewhere:
                     server.replicas[folder] = Replica(replica.label, Standing.ERASED)
             elif replica.live and folder != HIERARCHY:
@@ -990,9 +988,10 @@ class World:
 
     def _merged(self, changes: list[Change]) -> Properties:
         """The winner of the whole object, or of each property; deletion is final; automatic changes set their own."""
-        whole = [change for change in changes if not change.automatic] or changes
+        whole = changes
         if self.policy.hierarchy_merge == "object":
-            whole = [max(whole, key=lambda change: change.stamp)]
+            decided = [change for change in changes if not change.automatic] or changes
+            whole = [max(decided, key=lambda change: change.stamp)]
         merged: Properties = {}
         for change in changes:
             for name, (value, stamp) in change.properties.items():
@@ -1010,7 +1009,7 @@ class World:
             replica = server.replicas.get(folder)
             if seen.deleted:
                 if replica and replica.live:
-                    replica.standing = Standing.DELETE_NOW  # R140
+                    replica.give_up()  # R140
             elif listed and (replica is None or replica.standing == Standing.ERASED):
                 server.replicas[folder] = replica = Replica("", asking=self.policy.responders_list_change)
                 self._new_life(server, folder, replica)
@@ -1037,9 +1036,10 @@ class World:
         return [n for n in self.servers if n != server.name and listing.get(n) in (Listing.LISTED, Listing.REMOVED)]
 
     def missing(self, server: Server, folder: str) -> Numbers:
-        """What current replicas in their current lives report, and this one lacks (R88)."""
+        """What current replicas in their current lives report, and a live one here lacks (R88)."""
         replica = server.replicas[folder]
-        return NONE.union(*(replica.belief(name)[0] for name in self.others(server, folder))) - replica.applied
+        claimed = NONE.union(*(replica.belief(name)[0] for name in self.others(server, folder)))
+        return claimed - replica.applied if replica.live else NONE
 
     def heads(self, replica: Replica, folder: str, item: str) -> list[Change]:
         """The undominated versions of an item, the winner first (F27-F31); none: the item is not seen here."""
@@ -1150,14 +1150,9 @@ class World:
 
     def show(self, tables: list[str]) -> list[Line]:
         """The lines of `show`: state, items, folders; each by store, then by path."""
-        lines: list[Line] = []
-        for table in ("state", "items", "folders"):
-            if table in tables:
-                for server in self.servers.values():
-                    lines += {"state": self._states, "items": self._item_lines, "folders": self._folder_lines}[table](
-                        server
-                    )
-        return lines
+        showing = {"state": self._states, "items": self._item_lines, "folders": self._folder_lines}
+        servers = self.servers.values()
+        return [line for what in showing if what in tables for server in servers for line in showing[what](server)]
 
     def _by_path(self, server: Server, folders: Iterable[str]) -> list[str]:
         return sorted(folders, key=lambda folder: (self._path(server, folder).encode(), folder))

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.kept import Kept, due_moments
-from pfspark.rules import items, state
+from pfspark.rules import checks, items, state
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, Step
 from pfspark.words import Entry, Outcome
@@ -38,6 +38,7 @@ class _Playing:
         self.suspended = False
         self.shows: list[str] = []
         self.last: datetime | None = None
+        self.past: list[tuple[datetime, Mapping[str, pa.Table]]] = []
 
     def next_round(self, due: datetime | None) -> datetime | None:
         """The first round not before `due` or the next step, and after the last; None when the end comes first."""
@@ -49,6 +50,15 @@ class _Playing:
         if self.last is not None and now <= self.last:
             now = self.last + self.scenario.interval
         return now if now <= self.scenario.end else None
+
+    def remember(self, now: datetime, tables: Mapping[str, pa.Table]) -> None:
+        """Keeps the tables as they are after a round, as long as a restore may go back to them."""
+        if any(step.verb == "restore" for step in self.to_come):
+            self.past.append((now, dict(tables)))
+
+    def tables_at(self, moment: datetime) -> Mapping[str, pa.Table]:
+        """The tables as they were after the last round not after that moment."""
+        return [tables for now, tables in self.past if now <= moment][-1]
 
     def take_steps(self, now: datetime) -> list[Step]:
         """The steps that this round sees, their conditions set."""
@@ -78,10 +88,13 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession) -> Iterator[Line]:
             rows[name] += some
     kept = Kept(spark, rows)
     playing = {scenario.name: _Playing(scenario) for scenario in scenarios}
+    for one in playing.values():
+        one.remember(one.scenario.start - one.scenario.interval, kept.tables)
     while turns := _next_turns(kept, playing):
         yield from _round(kept, playing, turns)
+    broken = _violations(kept)
     for org, one in playing.items():
-        yield _end(kept, org, one)
+        yield _end(kept, org, one, violations=broken.get(org, 0))
 
 
 def _next_turns(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
@@ -97,7 +110,9 @@ def _next_turns(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, dateti
 def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime]) -> Iterator[Line]:
     edits: list[Any] = []
     for org, now in turns.items():
-        edits += invention.edits(playing[org].scenario, playing[org].take_steps(now))
+        steps = playing[org].take_steps(now)
+        edits += invention.edits(playing[org].scenario, steps)
+        _restart(kept, playing[org], steps, now)
         playing[org].last = now
     if edits:
         kept.add("edits", edits)
@@ -109,11 +124,28 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, date
             for store in sorted(one.cut | one.down)
         ],
     )
-    made = kept.play({org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()})
+    made = kept.play(
+        {
+            org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended)
+            for org, now in turns.items()
+        }
+    )
+    for org, now in turns.items():
+        playing[org].remember(now, kept.tables)
     views = {org: lines.Stores(kept.tables, org) for org in _speaking(made, playing, turns)}
     yield from _refusals(made["receipts"])
     yield from lines.messages(made["messages"], views)
     yield from _shows(kept, playing, turns, views)
+
+
+def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], now: datetime) -> None:
+    """Stores that come back: restored to earlier rows, or started again where the policy then asks for status."""
+    org = one.scenario.name
+    for step in steps:
+        if step.verb == "restore":
+            kept.restore(org, step.args["store"], one.tables_at(step.args["to"]), now)
+        elif step.verb == "up" and one.scenario.policy.startup_status != "off":
+            kept.ask(org, step.args["stores"], now, seeming_gaps=one.scenario.policy.startup_status == "seeming_gaps")
 
 
 def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, _Playing], turns: Mapping[str, datetime]) -> set[str]:
@@ -151,20 +183,41 @@ def _items(kept: Kept, orgs: Sequence[str]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
     if orgs:
         world = kept.world()
-        own = state.own(world.state, replicas=world.replicas).where(F.col("org").isin(*orgs) & (F.col("folder") != "1-1"))
+        own = state.own(world.state, replicas=world.replicas).where(
+            F.col("org").isin(*orgs) & (F.col("folder") != "1-1")
+        )
         full = own.where(F.col("entry") == Entry.APPLIED)
         void = own.where(F.col("entry") == Entry.EMPTY)
         held = state.shown(full, hidden=void)
+        quiet = _last_writer_only(kept)
         for row in items.readable(items.versions(items.seen(world.changes, applied=held))).toArrow().to_pylist():
-            found[row["org"]].append(row)
+            settled = (row["org"], row["store"], row["folder"]) in quiet
+            found[row["org"]].append({**row, "conflict": row["conflict"] and not settled})
     return found
 
 
-def _end(kept: Kept, org: str, one: _Playing) -> Line:
+def _last_writer_only(kept: Kept) -> set[tuple[str, str, str]]:
+    """Folders of conflict method 1, by viewer: the last writer wins and no conflict is shown (F30, Q23)."""
+    return {
+        (row["org"], row["store"], row["folder"])
+        for row in kept.tables["tree"].to_pylist()
+        if row["property"] == "conflict" and row["value"] == "1"
+    }
+
+
+def _violations(kept: Kept) -> dict[str, int]:
+    """How many rows break a promise, by organization."""
+    world = kept.world()
+    seen = checks.Seen(world.changes, world.replicas, world.state, world.array, world.folders)
+    counted = checks.violations(seen).groupBy("org").agg(F.sum("rows").alias("rows"))
+    return {row["org"]: row["rows"] for row in counted.toArrow().to_pylist()}
+
+
+def _end(kept: Kept, org: str, one: _Playing, *, violations: int) -> Line:
     stores = lines.Stores(kept.tables, org)
     missing = sum(cntext.size(stores.missing(store, folder)[0]) for store, folder in stores.present())
     scenario = one.scenario
     return {
         "org": org, "at": lines.moment(scenario.end), "kind": "end", "rounds": (scenario.end - scenario.start) // scenario.interval + 1,
-        "converged": lines.converged(stores), "missing": missing, "violations": 0,
+        "converged": lines.converged(stores), "missing": missing, "violations": violations,
     }  # fmt: skip

@@ -77,7 +77,7 @@ def _steps(draw: random.Random, stores: list[str], folders: list[str], restores:
             ["post", "name", "modify", "delete", "add", "remove", "fault", "create", "change", "suspend", "restore"],
             [8, 4, 6, 2, 3, 3, 6, 1, 2, 0.4, 0.7 if restores else 0],
         )[0]
-        if verb in ("modify", "delete") and not items or verb == "create" and len(made) > 4:
+        if (verb in ("modify", "delete") and not items) or (verb == "create" and len(made) > 4):
             verb = "post"
         yield "[[steps]]"
         yield f'at = "{minute}m"'

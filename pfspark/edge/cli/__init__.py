@@ -1,0 +1,87 @@
+"""The command line: data on stdout, progress and refusals on stderr; `--help`, `--version` and `set` start no Java."""
+
+from __future__ import annotations
+
+import io
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from pfspark.edge.cli import machine, playing, sets
+from pfspark.edge.plain import terminal
+from pfspark.errors import PfsparkError
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+
+app = typer.Typer(
+    name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False,
+)  # fmt: skip
+for subject in (playing, sets, machine):
+    app.add_typer(subject.verbs)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        try:
+            print(version("pfspark"))
+        except PackageNotFoundError:
+            print("not installed: a checkout")
+        raise typer.Exit()
+
+
+@app.callback()
+def _options(
+    _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")] = False,
+) -> None:
+    """Exchange public folder replication on Delta tables."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one verb and gives its exit code: 0 done, 1 refused, 2 wrong usage, 3 a violation, 4 another writer.
+
+    Whatever goes wrong is one paragraph on stderr, never a trace; PFSPARK_DEBUG=1 shows it all the same.
+    """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal that lacks a letter gets `?`
+    logging.getLogger().addHandler(logging.NullHandler())  # else py4j tells a Ctrl-C in three traces
+    try:
+        done = app(list(sys.argv[1:] if arguments is None else arguments) or ["--help"], "pfspark", standalone_mode=False)
+        sys.stdout.flush()
+    except BrokenPipeError:  # whoever read has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (KeyboardInterrupt, typer.Abort):
+        done = INTERRUPTED
+    except SystemExit as end:
+        done = end.code
+    except Exception as error:
+        return _refused(error)
+    if done == INTERRUPTED:
+        print("pfspark: stopped", file=sys.stderr)
+    return done if isinstance(done, int) else 0
+
+
+def _refused(error: Exception) -> int:
+    """Says what went wrong; the exit code."""
+    if os.environ.get("PFSPARK_DEBUG"):
+        traceback.print_exception(error)
+    if isinstance(error, PfsparkError):
+        said, code = str(error), error.exit_code
+    elif hasattr(error, "format_message"):  # typer's own: the words of the command do not fit
+        context = getattr(error, "ctx", None)
+        said = f"{error.format_message()}\nTry `{context.command_path if context else 'pfspark'} --help`."
+        code = 2
+    else:
+        first = (str(error).splitlines() or [""])[0]
+        said = f"{type(error).__name__}: {first}\nThis was not foreseen. PFSPARK_DEBUG=1 shows where it happened."
+        code = 1
+    print("pfspark: " + "\n".join(map(terminal, said.rstrip().split("\n"))), file=sys.stderr)
+    return code

@@ -1,0 +1,68 @@
+"""Options that many verbs have, and how their texts are read."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from pfspark.errors import UsageError
+
+if TYPE_CHECKING:
+    from pfspark.lake import Lake
+
+Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
+LakeName = Annotated[
+    str | None, typer.Option("--lake", envvar="PFSPARK_LAKE", help="The lake: a folder, or CATALOG.SCHEMA.", metavar="DIR")
+]
+Org = Annotated[str | None, typer.Option("--org", help="The organization; needed where a lake has several.")]
+AsOf = Annotated[str | None, typer.Option("--as-of", help="As it was after that round.", metavar="ROUND|TIME")]
+Now = Annotated[str | None, typer.Option("--now", help="The organization's time; the clock's unless told.", metavar="TIME")]
+At = Annotated[str, typer.Option("--store", help="The store where it is done.")]
+Folder = Annotated[str, typer.Argument(help="Path of the folder, or its id.")]
+
+
+def opened(lake: str | None) -> Lake:
+    """The lake that is named; none is a UsageError before Java starts."""
+    if not lake:
+        raise UsageError("no lake is named: say --lake DIR, or set PFSPARK_LAKE. `pfspark init` makes a new one")
+    from pfspark.lake import Lake
+
+    return Lake.open(lake)
+
+
+def moment(text: str | None) -> datetime | None:
+    """A time in UTC; without a zone it is UTC."""
+    if text is None:
+        return None
+    try:
+        read = datetime.fromisoformat(text)
+    except ValueError:
+        raise UsageError(f"found {text!r}, expected a time such as 2026-01-05T00:15:00Z") from None
+    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+
+
+def round_or_moment(text: str | None) -> int | datetime | None:
+    """A round by its number, or the last one not after a time."""
+    return int(text) if text is not None and text.isascii() and text.isdigit() else moment(text)
+
+
+def values(pairs: Iterable[str]) -> dict[str, Any]:
+    """`NAME=VALUE` as TOML reads the value; what TOML cannot read is text.
+
+    >>> values(["relay_status=false", "interval=15m"])
+    {'relay_status': False, 'interval': '15m'}
+    """
+    read = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not (name and equals):
+            raise UsageError(f"found {pair!r}, expected NAME=VALUE")
+        try:
+            read[name] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            read[name] = value
+    return read

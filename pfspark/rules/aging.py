@@ -1,0 +1,44 @@
+"""Growing old: items that pass the age limit of their folder (F56-F58, Q19)."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark.words import HIERARCHY, Action, Standing, Why
+
+HERE = ("org", "store", "folder")
+ITEM = (*HERE, "object")
+
+
+def limited(replicas: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
+    """Replicas whose items grow old: org, store, folder, `limit_s`; the folder's own limit before the policy's (F57)."""
+    said = tree.where(F.col("property") == "age_limit").select(*HERE, F.col("value").alias("said"))
+    alive = replicas.where(
+        F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING) & (F.col("folder") != HIERARCHY)
+    )
+    known = alive.select(*HERE).join(said, list(HERE), "left").join(turns.select("org", "age_limit_s"), "org")
+    limit = F.when(F.col("said").isNull(), F.col("age_limit_s")).otherwise(F.expr("try_cast(said as bigint)"))
+    return known.select(*HERE, limit.alias("limit_s")).where("limit_s is not null")
+
+
+def at_night(limited: DataFrame, *, agenda: DataFrame, turns: DataFrame) -> DataFrame:
+    """Those of the limited folders that this round's maintenance looks at, with `now`."""
+    due = agenda.where(F.col("why") == Why.EXPIRE).join(turns.select("org", "now"), "org").where("due <= now")
+    return limited.join(due.select(*HERE, "now"), list(HERE))
+
+
+def expire(versions: DataFrame, *, winners: DataFrame, night: DataFrame) -> DataFrame:
+    """Numbers settled without content from now on: all versions of items whose winner is older than the limit.
+
+    An item expires whole, by the last modification of the version a reader sees; deletions never do. The numbers stay in
+    the applied set, so that nobody backfills them (Q19).
+
+    Source: F56, F58.
+    """
+    old = winners.join(night, list(HERE)).where(
+        (F.col("action") != Action.DELETE)
+        & (F.timestamp_add("SECOND", F.col("limit_s"), F.col("made_at")) <= F.col("now"))
+    )
+    gone = versions.join(old.select(*ITEM), list(ITEM), "left_semi").where(F.col("action") != Action.DELETE)
+    return gone.select(*HERE, "origin", F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"))

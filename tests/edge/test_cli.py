@@ -1,0 +1,188 @@
+"""The command line: what goes to stdout and to stderr, the exit codes, and what a user is told."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.edge.cli import main
+
+ROOT = Path(__file__).parents[2]
+SCENARIOS = ROOT / "conf" / "scenarios"
+RUN = "import sys; from pfspark.edge.cli import main; sys.exit(main())"
+SETS = ["set", "subtract", "PFS1:1-17,PFS2:1-28", "PFS1:1-11:17,PFS2:1-20"]
+
+# --- whole processes ---
+
+
+def pfspark(*words: str, typed: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """One command; Java cannot be found unless a test says so: what needs none is shown to need none."""
+    known = {"PATH": os.environ["PATH"], "JAVA_HOME": "/there is no java", "PYTHONPATH": str(ROOT)}
+    asked = [sys.executable, "-c", RUN, *words]
+    return subprocess.run(asked, input=typed, capture_output=True, env=known | environment, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (SETS, "PFS1:12-16,PFS2:21-28"),
+        (["set", "union", "PFS1:1-10", "PFS1:11, 17"], "PFS1:1-11:17"),
+        (["set", "intersect", "A:1-5,B:3", "A:4-9"], "A:4-5"),
+        (["set", "contains", "A:1-5", "A:2-3"], "true"),
+        (["set", "contains", "A:2-3", "A:1-5"], "false"),
+        (["set", "subtract", "A:1-3", "A:1-5"], ""),
+        (["set", "union", "", "B:1"], "B:1"),
+    ],
+)
+def test_sets(words: list[str], answer: str) -> None:
+    done = pfspark(*words)
+    assert (done.returncode, done.stdout.decode(), done.stderr) == (0, answer + "\n", b"")
+
+
+def test_sets_by_the_line() -> None:
+    done = pfspark("set", "-", typed=b"union\tA:1\tA:2\nunion\tA:1\n\xff\t\t\ncontains\tA:1-9\tA:2\r\n")
+    lines = done.stdout.decode().splitlines()
+    assert lines[0] == "A:1-2"
+    assert lines[1] == "error: found 2 columns, expected verb<TAB>A<TAB>B"
+    assert lines[2].startswith("error: found verb")
+    assert lines[3] == "true"
+    assert (done.returncode, done.stderr) == (1, b"")
+    assert pfspark("set", "-", typed=b"union\tA:1\tA:2\n").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "told"),
+    [
+        (["set", "union", "A:1x", "B:2"], 1, "column 3: found '1x', expected a number or a range"),
+        (["set", "unoin", "A:1", "B:2"], 2, "found verb 'unoin', expected union, subtract, intersect or contains"),
+        (["set", "union", "A:1"], 2, "needs two sets, found one"),
+        (["set", "-", "A:1"], 2, "takes its sets from standard input"),
+        (["plya"], 2, "No such command 'plya'"),
+        (["set", "--fast"], 2, "No such option: --fast"),
+        (["play"], 2, "Missing argument"),
+        (["play", "no such file.toml"], 1, "no such file.toml: cannot be read"),
+        (["play", str(SCENARIOS / "walk_through.toml")], 1, "No `java` in /there is no java/bin"),
+    ],
+)
+def test_refusals(words: list[str], code: int, told: str) -> None:
+    done = pfspark(*words)
+    assert (done.returncode, done.stdout) == (code, b"")
+    assert done.stderr.startswith(b"pfspark: ") and told in done.stderr.decode()
+    assert b"Traceback" not in done.stderr
+
+
+def test_what_is_wrong_in_a_file_is_told_without_its_tricks(tmp_path: Path) -> None:
+    file = tmp_path / "a.toml"
+    file.write_text('start = 2026-01-05\nend = "1h"\n[stores.PFS1]\n["st\\u001b[2Jeps\\u202e"]\n')
+    done = pfspark("play", str(file))
+    assert (done.returncode, done.stdout) == (1, b"")
+    told = done.stderr.decode()
+    assert str(file) in told and "\x1b" not in told and "\u202e" not in told
+
+
+def test_a_fault_of_ours_shows_its_trace_on_demand(tmp_path: Path) -> None:
+    (tmp_path / "pyspark.py").write_text("raise ZeroDivisionError('a fault')")
+    words = ["play", str(SCENARIOS / "walk_through.toml")]
+    places = f"{tmp_path}{os.pathsep}{ROOT}"
+    done = pfspark(*words, PYTHONPATH=places)
+    assert done.returncode == 1
+    assert done.stderr.decode() == (
+        "pfspark: ZeroDivisionError: a fault\nThis was not foreseen. PFSPARK_DEBUG=1 shows where it happened.\n"
+    )
+    traced = pfspark(*words, PYTHONPATH=places, PFSPARK_DEBUG="1")
+    assert traced.returncode == 1 and b"Traceback" in traced.stderr
+
+
+def test_version_and_help() -> None:
+    try:
+        known = version("pfspark")
+    except PackageNotFoundError:
+        known = "not installed: a checkout"
+    assert pfspark("--version").stdout.decode() == known + "\n"
+    began = time.monotonic()
+    asked = pfspark("--help")
+    assert time.monotonic() - began < 2  # 0.3 s on a quiet machine
+    assert asked.returncode == 0 and {b"play", b"set", b"doctor"} <= set(asked.stdout.split())
+    assert pfspark().stdout == asked.stdout
+
+
+def test_who_reads_may_stop_reading() -> None:
+    asked = [sys.executable, "-c", RUN, "set", "-"]
+    known = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(asked, stdin=-1, stdout=-1, stderr=-1, env=known) as running:
+        assert running.stdin and running.stdout and running.stderr
+        running.stdin.write(b"union\tA:1\tA:2\n")
+        running.stdin.flush()
+        assert running.stdout.readline() == b"A:1-2\n"  # each line is answered at once
+        running.stdout.close()
+        running.stdin.write(b"union\tA:1\tA:2\n")
+        running.stdin.close()
+        assert running.stderr.read() == b""
+    assert running.returncode == 1
+
+
+def test_interrupted() -> None:
+    asked = [sys.executable, "-c", RUN, "set", "-"]
+    known = {**os.environ, "PYTHONPATH": str(ROOT)}
+    with subprocess.Popen(asked, stdin=-1, stdout=-1, stderr=-1, env=known) as running:
+        assert running.stdin and running.stdout and running.stderr
+        running.stdin.write(b"union\tA:1\tA:2\n")
+        running.stdin.flush()
+        running.stdout.readline()
+        running.send_signal(signal.SIGINT)
+        assert running.stderr.read() == b"pfspark: stopped\n"
+    assert running.returncode == 130
+
+
+# --- in this process, with the session that all tests share ---
+
+
+@pytest.fixture
+def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+    """Runs a verb and gives what it printed; its exit code and what it said on stderr are told beforehand."""
+
+    def run(*words: str, code: int = 0, told: str = "") -> str:
+        assert main(words) == code
+        captured = capsys.readouterr()
+        assert told in captured.err and (told or captured.err == "")
+        return captured.out
+
+    return run
+
+
+def test_play_for_programs(run: Callable[..., str]) -> None:
+    lines = [json.loads(line) for line in run("play", f"{SCENARIOS}/hole_and_backfill.toml", "--json").splitlines()]
+    assert {line["kind"] for line in lines} == {"message", "state", "item", "end"}
+    assert lines[-1] == {
+        "org": "A hole is filled six hours later", "at": "2026-01-05T10:00:00Z", "kind": "end", "rounds": 41,
+        "converged": True, "missing": 0, "violations": 0,
+    }  # fmt: skip
+
+
+def test_play_for_people(run: Callable[..., str]) -> None:
+    shown = run("play", f"{SCENARIOS}/hole_and_backfill.toml")
+    lines = [" ".join(line.split()) for line in shown.splitlines()]
+    assert lines[0] == "2026-01-05 00:00 PFS1 → PFS2 0x4 content /Sales carries PFS1:4-5 (40,960 bytes)"
+    assert "2026-01-05 06:45 PFS2 → PFS1 0x8 backfill request /Sales asks for PFS1:4-5" in lines
+    assert lines.count("state at 2026-01-05 00:45") == 1  # one table for all stores
+    assert "PFS2 /Sales PFS1:1-3:6 PFS1:4-5 active" in lines
+    assert lines[-1] == "2026-01-05 10:00 end after 41 rounds: converged, 0 missing"
+
+
+def test_the_doctor(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    checks = {line["name"]: line for line in map(json.loads, run("doctor", "--json").splitlines())}
+    assert checks["Delta"]["ok"] is True
+    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
+    shown = run("doctor", code=1)
+    assert "BAD Java" in shown and "Install a full OpenJDK" in shown
