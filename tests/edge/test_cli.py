@@ -160,23 +160,51 @@ def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[...
     return run
 
 
-def test_play_for_programs(run: Callable[..., str]) -> None:
-    lines = [json.loads(line) for line in run("play", f"{SCENARIOS}/hole_and_backfill.toml", "--json").splitlines()]
-    assert {line["kind"] for line in lines} == {"message", "state", "item", "end"}
+@pytest.fixture(scope="module")
+def two_rounds(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A scenario of two rounds, one of its names not to be trusted."""
+    file = tmp_path_factory.mktemp("scenarios") / "two_rounds.toml"
+    file.write_text("""
+        name = "Two rounds"
+        start = 2026-01-05T00:00:00Z
+        end = "15m"
+        [stores.PFS1]
+        [stores.PFS2]
+        [folders."/[red]Sales\\u202e"]
+        holds = "PFS1:1-3"
+        [[steps]]
+        at = "0m"
+        post = { store = "PFS1", folder = "/[red]Sales\\u202e", count = 2 }
+        [[steps]]
+        at = "0m"
+        delete = { store = "PFS1", folder = "/[red]Sales\\u202e", item = "PFS1:77" }
+        [[steps]]
+        at = "15m"
+        show = ["state", "items", "folders"]
+    """)
+    return str(file)
+
+
+def test_play_for_programs(run: Callable[..., str], two_rounds: str) -> None:
+    lines = [json.loads(line) for line in run("play", two_rounds, "--json").splitlines()]
+    assert {line["kind"] for line in lines} == {"message", "refused", "state", "item", "folder", "end"}
+    assert [line["carries"] for line in lines if line["kind"] == "message"] == ["PFS1:4-5"]
+    assert {line["folder"] for line in lines if line["kind"] == "item"} == {"/[red]Sales\u202e"}
     assert lines[-1] == {
-        "org": "A hole is filled six hours later", "at": "2026-01-05T10:00:00Z", "kind": "end", "rounds": 41,
-        "converged": True, "missing": 0, "violations": 0,
+        "org": "Two rounds", "at": "2026-01-05T00:15:00Z", "kind": "end", "rounds": 2, "converged": True, "missing": 0,
+        "violations": 0,
     }  # fmt: skip
 
 
-def test_play_for_people(run: Callable[..., str]) -> None:
-    shown = run("play", f"{SCENARIOS}/hole_and_backfill.toml")
-    lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert lines[0] == "2026-01-05 00:00 PFS1 → PFS2 0x4 content /Sales carries PFS1:4-5 (40,960 bytes)"
-    assert "2026-01-05 06:45 PFS2 → PFS1 0x8 backfill request /Sales asks for PFS1:4-5" in lines
-    assert lines.count("state at 2026-01-05 00:45") == 1  # one table for all stores
-    assert "PFS2 /Sales PFS1:1-3:6 PFS1:4-5 active" in lines
-    assert lines[-1] == "2026-01-05 10:00 end after 41 rounds: converged, 0 missing"
+def test_play_for_people(run: Callable[..., str], two_rounds: str) -> None:
+    lines = [" ".join(line.split()) for line in run("play", two_rounds).splitlines()]
+    assert lines[0] == "2026-01-05 00:00 PFS1 refused the edit of step 2: unknown_item"
+    assert lines[1] == "2026-01-05 00:00 PFS1 → PFS2 0x4 content /[red]Sales carries PFS1:4-5 (2,048 bytes)"
+    assert lines.count("state at 2026-01-05 00:15") == 1  # one table for all stores
+    assert "PFS2 /[red]Sales PFS1:1-5 active" in lines
+    assert "PFS2 /[red]Sales PFS1:4 PFS1:4 PFS1:4" in lines  # an item, without a name of its own
+    assert "PFS2 /[red]Sales PFS1:1 PFS1, PFS2" in lines  # the folder, its id, its replicas
+    assert lines[-1] == "2026-01-05 00:15 end after 2 rounds: converged, 0 missing"
 
 
 def test_the_doctor(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -710,7 +710,7 @@ def test_any_message_makes_a_source_available_again() -> None:
     ]
     links = [{"sites": ["A", "B"], "cost": 1}, {"sites": ["A", "C"], "cost": 5}]
     folder = {"replicas": ["P2", "P3"], "holds": "P2:1-3"}
-    policy = {"backfill_timeouts_remote": ["1h", "2h", "4h"]}
+    policy = {"backfill_timeouts_remote": ["1h", "2h", "24h"]}
     stores = {"P2": "B", "P3": "C", "NEW": "A"}
     lines = list(play(organization(stores, steps, folders={"/F": folder}, links=links, policy=policy, end="9h")))
     assert messages(lines, "0x8") == [
@@ -718,6 +718,17 @@ def test_any_message_makes_a_source_available_again() -> None:
         "3h30m 0x8 NEW>P3 P2:1-3",
         "8h15m 0x8 NEW>P2 P3:1",
     ]
+
+
+def test_a_restored_store_remembers_whom_it_has_heard() -> None:
+    """P2 answered after the moment that NEW goes back to: NEW asks again, and P2 is not taken for unavailable."""
+    steps = [("0m", *listing("add", "NEW", "NEW")), ("5h", "restore", {"store": "NEW", "to": "1h30m"})]
+    links = [{"sites": ["A", "B"], "cost": 1}, {"sites": ["A", "C"], "cost": 5}]
+    folder = {"replicas": ["P2", "P3"], "holds": "P2:1-3"}
+    policy = {"backfill_timeouts_remote": ["1h", "2h", "24h"]}
+    stores = {"P2": "B", "P3": "C", "NEW": "A"}
+    lines = list(play(organization(stores, steps, folders={"/F": folder}, links=links, policy=policy, end="9h")))
+    assert messages(lines, "0x8") == ["1h30m 0x8 NEW>P2 P2:1-3", "5h 0x8 NEW>P2 P2:1-3"]
 
 
 @pytest.mark.parametrize(

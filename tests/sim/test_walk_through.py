@@ -46,7 +46,7 @@ def walk(text: str, name: str, relayed: bool, preferred: bool) -> str:
 # --- the grid ---------------------------------------------------------------------------------------------------------
 
 # W, as computed by R48 and R72-R78; `a|b|c` is PFS1:1-a,PFS2:1-b,PFS3:1-c. At T1 and T3 the edit is made and not sent (C7).
-STEPS = {"T0": "0s", "T1": "15m", "T2": "1h15m", "T3": "1h30m", "T4": "2h15m", "T5": "4h15m", "T6": "5h15m"}
+STEPS = {"T0": "0m", "T1": "15m", "T2": "1h15m", "T3": "1h30m", "T4": "2h15m", "T5": "4h15m", "T6": "5h15m"}
 CELLS = "applied(1) applied(2) applied(3) sent(1) sent(2) sent(3) known(2,1) known(3,1) known(1,2) known(3,2) known(1,3) known(2,3)"
 GRID = """
 T0 10|20|30 10|20|30 10|20|30     10 20 30  10|20|30 10|20|30  10|20|30 10|20|30  10|20|30 10|20|30
@@ -72,7 +72,9 @@ def in_full(value: str, cell: str) -> str:
     """`11,17|20|31` as a set; of `sent(2)` the one number is PFS2's."""
     if cell.startswith("sent"):
         return f"PFS{cell[-2]}:1-{value}"
-    spans = [[f"1-{each}" if place == 0 else each for place, each in enumerate(part.split(","))] for part in value.split("|")]
+    spans = [
+        [f"1-{each}" if place == 0 else each for place, each in enumerate(part.split(","))] for part in value.split("|")
+    ]
     return ",".join(f"PFS{place}:{':'.join(some)}" for place, some in enumerate(spans, 1))
 
 
@@ -172,7 +174,9 @@ LOST = (  # PFS2 hears at 45m of what it lacks, of a store that then says no mor
     step("45m", "down", '["PFS1"]'),
 )
 SLOW = '[[links]]\nfrom = "A"\nto = "C"\ncost = 1\ndelay = "{}"'
-SIX_HOURS = '[policy]\nbackfill_timeouts = {{ local = ["6h", "12h", "24h"], remote = ["6h", "12h", "24h"] }}'.replace("{{", "{").replace("}}", "}")
+SIX_HOURS = '[policy]\nbackfill_timeouts = {{ local = ["6h", "12h", "24h"], remote = ["6h", "12h", "24h"] }}'.replace(
+    "{{", "{"
+).replace("}}", "}")
 
 
 def meanwhile(name: str, delay: str) -> str:

@@ -1,0 +1,440 @@
+"""The tables of a lake on Delta: the ledger that makes rounds count, and the one door through which they are read.
+
+Delta commits one table at a time, so the facts of a round count only once its row is in the ledger `rounds`: a fact is
+valid if its round is in the ledger and its row there is not `opened`. A writer begins by taking a number with an `opened`
+row; whatever another writer, killed or only slow, has left or may still leave under that number is void for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import hashlib
+import json
+import os
+import re
+import socket
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field, fields
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pfspark.errors import LakeError, OtherWriterError
+from pfspark.kept import local, schema_of
+from pfspark.tables import TABLES
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+FORMAT = 1
+"""The version of these tables; a lake of a higher one was made by a newer pfspark."""
+
+LEDGER = "rounds"
+WRITER_LOCK = "_writer.lock"
+APPEND_LOCK = "_append.lock"
+THREADS = 4
+"""Commits wait for the disk more than they work."""
+
+FACTS = tuple(name for name, table in TABLES.items() if "round" in table.names and name != LEDGER)
+"""The tables that rounds write; all others are written by people, at any time."""
+BY_PEOPLE = tuple(name for name in TABLES if name not in (*FACTS, LEDGER))
+
+AsOf = int | datetime | None
+Hook = Callable[[str], object]
+
+_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+_SCHEMA = re.compile(r"[^./\\:]+\.[^./\\:]+")
+_COMMIT = re.compile(r"(\d{20})\.json")
+_CAUSES = re.compile(r"No space left on device|Permission denied|Read-only file system|File too large|Disk quota exceeded")
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row of the ledger (`tables.TABLES["rounds"]`)."""
+
+    round: int
+    kind: str
+    writer: str
+    turns: Mapping[str, datetime]
+    began: datetime
+    ended: datetime
+    versions: Mapping[str, int]
+    cursors: Mapping[str, int]
+    counts: Mapping[str, int] = field(default_factory=dict)
+    next_due: Mapping[str, datetime] = field(default_factory=dict)
+    digest: str = ""
+    format: int = FORMAT
+
+    @classmethod
+    def read(cls, row: Mapping[str, Any]) -> Row:
+        """From a row as Arrow gives it."""
+        maps = {name: dict(row[name] or ()) for name in ("versions", "cursors", "counts", "next_due")}
+        return cls(**{**row, **maps, "turns": {turn["org"]: turn["now"] for turn in row["turns"] or ()}})
+
+    def written(self) -> dict[str, Any]:
+        """As Arrow takes it."""
+        maps = {name: sorted(getattr(self, name).items()) for name in ("versions", "cursors", "counts", "next_due")}
+        turns = [{"org": org, "now": now} for org, now in sorted(self.turns.items())]
+        return {**{each.name: getattr(self, each.name) for each in fields(self)}, **maps, "turns": turns}
+
+    def sealed(self, before: str) -> Row:
+        """The same row with its digest: over the row, and over the digest of the row before."""
+        said = {**asdict(self), "digest": before}
+        text = json.dumps(said, sort_keys=True, default=lambda each: each.isoformat())
+        return Row(**{**said, "digest": hashlib.sha256(text.encode()).hexdigest()})
+
+
+class Tables:
+    """The tables of one lake, in a folder or in a schema of a catalog."""
+
+    def __init__(self, spark: SparkSession, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> None:
+        """`where`: a folder, or `catalog.schema`. `hook` is told each commit, `before changes`, `after changes`."""
+        self.spark = spark
+        self.where = os.fspath(where).removeprefix("file://").rstrip("/") or "/"
+        self.hook = hook
+        is_schema = _SCHEMA.fullmatch(self.where) and not Path(self.where).exists()
+        self._schema = self.where.split(".") if is_schema else None
+        self.folder = None if self._schema or _REMOTE.match(self.where) else Path(self.where).absolute()
+        if self.folder:
+            self.where = str(self.folder)
+
+    @classmethod
+    def create(
+        cls, spark: SparkSession, where: str | os.PathLike[str], *, history: timedelta = timedelta(days=30)
+    ) -> Tables:
+        """A new lake, empty; `history`: how far back `as_of` reads.
+
+        Raises LakeError where there is a lake already, or anything else.
+        """
+        tables = cls(spark, where)
+        tables._refuse_taken_place()
+        with ThreadPoolExecutor(THREADS) as threads:
+            list(threads.map(lambda name: tables._create(name, history), TABLES))
+        now = datetime.now(UTC)
+        versions = tables.versions(name for name in TABLES if name != LEDGER)
+        cursors = {"edits": versions["edits"]}
+        with tables.writing() as writer:
+            writer.record(Row(1, "created", writer.name, {}, now, now, versions, cursors))
+        return tables
+
+    @classmethod
+    def open(cls, spark: SparkSession, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> Tables:
+        """The lake that is there.
+
+        Raises LakeError where there is none, or one of a newer pfspark.
+        """
+        tables = cls(spark, where, hook)
+        tables.snapshot()
+        return tables
+
+    def name(self, table: str) -> str:
+        """The name of a table in SQL."""
+        parts = [*self._schema, table] if self._schema else ["delta", f"{self.where}/{table}"]
+        return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+
+    def version(self, table: str) -> int:
+        """The newest version of a table."""
+        if self.folder is None:
+            return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
+        log = os.listdir(self.folder / table / "_delta_log")
+        return max(int(found[1]) for found in map(_COMMIT.fullmatch, log) if found)
+
+    def versions(self, names: Iterable[str]) -> dict[str, int]:
+        """The newest version of each table."""
+        wanted = list(names)
+        with ThreadPoolExecutor(THREADS) as threads:
+            return dict(zip(wanted, threads.map(self.version, wanted), strict=True))
+
+    def snapshot(self, as_of: AsOf = None) -> Snapshot:
+        """The lake after its last round; after the round of that number; or after the last round not after that time.
+
+        A time is compared with the organizations' own, so a lake that is played in advance or afterwards is asked by the
+        time that was played.
+        """
+        number = F.col("round")
+        if isinstance(as_of, datetime):
+            moment = as_of if as_of.tzinfo else as_of.replace(tzinfo=UTC)
+            wanted = F.coalesce(F.array_max("turns.now"), "ended") <= F.lit(moment)
+        else:
+            wanted = number <= as_of if as_of is not None else F.lit(True)
+        opened = F.when(F.col("kind") == "opened", number)
+        picked = F.max_by(F.struct(*TABLES[LEDGER].names), F.when(wanted, number))
+        asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
+        try:
+            found = self._stored(LEDGER).agg(*asked, F.max("format").alias("format")).toArrow().to_pylist()[0]
+        except PySparkException as error:
+            raise LakeError(f"{self.where} is not a lake: it has no ledger. Make one with `pfspark init`.") from error
+        if found["last"] is None:
+            raise LakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
+        if found["format"] > FORMAT:
+            raise LakeError(
+                f"{self.where} was made by a newer pfspark (format {found['format']}, this one knows {FORMAT}). Update pfspark."
+            )
+        if found["row"] is None or (isinstance(as_of, int) and not 1 <= as_of <= found["last"]):
+            raise LakeError(f"{self.where} has no round {as_of}: its rounds are 1 to {found['last']}.")
+        return Snapshot(self, Row.read(found["row"]), frozenset(found["void"]), latest=as_of is None)
+
+    def read(self, name: str, as_of: AsOf = None) -> DataFrame:
+        """The valid rows of a table, now or `as_of` a round or a time."""
+        return self.snapshot(as_of).read(name)
+
+    def edits_between(self, first: int, last: int) -> DataFrame:
+        """The edits that came with the versions after `first` up to `last`."""
+        asked = self.spark.read.option("readChangeFeed", "true").option("startingVersion", str(first + 1))
+        asked = asked.option("endingVersion", str(last))
+        feed = asked.table(self.name("edits")) if self._schema else asked.format("delta").load(f"{self.where}/edits")
+        return feed.where("_change_type = 'insert'").select(*TABLES["edits"].names)
+
+    def append(self, name: str, rows: pa.Table | DataFrame, round: int | None = None) -> None:
+        """More rows of a table: facts of that `round`, or what people say, which any number of writers may append.
+
+        Raises LakeError if they cannot be written; then none of them is.
+        """
+        frame = self._frame(name, rows, round)
+        with contextlib.nullcontext() if name in FACTS else self._appending():
+            self._write(name, frame, {} if round is None else {"userMetadata": str(round)})
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """The one who plays rounds here, for a while."""
+        writer = Writer(self)
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+    def _frame(self, name: str, rows: pa.Table | DataFrame, round: int | None) -> DataFrame:
+        names = TABLES[name].names
+        if isinstance(rows, DataFrame):
+            frame = rows if round is None else rows.withColumn("round", F.lit(round).cast("bigint"))
+            return frame.select(*names)
+        import pyarrow as pa
+
+        if round is not None:
+            rows = rows.append_column("round", pa.array([round] * rows.num_rows, pa.int64()))
+        return local(self.spark, rows.select(list(names)), schema_of(name)).coalesce(1)
+
+    def _write(self, name: str, frame: DataFrame, options: Mapping[str, str]) -> None:
+        self.hook(f"before {name}")
+        writer = frame.write.format("delta").mode("append").options(**options)
+        try:
+            if self._schema:
+                writer.saveAsTable(self.name(name))
+            else:
+                writer.save(f"{self.where}/{name}")
+        except Exception as error:
+            raise _unwritten(self.where, name, error) from error
+        self.hook(f"after {name}")
+
+    def _stored(self, name: str, version: int | None = None) -> DataFrame:
+        """All rows of a table, void ones too."""
+        return self.spark.sql(f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}"))
+
+    def _create(self, name: str, history: timedelta) -> None:
+        table = TABLES[name]
+        columns = ", ".join(f"`{each.name}` {each.type} COMMENT {_quoted(each.says)}" for each in table.columns)
+        kept = f"interval {max(1, round(history.total_seconds() / 3600))} hours"
+        properties = {
+            "delta.checkpointInterval": "100",
+            "delta.logRetentionDuration": kept,
+            "delta.deletedFileRetentionDuration": kept,
+            "delta.enableChangeDataFeed": str(name == "edits").lower(),
+        }
+        listed = ", ".join(f"{_quoted(key)} = {_quoted(value)}" for key, value in properties.items())
+        try:
+            self.spark.sql(
+                f"CREATE TABLE IF NOT EXISTS {self.name(name)} ({columns}) USING DELTA COMMENT {_quoted(table.row)} "
+                f"TBLPROPERTIES ({listed})"
+            )
+            taken = self._stored(name)
+            if tuple(taken.columns) != table.names or taken.limit(1).collect():
+                raise LakeError(f"{self.where} has a table `{name}` already, and it is not an empty one of a lake. Take another place.")
+        except LakeError:
+            raise
+        except Exception as error:
+            raise _unwritten(self.where, name, error) from error
+
+    def _refuse_taken_place(self) -> None:
+        with contextlib.suppress(LakeError):
+            self.snapshot()
+            raise FileExistsError(f"{self.where} is a lake already.")
+        if self._schema:
+            schema = ".".join("`" + part.replace("`", "``") + "`" for part in self._schema)
+            self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+        if self.folder:
+            try:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                others = sorted(set(os.listdir(self.folder)) - {*TABLES, WRITER_LOCK, APPEND_LOCK})
+            except OSError as error:
+                raise LakeError(f"{self.where} cannot be the place of a lake: {error.strerror}.") from error
+            if others:
+                raise LakeError(f"{self.where} is not empty (it has {others[0]!r}). A lake needs a folder of its own.")
+
+    @contextlib.contextmanager
+    def _appending(self) -> Iterator[None]:
+        """Appends of people take turns in a local folder, where Delta itself may lose one of two at a time."""
+        if self.folder is None:
+            yield
+            return
+        with _lock_file(self.folder / APPEND_LOCK) as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The lake after one of its rounds."""
+
+    tables: Tables
+    row: Row
+    void: frozenset[int]
+    """Numbers in the ledger whose facts do not count."""
+    latest: bool = True
+    """Whether it is now: then what people say is read as it stands, not as the round found it."""
+
+    def read(self, name: str) -> DataFrame:
+        """The valid rows of a table; the void ones are never read.
+
+        Raises LakeError when the history no longer reaches back so far.
+        """
+        if name not in TABLES:
+            raise LakeError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
+        version = None if self.latest or name == LEDGER else self.row.versions[name]
+        try:
+            rows = self.tables._stored(name, version)
+        except PySparkException as error:
+            raise LakeError(
+                f"Round {self.row.round} of {self.tables.where} can no longer be read: the history of its table "
+                f"`{name}` does not reach back so far."
+            ) from error
+        if name == LEDGER:
+            return rows.where(f"round <= {self.row.round}")
+        if name not in FACTS:
+            return rows
+        void = ", ".join(str(number) for number in sorted(self.void) if number <= self.row.round)
+        return rows.where(f"round <= {self.row.round}" + (f" AND round NOT IN ({void})" if void else ""))
+
+
+class Writer:
+    """The one who plays rounds on a lake."""
+
+    def __init__(self, tables: Tables) -> None:
+        """Raises OtherWriterError at once if there is another in this local folder."""
+        self._tables = tables
+        self._lock: BinaryIO | None = None
+        self.name = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+        self.last: Row | None = None
+        """The last row of the ledger; None: not known."""
+        if tables.folder is not None:
+            self._lock = _lock_file(tables.folder / WRITER_LOCK)
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError as error:
+                holder = self._lock.read(200).decode("utf-8", "replace").strip() or "not known"
+                self._lock.close()
+                raise OtherWriterError(
+                    f"Another writer plays rounds in {tables.where} (host, process: {holder}). "
+                    "Wait until it is through, or end it; reading and posting go on meanwhile."
+                ) from error
+            self._lock.truncate(0)
+            self._lock.write(self.name.rsplit(":", 1)[0].encode())
+            self._lock.flush()
+
+    def open(self) -> Snapshot:
+        """Takes the next number with an `opened` row, so that what others left under it is void; the lake as it stands."""
+        before = self._tables.snapshot().row
+        self.last = before
+        now = datetime.now(UTC)
+        row = Row(
+            before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due
+        )
+        self.record(row)
+        return self._tables.snapshot()
+
+    def record(self, row: Row) -> Row:
+        """Appends a row to the ledger: from now on its round counts.
+
+        Raises OtherWriterError when another writer has taken that number.
+        """
+        tables = self._tables
+        sealed = row.sealed(self.last.digest if self.last else "")
+        version = tables.version(LEDGER) if tables.folder else 0
+        options = {"userMetadata": str(row.round)}
+        if tables.folder is None:  # a number that is committed already is skipped in silence: hence the reading back
+            options |= {"txnAppId": "pfspark", "txnVersion": str(row.round)}
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        arrow = pa.Table.from_pylist([sealed.written()], schema=to_arrow_schema(schema_of(LEDGER), timezone="UTC"))
+        self.last = None
+        try:
+            tables._write(LEDGER, tables._frame(LEDGER, arrow, None), options)
+        except LakeError as error:
+            if "Concurrent" in str(error.__cause__):
+                raise self._taken_over(row.round) from error
+            raise
+        if tables.folder is not None:
+            mine = tables.version(LEDGER) == version + 1
+        else:
+            rows = tables._stored(LEDGER).where(f"round = {row.round}").select("writer").collect()
+            mine = [each["writer"] for each in rows] == [self.name]
+        if not mine:
+            raise self._taken_over(row.round)
+        self.last = sealed
+        return sealed
+
+    def _taken_over(self, round: int) -> OtherWriterError:
+        return OtherWriterError(
+            f"Another writer has taken round {round} of {self._tables.where}; what this one has written under that number "
+            "does not count. Begin again."
+        )
+
+    def close(self) -> None:
+        """Lets another writer in."""
+        self.last = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
+
+
+def moment(text: str) -> datetime:
+    """A time in ISO 8601; UTC unless it says otherwise."""
+    at = datetime.fromisoformat(text)
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _lock_file(path: Path) -> BinaryIO:
+    try:
+        return cast(BinaryIO, open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664), "r+b"))
+    except OSError as error:
+        if error.errno == errno.ENOENT:
+            raise LakeError(f"{path.parent} is not a lake: there is no such folder. Make one with `pfspark init`.") from error
+        raise LakeError(f"{path.parent} cannot be written: {error.strerror}. Reading it needs no permission to write.") from error
+
+
+def _unwritten(where: str, name: str, error: Exception) -> LakeError:
+    """What went wrong in a word, of the pages that Java says."""
+    said = str(error)
+    known = _CAUSES.search(said)
+    first = known[0] if known else next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)
+    return LakeError(
+        f"`{name}` of {where} could not be written: {first[:300]}. Nothing of it counts; set that right and do it again."
+    )
+
+
+def _quoted(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
+
+
+def wall_clock() -> datetime:
+    """Now."""
+    return datetime.fromtimestamp(time.time(), UTC)

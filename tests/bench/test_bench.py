@@ -1,0 +1,184 @@
+"""What rounds cost, beside the bare Delta appends of the rows they wrote. Nothing here is asserted about time.
+
+    pytest --bench -s tests/bench
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from pfspark import cnset
+from pfspark.edge.config import conf_folder
+from pfspark.kept import Kept, local
+from pfspark.sim import invention
+from pfspark.sim.scenario import Scenario, parse
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Made = dict[str, pa.Table]
+FACTS = ("changes", "messages", "receipts", "state", "replicas", "backfill", "agenda")
+QUARTER = timedelta(minutes=15)
+
+
+def scenario(folders: int, steps: int = 0, name: str = "bench", count: int = 1) -> Scenario:
+    """Three stores with replicas of every folder; posts by turns at stores and in folders."""
+    stores = ["PFS1", "PFS2", "PFS3"]
+    lines = [f'name = "{name}"', 'profile = "exchange_2007"', "start = 2026-01-05T00:00:00Z", 'end = "1000h"', 'interval = "15m"']
+    lines += [f'[stores.{store}]\nsite = "Redmond"' for store in stores]
+    lines += [f'[folders."/F{place}"]\nreplicas = ["PFS1", "PFS2", "PFS3"]\nholds = "PFS1:1-10,PFS2:1-20,PFS3:1-30"' for place in range(folders)]
+    lines += [
+        f'[[steps]]\nat = "0m"\npost = {{ store = "{stores[place % 3]}", folder = "/F{place % folders}", count = {count} }}'
+        for place in range(steps)
+    ]
+    return parse("\n".join(lines), name, conf_folder())
+
+
+class Played:
+    """Organizations played by hand, round after round."""
+
+    def __init__(self, spark: SparkSession, *scenarios: Scenario) -> None:
+        rows: dict[str, list[Any]] = {}
+        for each in scenarios:
+            for name, some in invention.begin(each).items():
+                rows.setdefault(name, []).extend(some)
+        self.kept = Kept(spark, rows)
+        self.scenarios = scenarios
+        self.now = scenarios[0].start
+
+    def round(self, edits: bool = False) -> tuple[float, Made]:
+        """The next round: seconds, and what it made."""
+        if edits:
+            self.kept.add("edits", [row for each in self.scenarios for row in invention.edits(each, each.steps)])
+        turns = {each.name: invention.turn(each, self.now, suspended=False) for each in self.scenarios}
+        self.now += QUARTER
+        began = time.perf_counter()
+        made = self.kept.play(turns)
+        return time.perf_counter() - began, made
+
+    def warm(self) -> Played:
+        self.round()
+        return self
+
+
+def appends(spark: SparkSession, made: Mapping[str, pa.Table], lake: Path) -> float:
+    """Seconds that bare appends of those rows to Delta tables take, the tables being there already."""
+    frames = {}
+    for name in FACTS:
+        if made[name].num_rows:
+            frame = local(spark, made[name], of(made[name]))
+            frame.limit(0).write.format("delta").mode("append").save(str(lake / name))
+            frames[name] = frame
+    began = time.perf_counter()
+    for name, frame in frames.items():
+        frame.write.format("delta").mode("append").save(str(lake / name))
+    return time.perf_counter() - began
+
+
+def of(table: pa.Table) -> Any:
+    from pyspark.sql.pandas.types import from_arrow_schema
+
+    return from_arrow_schema(table.schema)
+
+
+def rows(made: Mapping[str, pa.Table]) -> int:
+    return sum(made[name].num_rows for name in FACTS)
+
+
+def told(what: str, seconds: float, beside: float | None = None, more: str = "") -> None:
+    ratio = f", {seconds / beside:.1f} times the {beside:.2f} s of bare appends" if beside else ""
+    print(f"\n{what}: {seconds:.2f} s{ratio}{more}")
+
+
+def memory() -> int:
+    """Megabytes this process holds at most (Java has its own, fixed)."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def test_idle_round(spark: SparkSession) -> None:
+    played = Played(spark, scenario(10)).warm()
+    took = []
+    for _ in range(3):
+        seconds, made = played.round()
+        took.append(seconds)
+        assert rows(made) == 0
+    told("idle round", min(took))
+
+
+def test_small_busy_round(spark: SparkSession, tmp_path: Path) -> None:
+    """Three stores, ten folders, twenty changes made and taken in; and the round in which they arrive."""
+    Played(spark, scenario(10, 20)).round(edits=True)  # warms
+    played = Played(spark, scenario(10, 20))
+    for what, edits in (("sending", True), ("receiving", False)):
+        seconds, made = played.round(edits=edits)
+        assert made["changes" if edits else "receipts"].num_rows >= 20
+        told(f"small busy round, {what} ({rows(made)} rows)", seconds, appends(spark, made, tmp_path / what))
+
+
+def test_hundred_rounds(spark: SparkSession) -> None:
+    """Every round has its twenty changes; does the hundredth cost more than the tenth?"""
+    played = Played(spark, scenario(10, 20))
+    took, held = [], []
+    for number in range(100):
+        began = invention.edits(played.scenarios[0], played.scenarios[0].steps)
+        played.kept.add("edits", [{**row, "edit_id": f"{row['edit_id']} {number}", "at": played.now} for row in began])
+        seconds, made = played.round()
+        assert made["changes"].num_rows >= 20
+        took.append(seconds)
+        held.append(memory())
+    tenth, last = (sorted(took[place - 5 : place])[2] for place in (10, 100))
+    told("round 10", tenth)
+    told("round 100", last, None, f", {last / tenth:.2f} times round 10; memory {held[9]} then {held[99]} MB")
+
+
+def test_thousand_organizations(spark: SparkSession) -> None:
+    took = {}
+    for many in (1, 1000):
+        names = [f"org {place}" for place in range(many)]
+        Played(spark, *[scenario(2, 4, name) for name in names[:1]]).round(edits=True)
+        played = Played(spark, *[scenario(2, 4, name) for name in names])
+        played.kept.world()
+        took[many], made = played.round(edits=True)
+        assert made["changes"].num_rows == 4 * many
+    told("one organization", took[1])
+    told("1,000 organizations", took[1000], None, f", {took[1000] / took[1]:.1f} times one")
+
+
+def test_holes_of_a_million_pairs(spark: SparkSession, tmp_path: Path) -> None:
+    """A hole for each (folder, origin), from parquet to parquet; one bigint key."""
+    from pyspark.sql import functions as F
+
+    pairs = spark.range(1_000_000).select(F.col("id").alias("pair"))
+    heard, held = str(tmp_path / "heard"), str(tmp_path / "held")
+    pairs.selectExpr("pair", "1L as cn_min", "20 + pair % 7 as cn_max").write.parquet(heard)
+    pairs.selectExpr("pair", "inline(array(struct(1L as cn_min, 11L as cn_max), struct(17L, 17L)))").write.parquet(held)
+    bare = time.perf_counter()
+    spark.read.parquet(heard).write.parquet(str(tmp_path / "copied"))
+    bare = time.perf_counter() - bare
+    began = time.perf_counter()
+    holes = cnset.subtract(spark.read.parquet(heard), spark.read.parquet(held), ["pair"])
+    holes.write.parquet(str(tmp_path / "holes"))
+    seconds = time.perf_counter() - began
+    assert spark.read.parquet(str(tmp_path / "holes")).count() == 2_000_000  # 12-16 and 18-...
+    told("holes of 1,000,000 pairs", seconds, None, f", {seconds / bare:.1f} times the {bare:.2f} s of copying the sets")
+
+
+def test_hundred_thousand_items(spark: SparkSession, tmp_path: Path) -> None:
+    """100,000 items posted at one store, replicated to two others."""
+    one = scenario(1, 1, count=100_000)
+    played = Played(spark, one)
+    sent, made = played.round(edits=True)
+    assert made["changes"].num_rows == 100_000
+    told("100,000 items posted", sent, appends(spark, made, tmp_path))
+    received, made = played.round()
+    told("100,000 items received at two stores", received, None, f", {rows(made)} rows")
+    state = [row for row in played.kept.tables["state"].to_pylist() if row["entry"] == "applied" and row["cn_max"] > 100_000]
+    assert {row["store"] for row in state} == {"PFS1", "PFS2", "PFS3"}

@@ -1,0 +1,282 @@
+"""Laws of the round: what must not matter to what stores come to hold, see and say.
+
+One organization is played in several ways at once, each under a name of its own; the ways differ in one thing, and
+their lines must not. Its busiest round is then played again and again from the same rows.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from pfspark import cntext
+from pfspark.edge.config import conf_folder
+from pfspark.kept import Cuts, Kept, local, schema_of
+from pfspark.round import Outcome, play
+from pfspark.sim import player
+from pfspark.sim.scenario import parse
+from tests.sim.against import Line, by_org, nameless
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+PLAIN, EVERY, ALL, TWICE = "plain", "every round", "all touched", "twice"
+STORES = ("PFS1", "PFS2", "PFS3")
+TEXT = """
+name = "{name}"
+profile = "modern"
+start = 2026-01-05T20:00:00Z
+end = "8h"
+interval = "30m"
+policy = {{ interval = "30m" }}
+[stores]
+PFS1 = {{ site = "Redmond" }}
+PFS2 = {{ site = "Redmond", interval = "1h" }}
+PFS3 = {{ site = "Paris", size_limit = "3KB" }}
+[[links]]
+sites = ["Redmond", "Paris"]
+cost = 10
+delay = "20m"
+[folders."/A"]
+replicas = ["PFS1", "PFS2", "PFS3"]
+holds = "PFS1:1-5,PFS2:1-5,PFS3:1-5"
+[folders."/B"]
+replicas = ["PFS1", "PFS2"]
+holds = "PFS1:1-3"
+{steps}
+"""
+STEPS = [
+    ("0m", "post", '{ store = "PFS1", folder = "/A", item = "plan" }'),
+    ("30m", "post", '{ store = "PFS1", folder = "/A", count = 4 }'),
+    ("30m", "rename_folder", '{ store = "PFS2", folder = "/B", name = "Bee" }'),
+    ("31m", "cut", '["PFS3"]'),
+    ("1h", "modify", '{ store = "PFS2", folder = "/A", item = "plan" }'),
+    ("1h", "modify", '{ store = "PFS3", folder = "/A", item = "plan" }'),
+    ("1h30m", "heal", '["PFS3"]'),
+    ("1h30m", "post", '{ store = "PFS1", folder = "/A", count = 2 }'),
+    ("1h30m", "post", '{ store = "PFS3", folder = "/A", count = 3 }'),
+    ("1h30m", "post", '{ store = "PFS3", folder = "/B" }'),  # refused
+    ("1h30m", "add_replica", '{ store = "PFS1", folder = "/B", replica = "PFS3" }'),
+    ("1h30m", "show", '["state", "items", "folders"]'),
+    ("2h", "delete", '{ store = "PFS1", folder = "/A", item = "PFS2:1" }'),
+    ("2h", "post", '{ store = "PFS2", folder = "/B", count = 2 }'),
+    ("3h", "remove_replica", '{ store = "PFS2", folder = "/A", replica = "PFS1" }'),
+    ("4h", "show", '["state", "items", "folders"]'),
+    ("7h30m", "show", '["state", "items", "folders"]'),
+]
+BUSY = datetime.fromisoformat("2026-01-05T22:00:00+00:00")
+"""A round with mail of all kinds, edits at several stores, holes and timers."""
+
+
+def scenario(name: str) -> Any:
+    steps = "\n".join(f'[[steps]]\nat = "{at}"\n{verb} = {value}' for at, verb, value in STEPS)
+    return parse(TEXT.format(name=name, steps=steps), name, conf_folder())
+
+
+@dataclass
+class Run:
+    """What was said, and the world and the turns of the busy round."""
+
+    lines: dict[str, list[Line]] = field(default_factory=dict)
+    world: dict[str, pa.Table] = field(default_factory=dict)
+    turns: list[dict[str, Any]] = field(default_factory=list)
+    made: dict[str, pa.Table] = field(default_factory=dict)
+    rounds: Counter[str] = field(default_factory=Counter)
+
+
+@pytest.fixture(scope="module")
+def run(spark: SparkSession) -> Run:
+    found = Run()
+    later: list[tuple[datetime, dict[str, Any]]] = []
+
+    class Meddled(Kept):
+        """Touches every folder of one organization, and hands it every message of another twice, and again later."""
+
+        def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
+            found.rounds.update(turns.keys())
+            if ALL in turns:
+                here = [row for row in self.tables["replicas"].to_pylist() if row["org"] == ALL]
+                self.add("agenda", [looked(row, turns[ALL]["now"]) for row in here])
+            if TWICE in turns:
+                mail = [row for row in self.tables["mail"].to_pylist() if row["org"] == TWICE]
+                due = [row for row in mail if row["due"] <= turns[TWICE]["now"]]
+                again = [row for moment, row in later if moment < turns[TWICE]["now"]]
+                later[:] = [(moment, row) for moment, row in later if moment >= turns[TWICE]["now"]]
+                later.extend((turns[TWICE]["now"], row) for row in due)
+                self.add("mail", [*due, *again])
+            if PLAIN in turns and turns[PLAIN]["now"] == BUSY:
+                found.world = {
+                    name: table.filter(pc.equal(table["org"], PLAIN)) for name, table in self.tables.items()
+                }
+                found.turns = [{"org": PLAIN, **turns[PLAIN]}]
+            made = super().play(turns)
+            if found.turns and not found.made:
+                found.made = {name: mine(table) for name, table in made.items()}
+            keep = [why != "look" for why in self.tables["agenda"]["why"].to_pylist()]
+            self.put("agenda", self.tables["agenda"].filter(pa.array(keep, pa.bool_())))
+            return made
+
+    def grid(one: Any, due: datetime | None, real: Callable[..., datetime | None] = player._Playing.next_round) -> Any:
+        if one.scenario.name != EVERY:
+            return real(one, due)
+        now = one.scenario.start if one.last is None else one.last + one.scenario.interval
+        return now if now <= one.scenario.end else None
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(player, "Kept", Meddled)
+        patch.setattr(player._Playing, "next_round", grid)
+        found.lines = by_org(player.play([scenario(name) for name in (PLAIN, EVERY, ALL, TWICE)], spark))
+    return found
+
+
+def looked(replica: Mapping[str, Any], now: datetime) -> dict[str, Any]:
+    """An entry of the agenda that no rule minds: the folder is looked at, and that is all."""
+    here = {name: replica[name] for name in ("org", "store", "folder")}
+    return {**here, "why": "look", "peer": "", "attempt": 0, "since": None, "due": now}
+
+
+def mine(table: pa.Table) -> pa.Table:
+    return table.filter(pc.equal(table["org"], PLAIN))
+
+
+# --- ways of playing --------------------------------------------------------------------------------------------------
+
+
+def test_the_rounds_are_busy(run: Run) -> None:
+    """The laws below say something only of an organization in which things happen."""
+    said = run.lines[PLAIN]
+    assert {"0x2", "0x4", "0x8", "0x80000004", "0x10", "0x20"} <= {line.get("type") for line in said}
+    assert {"refused", "state", "item", "folder"} <= {line["kind"] for line in said}
+    assert said[-1]["converged"]
+    assert min(run.made[name].num_rows for name in ("changes", "messages", "receipts", "state", "backfill")) > 0
+    assert len(set(run.world["mail"]["recipient"].to_pylist())) == len(STORES)
+
+
+def test_skipping_idle_time_equals_playing_it(run: Run) -> None:
+    assert run.rounds[EVERY] == 17 > run.rounds[PLAIN]
+    assert nameless(run.lines[EVERY]) == nameless(run.lines[PLAIN])
+
+
+def test_playing_all_folders_equals_playing_the_touched(run: Run) -> None:
+    assert nameless(run.lines[ALL]) == nameless(run.lines[PLAIN])
+
+
+def test_messages_that_come_again_change_nothing(run: Run) -> None:
+    """Every message twice in its round and once more in a later one: the same tables, items, folders and end (I7)."""
+    kinds = ("state", "item", "folder", "end")
+    assert nameless(run.lines[TWICE], *kinds) == nameless(run.lines[PLAIN], *kinds)
+
+
+# --- the busy round again ---------------------------------------------------------------------------------------------
+
+FACTS = ("changes", "messages", "receipts", "state", "replicas", "backfill", "agenda", "tree", "folders", "lists", "array", "contacts", "lives")
+
+
+def again(spark: SparkSession, world: Mapping[str, pa.Table], turns: Sequence[Mapping[str, Any]], cuts: Any, shake: Any = None) -> dict[str, pa.Table]:
+    """What a round gives, played from those rows with those cuts."""
+    kept = Kept(spark)
+    for name, table in world.items():
+        kept.put(name, table)
+    frames = kept.world(cuts if isinstance(cuts, Cuts) else None)
+    if shake is not None:
+        frames = type(frames)(**{each.name: shake(getattr(frames, each.name)) for each in fields(frames)})
+    schema = schema_of("turns")
+    outcome = play(frames, local(spark, pa.Table.from_pylist(list(turns), schema=arrow(schema)), schema), cuts)
+    rows = cuts.rows if isinstance(cuts, Cuts) else lambda frame: frame.toArrow()
+    return {each.name: rows(getattr(outcome, each.name)) for each in fields(Outcome)}
+
+
+def arrow(schema: Any) -> pa.Schema:
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema, timezone="UTC")
+
+
+def rows_of(table: pa.Table) -> Counter[str]:
+    """Rows without the name of their organization; ranges in messages, whose order says nothing, in order."""
+    return Counter(json.dumps(in_order({**row, "org": ""}), default=str, sort_keys=True) for row in table.to_pylist())
+
+
+def in_order(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        key: sorted(value, key=lambda each: json.dumps(each, default=str)) if isinstance(value, list) else value
+        for key, value in row.items()
+    }
+
+
+def differing(found: Mapping[str, pa.Table], expected: Mapping[str, pa.Table]) -> dict[str, Any]:
+    parted = {}
+    for name in FACTS:
+        one, other = rows_of(found[name]), rows_of(expected[name])
+        if one != other:
+            parted[name] = {"too much": sorted((one - other).elements())[:3], "too little": sorted((other - one).elements())[:3]}
+    return parted
+
+
+@pytest.mark.parametrize("partitions", [1, 2, 8])
+def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, partitions: int) -> None:
+    """Every frame, given or cut, comes shuffled and in so many partitions; what is always built is what may be skipped."""
+    draw = random.Random(partitions)
+
+    def shake(frame: DataFrame) -> DataFrame:
+        table = frame.toArrow()
+        order = list(range(table.num_rows))
+        draw.shuffle(order)
+        return local(spark, table.take(pa.array(order, pa.int64())), frame.schema).repartition(partitions)
+
+    def cut(name: str, build: Callable[[], DataFrame], *, when: Any = None, otherwise: Any = None) -> DataFrame:
+        return shake(build())
+
+    assert not differing(again(spark, run.world, run.turns, cut, shake), run.made)
+
+
+def test_each_store_alone_with_its_inbox_gives_the_same(spark: SparkSession, run: Run) -> None:
+    """Each store in a world of its own: its rows, its inbox, the changes it holds or is handed, the directory (design, locality)."""
+    alone = [alone_at(run.world, store) for store in STORES]
+    world = {name: pa.concat_tables([each[name] for each in alone]) for name in run.world}
+    turns = [{**run.turns[0], "org": f"{store} alone"} for store in STORES]
+    found = again(spark, world, turns, Cuts(spark, {}))
+    assert {row for row in found["state"]["org"].to_pylist()} > {f"{STORES[0]} alone"}
+    assert not differing(found, run.made)
+
+
+def alone_at(world: Mapping[str, pa.Table], store: str) -> dict[str, pa.Table]:
+    found = {}
+    held = numbers_at(world, store)
+    for name, table in world.items():
+        rows = table.to_pylist()
+        if name == "mail":
+            rows = [row for row in rows if row["recipient"] == store]
+        elif name == "changes":
+            rows = [row for row in rows if cntext.contains(held.get(row["folder"], {}), {row["origin"]: ((row["cn"], row["cn"]),)})]
+        elif name in ("edits", "conditions", "tree", "folders", "lists", "replicas", "state", "array", "agenda", "contacts", "lives"):
+            rows = [row for row in rows if row["store"] == store]
+        found[name] = pa.Table.from_pylist([{**row, "org": f"{store} alone"} for row in rows], schema=table.schema)
+    return found
+
+
+def numbers_at(world: Mapping[str, pa.Table], store: str) -> dict[str, cntext.CnSet]:
+    """What a store has of each folder, or is handed now."""
+    found: dict[str, cntext.CnSet] = {}
+    spans = [
+        (row["folder"], row["origin"], row["cn_min"], row["cn_max"])
+        for row in world["state"].to_pylist()
+        if row["store"] == store and row["entry"] == "applied" and cntext.split_label(row["about"])[0] == store
+    ] + [
+        (row["folder"], span["origin"], span["cn_min"], span["cn_max"])
+        for row in world["mail"].to_pylist()
+        if row["recipient"] == store
+        for span in row["carries"]
+    ]
+    for folder, origin, low, high in spans:
+        found[folder] = cntext.union(found.get(folder, {}), {origin: ((low, high),)})
+    return found
