@@ -85,9 +85,7 @@ def join_up(pieces: DataFrame, keys: Sequence[str], alike: Sequence[str]) -> Dat
     along = Window.partitionBy(*keys).orderBy("cn_min")
     same = [F.col(name).eqNullSafe(F.lag(name).over(along)) for name in alike]
     goes_on = reduce(lambda left, right: left & right, same, F.col("cn_min") == F.lag("cn_max").over(along) + 1)
-    islands = pieces.withColumn("_begins", F.when(goes_on, 0).otherwise(1)).withColumn(
-        "_island", F.sum("_begins").over(along)
-    )
+    islands = pieces.withColumn("_begins", F.when(goes_on, 0).otherwise(1)).withColumn("_island", F.sum("_begins").over(along))
     ends = (F.min("cn_min").alias("cn_min"), F.max("cn_max").alias("cn_max"))
     return islands.groupBy(*keys, *alike, "_island").agg(*ends).select(*keys, *_RANGE, *alike)
 
@@ -197,9 +195,7 @@ def life_of(label: str | Column) -> Column:
 
 def label_of(store: str | Column, life: str | Column) -> Column:
     """The label of a store's replica in one of its lives (F8)."""
-    return F.when(_column(life) == 1, _column(store)).otherwise(
-        F.concat_ws("~", _column(store), _column(life).cast("string"))
-    )
+    return F.when(_column(life) == 1, _column(store)).otherwise(F.concat_ws("~", _column(store), _column(life).cast("string")))
 
 
 def order_of(label: str | Column) -> Column:
@@ -223,8 +219,8 @@ def to_text(ranges: DataFrame, by: Sequence[str], text: str = "text") -> DataFra
     members = spans.groupBy(*by, "origin").agg(F.array_sort(F.collect_list("span")).alias("spans"))
     written = members.select(
         *by,
-        F.struct(
-            order_of("origin").alias("order"), F.concat_ws(":", "origin", F.col("spans.span")).alias("member")
-        ).alias("member"),
+        F.struct(order_of("origin").alias("order"), F.concat_ws(":", "origin", F.col("spans.span")).alias("member")).alias(
+            "member"
+        ),
     )
     return written.groupBy(*by).agg(F.concat_ws(",", F.expr("array_sort(collect_list(member)).member")).alias(text))

@@ -95,9 +95,7 @@ class Kept:
         """A world of the given rows by table or view; what is not given is empty."""
         self.spark = spark
         self._schemas = {
-            field.name: schema_of(field.name, _NOT_KEPT.get(field.name, ()))
-            for field in fields(World)
-            if field.name != "taken"
+            field.name: schema_of(field.name, _NOT_KEPT.get(field.name, ())) for field in fields(World) if field.name != "taken"
         }
         self._schemas["taken"] = StructType.fromDDL("org string, edit_id string")
         self._frames: dict[str, DataFrame] = {}
@@ -126,13 +124,13 @@ class Kept:
         self.tables[name] = table
         self._frames.pop(name, None)
 
-    def set(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
+    def reset(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """The rows of a table of the world, anew."""
         self.put(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
 
     def add(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """More rows of a table of the world."""
-        self._append(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
+        self.append(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
 
     def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
         """One round of the organizations named: their columns of `turns` by name. Gives the new rows of every table."""
@@ -212,7 +210,7 @@ class Kept:
     def fold(self, made: Mapping[str, pa.Table]) -> None:
         """The world after a round."""
         for name in ("changes", "state"):
-            self._append(name, made[name])
+            self.append(name, made[name])
         for name, key in (
             ("tree", HERE),
             ("folders", HERE[:2]),
@@ -246,12 +244,13 @@ class Kept:
             for to in row["recipients"]
         ]
         if flights:
-            self._append("mail", pa.Table.from_pylist(flights, schema=self.tables["mail"].schema))
+            self.append("mail", pa.Table.from_pylist(flights, schema=self.tables["mail"].schema))
 
     def _fit(self, name: str, table: pa.Table) -> pa.Table:
         return table.select(self.tables[name].schema.names).cast(self.tables[name].schema)
 
-    def _append(self, name: str, table: pa.Table) -> None:
+    def append(self, name: str, table: pa.Table) -> None:
+        """More rows of a table of the world, as an Arrow table; columns that the world does not need are left out."""
         if table.num_rows:
             self.put(name, pa.concat_tables([self.tables[name], self._fit(name, table)]))
 
@@ -259,7 +258,7 @@ class Kept:
         changed = set(_keys(table, key)) | (set(_keys(also, key)) if also is not None else set())
         if changed:
             self._drop(name, key, changed)
-            self._append(name, table)
+            self.append(name, table)
 
     def _drop(self, name: str, key: Sequence[str], keys: set[tuple[Any, ...]]) -> None:
         keep = [row not in keys for row in _keys(self.tables[name], key)]
@@ -268,7 +267,8 @@ class Kept:
 
 
 def _of_store(table: pa.Table, org: str, store: str) -> list[dict[str, Any]]:
-    return table.filter(pc.and_(pc.equal(table["org"], org), pc.equal(table["store"], store))).to_pylist()
+    rows: list[dict[str, Any]] = table.filter(pc.and_(pc.equal(table["org"], org), pc.equal(table["store"], store))).to_pylist()
+    return rows
 
 
 def _keys(table: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:

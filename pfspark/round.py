@@ -163,9 +163,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     edits = cut(
         "edits",
         lambda: intake.resolve_items(
-            intake.receive(
-                world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, turns=turns
-            ),
+            intake.receive(world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, turns=turns),
             names=names,
         ),
         when=[world.edits],
@@ -297,9 +295,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     limits = cut("limits", lambda: packing.limits(_of(seen.tree, touched)), when=[touched])
     cycle = cut(
         "cycle",
-        lambda: packing.cycle(
-            waiting, agenda=world.agenda, replicas=replicas, limits=limits, stores=world.stores, turns=turns
-        ),
+        lambda: packing.cycle(waiting, agenda=world.agenda, replicas=replicas, limits=limits, stores=world.stores, turns=turns),
         when=[waiting],
     )
     sending = cut("ranges", lambda: _of(waiting, cycle.where("goes")), when=[cycle])
@@ -312,9 +308,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     status_requests = cut("status requests", lambda: status.asked_for(let_in), when=[let_in])
     answered = cut(
         "answered",
-        lambda: status.answer(
-            status_requests, shown=shown, applied=applied, beliefs=believed, replicas=replicas, turns=turns
-        ),
+        lambda: status.answer(status_requests, shown=shown, applied=applied, beliefs=believed, replicas=replicas, turns=turns),
         when=[status_requests],
     )
     unserved = cut(
@@ -429,9 +423,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     night_shift = cut("night shift", lambda: aging.at_night(limited, agenda=world.agenda, turns=turns), when=[limited])
     readable = cut(
         "versions",
-        lambda: items.versions(
-            items.seen(world.changes, applied=cnset.subtract(_of(own, night_shift), empty_before, LINE))
-        ),
+        lambda: items.versions(items.seen(world.changes, applied=cnset.subtract(_of(own, night_shift), empty_before, LINE))),
         when=[night_shift],
     )
     expired = cut(
@@ -466,9 +458,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             "receipts",
             lambda: _stack(
                 receipt.receipts(judged, news=receipt.sift(carried, applied=applied_by, keys=(*LINE, "message_id"))),
-                intake.receipts(
-                    _stack(edits.where("reason is not null"), folder_edits.where("decided is null"), item_edits)
-                ),
+                intake.receipts(_stack(edits.where("reason is not null"), folder_edits.where("decided is null"), item_edits)),
             ),
             when=[judged, edits],
         ),

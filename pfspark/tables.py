@@ -253,7 +253,7 @@ folder | string | the folder
 origin | string | label of the replica that gave the numbers
 cn_min | bigint | first number
 cn_max | bigint | last number
-step | string | heard, asked
+step | string | heard, asked; named: `of` must answer a status request, and no number is meant (R126)
 of | string | the store asked; null when heard
 attempt | bigint | 0 when heard, 1 for the first request
 since | timestamp | when it was asked for before; null the first time

@@ -1,4 +1,4 @@
-"""The algebra of ranges against sets of plain numbers: hundreds of drawn cases, each with a key of its own, in one job."""
+"""The algebra of ranges against sets of plain numbers: hundreds of drawn cases, each with its own key, in one job."""
 
 from __future__ import annotations
 
@@ -102,9 +102,7 @@ def computed(spark: SparkSession) -> dict[str, list[Any]]:
             left.withColumn("held", F.lit(1)),
             right.withColumn("told", F.lit(2)),
         ),
-        "within": cnset.within(
-            left.select(*KEYS, F.col("cn_min").alias("cn")), cnset.canonical(right, KEYS), KEYS
-        ),
+        "within": cnset.within(left.select(*KEYS, F.col("cn_min").alias("cn")), cnset.canonical(right, KEYS), KEYS),
     }
     named = [each.withColumn("answer", F.lit(name)) for name, each in answers.items()]
     found: dict[str, list[Any]] = {name: [] for name in answers}
@@ -256,7 +254,13 @@ def test_vectors(answered: dict[int, str], place: int) -> None:
 
 def test_subsets(spark: SparkSession) -> None:
     """V25: 23 and 23-25 are within 21-57, 20-25 is not; the empty set asks nothing."""
-    pairs = [(0, "A:21-57", "A:23"), (1, "A:21-57", "A:23-25"), (2, "A:21-57", "A:20-25"), (3, "B:1-99", "A:1"), (4, "A:1", "")]
+    pairs = [
+        (0, "A:21-57", "A:23"),
+        (1, "A:21-57", "A:23-25"),
+        (2, "A:21-57", "A:20-25"),
+        (3, "B:1-99", "A:1"),
+        (4, "A:1", ""),
+    ]
     texts = spark.createDataFrame(pairs, "case bigint, outer string, inner string")
     outer, inner = (cnset.from_text(texts.select("case", text), text) for text in ("outer", "inner"))
     found = {row["case"]: row["contained"] for row in cnset.contains(outer, inner, ["case"], KEYS).collect()}
@@ -275,7 +279,9 @@ def test_text_goes_out_and_in_as_without_spark(spark: SparkSession) -> None:
     drawn: list[cntext.CnSet] = []
 
     @settings(max_examples=200, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
-    @given(st.dictionaries(st.sampled_from(LABELS), st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1)))
+    @given(
+        st.dictionaries(st.sampled_from(LABELS), st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1))
+    )
     def draw(found: dict[str, list[Span]]) -> None:
         spans = {name: cntext.canonical((low, low + more) for low, more in some) for name, some in found.items()}
         drawn.append(spans)
@@ -288,9 +294,9 @@ def test_text_goes_out_and_in_as_without_spark(spark: SparkSession) -> None:
     back: dict[int, dict[str, list[Span]]] = defaultdict(lambda: defaultdict(list))
     for row in read.collect():
         back[row["case"]][row["origin"]].append((row["cn_min"], row["cn_max"]))
-    assert {
-        case: {name: tuple(sorted(some)) for name, some in sets.items()} for case, sets in back.items()
-    } == {case: one for case, one in enumerate(drawn) if one}
+    assert {case: {name: tuple(sorted(some)) for name, some in sets.items()} for case, sets in back.items()} == {
+        case: one for case, one in enumerate(drawn) if one
+    }
     again = cnset.to_text(read.orderBy("cn_max"), ["case"])
     assert {row["case"]: row["text"] for row in again.collect()} == written
 
@@ -302,4 +308,6 @@ def test_labels_are_taken_apart_and_put_together_as_without_spark(spark: SparkSe
     together = rows.select("*", cnset.label_of("store", "life").alias("again"))
     found = {row["label"]: (row["store"], row["life"], row["again"]) for row in together.collect()}
     assert found == {label: (*cntext.split_label(label), label) for label in LABELS}
-    assert [row["label"] for row in rows.orderBy(cnset.order_of("label")).collect()] == sorted(LABELS, key=cntext.label_key)
+    assert [row["label"] for row in rows.orderBy(cnset.order_of("label")).collect()] == sorted(
+        LABELS, key=cntext.label_key
+    )

@@ -79,8 +79,11 @@ class Stores:
         newest = self._lives.get((store, folder, peer), 1)
         rows = self._state[store, folder]
         return cnset(
-            row for row in rows
-            if row["entry"] == entry and cntext.split_label(row["about"])[0] == peer and cntext.split_label(row["about"])[1] >= newest
+            row
+            for row in rows
+            if row["entry"] == entry
+            and cntext.split_label(row["about"])[0] == peer
+            and cntext.split_label(row["about"])[1] >= newest
         )
 
     def peers(self, store: str, folder: str) -> list[str]:
@@ -115,13 +118,20 @@ def state(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
         replica = stores.replicas[store, folder]
         missing, lost = stores.missing(store, folder)
         yield {
-            "org": org, "at": moment(at), "kind": "state", "store": store, "folder": stores.path(store, folder),
+            "org": org,
+            "at": moment(at),
+            "kind": "state",
+            "store": store,
+            "folder": stores.path(store, folder),
             "applied": cntext.show(stores.held(store, folder)),
             "empty": cntext.show(stores.held(store, folder, Entry.EMPTY)),
             "sent": cntext.show(stores.held(store, folder, Entry.SENT)),
             "reported": {peer: cntext.show(stores.believed(store, folder, peer)) for peer in stores.peers(store, folder)},
-            "missing": cntext.show(missing), "lost": cntext.show(lost), "life": replica["life"], "standing": replica["standing"],
-        }  # fmt: skip
+            "missing": cntext.show(missing),
+            "lost": cntext.show(lost),
+            "life": replica["life"],
+            "standing": replica["standing"],
+        }
 
 
 def folders(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
@@ -132,9 +142,16 @@ def folders(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
         for folder in sorted(seen, key=lambda folder: (stores.path(store, folder), folder)):
             listed = stores._lists[store, folder]
             yield {
-                "org": org, "at": moment(at), "kind": "folder", "store": store, "path": stores.path(store, folder), "id": folder,
-                "replicas": {peer: str(words[Listing(listing)]) for peer, listing in sorted(listed.items()) if listing != Listing.GONE},
-            }  # fmt: skip
+                "org": org,
+                "at": moment(at),
+                "kind": "folder",
+                "store": store,
+                "path": stores.path(store, folder),
+                "id": folder,
+                "replicas": {
+                    peer: str(words[Listing(listing)]) for peer, listing in sorted(listed.items()) if listing != Listing.GONE
+                },
+            }
 
 
 def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
@@ -143,10 +160,17 @@ def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
     for row in sent.to_pylist():
         path = views[row["org"]].path(row["store"], row["folder"])
         line = {
-            "org": row["org"], "at": moment(row["at"]), "kind": "message", "type": row["type"], "from": row["store"],
-            "to": [to["store"] for to in row["recipients"]], "folder": path, "carries": cntext.show(cnset(row["carries"])),
-            "asks": cntext.show(cnset(row["asks"])), "bytes": row["bytes"],
-        }  # fmt: skip
+            "org": row["org"],
+            "at": moment(row["at"]),
+            "kind": "message",
+            "type": row["type"],
+            "from": row["store"],
+            "to": [to["store"] for to in row["recipients"]],
+            "folder": path,
+            "carries": cntext.show(cnset(row["carries"])),
+            "asks": cntext.show(cnset(row["asks"])),
+            "bytes": row["bytes"],
+        }
         first = row["carries"][0]["cn_min"] if row["carries"] else 0
         lines.append(((row["org"], row["store"], TYPE_ORDER[MessageType(row["type"])], path, first, line["to"]), line))
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
@@ -158,10 +182,18 @@ def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Ma
     for row in rows:
         path = views[row["org"]].path(row["store"], row["folder"])
         line = {
-            "org": row["org"], "at": moment(at[row["org"]]), "kind": "item", "store": row["store"], "folder": path,
-            "item": row["object"], "name": row["name"], "version": row["version"], "deleted": row["deleted"],
-            "conflict": row["conflict"], "losers": list(row["losers"]),
-        }  # fmt: skip
+            "org": row["org"],
+            "at": moment(at[row["org"]]),
+            "kind": "item",
+            "store": row["store"],
+            "folder": path,
+            "item": row["object"],
+            "name": row["name"],
+            "version": row["version"],
+            "deleted": row["deleted"],
+            "conflict": row["conflict"],
+            "losers": list(row["losers"]),
+        }
         label, _, number = row["object"].rpartition(":")
         lines.append(((row["org"], row["store"], path, cntext.label_key(label), int(number)), line))
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))

@@ -15,7 +15,6 @@ import json
 import os
 import re
 import socket
-import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -54,7 +53,9 @@ Hook = Callable[[str], object]
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SCHEMA = re.compile(r"[^./\\:]+\.[^./\\:]+")
 _COMMIT = re.compile(r"(\d{20})\.json")
-_CAUSES = re.compile(r"No space left on device|Permission denied|Read-only file system|File too large|Disk quota exceeded")
+_CAUSES = re.compile(
+    r"No space left on device|Permission denied|Read-only file system|File too large|Disk quota exceeded"
+)
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,9 @@ class Tables:
         except PySparkException as error:
             raise LakeError(f"{self.where} is not a lake: it has no ledger. Make one with `pfspark init`.") from error
         if found["last"] is None:
-            raise LakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
+            raise LakeError(
+                f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`."
+            )
         if found["format"] > FORMAT:
             raise LakeError(
                 f"{self.where} was made by a newer pfspark (format {found['format']}, this one knows {FORMAT}). Update pfspark."
@@ -218,10 +221,14 @@ class Tables:
             frame = rows if round is None else rows.withColumn("round", F.lit(round).cast("bigint"))
             return frame.select(*names)
         import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
 
         if round is not None:
             rows = rows.append_column("round", pa.array([round] * rows.num_rows, pa.int64()))
-        return local(self.spark, rows.select(list(names)), schema_of(name)).coalesce(1)
+        schema = schema_of(name)
+        return local(
+            self.spark, rows.select(list(names)).cast(to_arrow_schema(schema, timezone="UTC")), schema
+        ).coalesce(1)
 
     def _write(self, name: str, frame: DataFrame, options: Mapping[str, str]) -> None:
         self.hook(f"before {name}")
@@ -237,7 +244,9 @@ class Tables:
 
     def _stored(self, name: str, version: int | None = None) -> DataFrame:
         """All rows of a table, void ones too."""
-        return self.spark.sql(f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}"))
+        return self.spark.sql(
+            f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}")
+        )
 
     def _create(self, name: str, history: timedelta) -> None:
         table = TABLES[name]
@@ -257,16 +266,18 @@ class Tables:
             )
             taken = self._stored(name)
             if tuple(taken.columns) != table.names or taken.limit(1).collect():
-                raise LakeError(f"{self.where} has a table `{name}` already, and it is not an empty one of a lake. Take another place.")
+                raise LakeError(
+                    f"{self.where} has a table `{name}` already, and it is not an empty one of a lake. Take another place."
+                )
         except LakeError:
             raise
         except Exception as error:
             raise _unwritten(self.where, name, error) from error
 
     def _refuse_taken_place(self) -> None:
-        with contextlib.suppress(LakeError):
-            self.snapshot()
-            raise FileExistsError(f"{self.where} is a lake already.")
+        with contextlib.suppress(PySparkException):
+            if self._stored(LEDGER).limit(1).collect():
+                raise LakeError(f"{self.where} is a lake already. Use it, or take another place.")
         if self._schema:
             schema = ".".join("`" + part.replace("`", "``") + "`" for part in self._schema)
             self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
@@ -406,26 +417,26 @@ class Writer:
             self._lock = None
 
 
-def moment(text: str) -> datetime:
-    """A time in ISO 8601; UTC unless it says otherwise."""
-    at = datetime.fromisoformat(text)
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
-
-
 def _lock_file(path: Path) -> BinaryIO:
     try:
         return cast(BinaryIO, open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664), "r+b"))
     except OSError as error:
         if error.errno == errno.ENOENT:
-            raise LakeError(f"{path.parent} is not a lake: there is no such folder. Make one with `pfspark init`.") from error
-        raise LakeError(f"{path.parent} cannot be written: {error.strerror}. Reading it needs no permission to write.") from error
+            raise LakeError(
+                f"{path.parent} is not a lake: there is no such folder. Make one with `pfspark init`."
+            ) from error
+        raise LakeError(
+            f"{path.parent} cannot be written: {error.strerror}. Reading it needs no permission to write."
+        ) from error
 
 
 def _unwritten(where: str, name: str, error: Exception) -> LakeError:
     """What went wrong in a word, of the pages that Java says."""
     said = str(error)
     known = _CAUSES.search(said)
-    first = known[0] if known else next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)
+    first = (
+        known[0] if known else next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)
+    )
     return LakeError(
         f"`{name}` of {where} could not be written: {first[:300]}. Nothing of it counts; set that right and do it again."
     )
@@ -433,8 +444,3 @@ def _unwritten(where: str, name: str, error: Exception) -> LakeError:
 
 def _quoted(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-
-def wall_clock() -> datetime:
-    """Now."""
-    return datetime.fromtimestamp(time.time(), UTC)

@@ -131,9 +131,7 @@ def address(
         )
     )
     delay = F.when(F.col("from_site") == F.col("to_site"), 0).otherwise(F.coalesce("delay_s", F.lit(0)))
-    recipient = F.struct(
-        F.col("peer").alias("store"), F.timestamp_add("SECOND", delay, F.col("at")).alias("due"), "lost"
-    )
+    recipient = F.struct(F.col("peer").alias("store"), F.timestamp_add("SECOND", delay, F.col("at")).alias("due"), "lost")
     addressed = routes.groupBy("org", "message_id").agg(F.array_sort(F.collect_list(recipient)).alias("recipients"))
     said = F.coalesce("status", F.array().cast(f"array<{CLAIM}>")).alias("status")
     return (

@@ -14,9 +14,7 @@ ITEM = (*HERE, "object")
 def limited(replicas: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
     """Replicas whose items grow old: org, store, folder, `limit_s`; the folder's own limit before the policy's (F57)."""
     said = tree.where(F.col("property") == "age_limit").select(*HERE, F.col("value").alias("said"))
-    alive = replicas.where(
-        F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING) & (F.col("folder") != HIERARCHY)
-    )
+    alive = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING) & (F.col("folder") != HIERARCHY))
     known = alive.select(*HERE).join(said, list(HERE), "left").join(turns.select("org", "age_limit_s"), "org")
     limit = F.when(F.col("said").isNull(), F.col("age_limit_s")).otherwise(F.expr("try_cast(said as bigint)"))
     return known.select(*HERE, limit.alias("limit_s")).where("limit_s is not null")
@@ -37,8 +35,7 @@ def expire(versions: DataFrame, *, winners: DataFrame, night: DataFrame) -> Data
     Source: F56, F58.
     """
     old = winners.join(night, list(HERE)).where(
-        (F.col("action") != Action.DELETE)
-        & (F.timestamp_add("SECOND", F.col("limit_s"), F.col("made_at")) <= F.col("now"))
+        (F.col("action") != Action.DELETE) & (F.timestamp_add("SECOND", F.col("limit_s"), F.col("made_at")) <= F.col("now"))
     )
     gone = versions.join(old.select(*ITEM), list(ITEM), "left_semi").where(F.col("action") != Action.DELETE)
     return gone.select(*HERE, "origin", F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"))

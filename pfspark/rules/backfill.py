@@ -62,9 +62,7 @@ def note(line: DataFrame, *, turns: DataFrame) -> DataFrame:
 def wait_of(attempt: Column) -> Column:
     """How long to wait after request number `attempt` (0: after hearing of it), in seconds (R91, R92, D6)."""
     nth = F.least(attempt + 1, F.lit(3)).cast("int")
-    regular = F.when(F.col("near") > 0, F.element_at("backfill_local_s", nth)).otherwise(
-        F.element_at("backfill_remote_s", nth)
-    )
+    regular = F.when(F.col("near") > 0, F.element_at("backfill_local_s", nth)).otherwise(F.element_at("backfill_remote_s", nth))
     leaver_has_it = (attempt == 0) & (F.col("leaving") > 0)
     return F.when(leaver_has_it, F.least(regular, F.col("delete_pending_timeout_s"))).otherwise(regular)
 
@@ -77,14 +75,10 @@ def due(array: DataFrame, *, turns: DataFrame) -> DataFrame:
 
     Source: R91-R93.
     """
-    policy = turns.select(
-        "org", "now", "suspended", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s"
-    )
+    policy = turns.select("org", "now", "suspended", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
     since = F.coalesce("asked", "heard")
     timed = array.where("claimed > 0").join(policy, "org")
-    return timed.withColumn("due", F.timestamp_add("SECOND", wait_of(F.col("attempt")), since)).drop(
-        *policy.columns[3:]
-    )
+    return timed.withColumn("due", F.timestamp_add("SECOND", wait_of(F.col("attempt")), since)).drop(*policy.columns[3:])
 
 
 def asked_now(due: DataFrame) -> DataFrame:
@@ -119,9 +113,7 @@ def answer(requests: DataFrame, *, shown: DataFrame) -> DataFrame:
 
     Source: R67, R68, R96, R129: whoever is asked answers with all it shows of what was asked.
     """
-    asked = requests.select(
-        "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("asker"), F.inline("asks")
-    )
+    asked = requests.select("org", F.col("recipient").alias("store"), "folder", F.col("store").alias("asker"), F.inline("asks"))
     held = shown.join(asked.select(*LINE, "asker").distinct(), list(LINE))
     return cnset.intersect(asked, held, (*HERE, "asker", "origin"))
 

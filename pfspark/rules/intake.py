@@ -29,9 +29,7 @@ BEFORE = -(2**31)
 """The place of what a folder was before all edits of the round; what leavers say of themselves comes first among these."""
 
 
-def receive(
-    edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions: DataFrame, turns: DataFrame
-) -> DataFrame:
+def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions: DataFrame, turns: DataFrame) -> DataFrame:
     """Edits to take in now, in order: `place` counts within (org, store), `reason` is set where one is refused at once.
 
     Edits at a store that is down wait. A store that does not exist, and an `edit_id` that was taken in before or stands
@@ -78,9 +76,7 @@ def last_numbers(replicas: DataFrame, *, applied: DataFrame) -> DataFrame:
     own = replicas.select(*HERE, cnset.label_of("store", "life").alias("label"))
     given = applied.select(*HERE, F.col("origin").alias("label"), "cn_max")
     return (
-        own.join(given, [*HERE, "label"], "left")
-        .groupBy(*HERE, "label")
-        .agg(F.coalesce(F.max("cn_max"), F.lit(0)).alias("last"))
+        own.join(given, [*HERE, "label"], "left").groupBy(*HERE, "label").agg(F.coalesce(F.max("cn_max"), F.lit(0)).alias("last"))
     )
 
 
@@ -121,14 +117,10 @@ def take_in_folders(
 
 def _judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) -> DataFrame:
     """Each edit with its `reason`, judged in order against the list as the edits before it leave it."""
-    made = edits.where(F.col("action") == Action.CREATE_FOLDER).select(
-        "org", "store", "target", F.col("nth").alias("made")
-    )
+    made = edits.where(F.col("action") == Action.CREATE_FOLDER).select("org", "store", "target", F.col("nth").alias("made"))
     live = folders.select("org", "store", F.col("folder").alias("target"), "dead")
     listed = (
-        lists.where(F.col("listing") == Listing.LISTED)
-        .groupBy(*HERE)
-        .agg(F.array_sort(F.collect_set("peer")).alias("listed"))
+        lists.where(F.col("listing") == Listing.LISTED).groupBy(*HERE).agg(F.array_sort(F.collect_set("peer")).alias("listed"))
     )
     above = live.withColumnsRenamed({"target": "parent", "dead": "parent_dead"})
     above_made = made.withColumnsRenamed({"target": "parent", "made": "parent_made"})
@@ -138,9 +130,7 @@ def _judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) ->
         .join(above, ["org", "store", "parent"], "left")
         .join(above_made, ["org", "store", "parent"], "left")
     )
-    parent_ok = (
-        (F.col("parent") == ROOT) | (F.col("parent_dead") == F.lit(False)) | (F.col("parent_made") < F.col("nth"))
-    )
+    parent_ok = (F.col("parent") == ROOT) | (F.col("parent_dead") == F.lit(False)) | (F.col("parent_made") < F.col("nth"))
     entries = F.map_filter("properties", lambda name, _: name.startswith(REPLICA))
 
     def peers(listing: Listing) -> Column:
@@ -172,9 +162,7 @@ def _judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) ->
             .when(drops & (F.size(F.array_intersect(so_far["listed"], edit["drops"])) == 0), Reason.NOT_LISTED)
             .when(drops & (F.size(after) == 0), Reason.LAST_REPLICA)
         )
-        missing = F.when(edit["action"] == Action.DELETE_FOLDER, Reason.FOLDER_DELETED).when(
-            ~creates, so_far["missing"]
-        )
+        missing = F.when(edit["action"] == Action.DELETE_FOLDER, Reason.FOLDER_DELETED).when(~creates, so_far["missing"])
         taken = reason.isNull()
         return F.struct(
             F.when(taken, after).otherwise(so_far["listed"]).alias("listed"),
@@ -186,9 +174,7 @@ def _judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) ->
         )
 
     nothing = F.array().cast("array<struct<edit_id:string,reason:string>>")
-    start = F.struct(
-        F.col("listed").alias("listed"), F.col("missing").cast("string").alias("missing"), nothing.alias("verdicts")
-    )
+    start = F.struct(F.col("listed").alias("listed"), F.col("missing").cast("string").alias("missing"), nothing.alias("verdicts"))
     verdicts = of_folder.select("org", F.inline(F.aggregate("edits", start, judge)["verdicts"]))
     return edits.join(verdicts, ["org", "edit_id"])
 
@@ -197,9 +183,7 @@ def _number_folders(taken: DataFrame, *, numbers: DataFrame) -> DataFrame:
     """Edits with their number in folder 1-1, and the folder each is about (R40, R47)."""
     last = numbers.where(F.col("folder") == HIERARCHY).select("org", "store", "label", "last")
     order = Window.partitionBy("org", "store").orderBy("nth")
-    numbered = (
-        taken.join(last, ["org", "store"]).withColumn("cn", F.col("last") + F.row_number().over(order)).drop("last")
-    )
+    numbered = taken.join(last, ["org", "store"]).withColumn("cn", F.col("last") + F.row_number().over(order)).drop("last")
     named = F.concat_ws(":", "label", F.col("cn").cast("string"))
     made = numbered.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", named.alias("object"))
     return _named("parent", made, _named("target", made, numbered)).withColumnRenamed("target", "object")
@@ -225,22 +209,16 @@ def _write_folders(numbered: DataFrame, *, tree: DataFrame, turns: DataFrame) ->
         .drop("newest")
     )
     deletion = F.create_map(F.lit(DELETED), F.lit("true"))
-    placed = F.transform_values(
-        "properties", lambda name, value: F.when(name == PARENT, F.col("parent")).otherwise(value)
-    )
+    placed = F.transform_values("properties", lambda name, value: F.when(name == PARENT, F.col("parent")).otherwise(value))
     sets = F.when(F.col("action") == Action.DELETE_FOLDER, deletion).otherwise(
         F.coalesce(placed, F.create_map().cast("map<string,string>"))
     )
     settings = stamped.select(
         "org", "store", "object", F.col("nth").alias("set"), "stamp", F.explode(sets).alias("name", "value")
     )
-    before = held.select(
-        "org", "store", "object", F.lit(BEFORE).alias("set"), "stamp", F.col("property").alias("name"), "value"
-    )
+    before = held.select("org", "store", "object", F.lit(BEFORE).alias("set"), "stamp", F.col("property").alias("name"), "value")
     latest = (
-        stamped.select(
-            "org", "store", "object", "nth", F.col("stamp").alias("own"), F.col("decided").isNull().alias("by_hand")
-        )
+        stamped.select("org", "store", "object", "nth", F.col("stamp").alias("own"), F.col("decided").isNull().alias("by_hand"))
         .join(before.unionByName(settings), ["org", "store", "object"])
         .where("set <= nth")
         .groupBy("org", "store", "object", "nth", "own", "by_hand", "name")
@@ -278,15 +256,11 @@ def take_in_items(
     edits = received.drop("reason")
     judged = _judge_places(edits, standing=standing, folders=folders, folder_edits=folder_edits)
     judged = _judge_items(judged, lineage=lineage)
-    here = judged.join(replicas.select(*HERE, "life"), list(HERE), "left").join(
-        numbers.drop("label"), list(HERE), "left"
-    )
+    here = judged.join(replicas.select(*HERE, "life"), list(HERE), "left").join(numbers.drop("label"), list(HERE), "left")
     label = cnset.label_of("store", "life")
     taken = here.where("reason is null")
     order = Window.partitionBy(*HERE).orderBy("nth")
-    numbered = taken.withColumn("label", label).withColumn(
-        "cn", F.coalesce("last", F.lit(0)) + F.row_number().over(order)
-    )
+    numbered = taken.withColumn("label", label).withColumn("cn", F.coalesce("last", F.lit(0)) + F.row_number().over(order))
     own = F.concat_ws(":", "label", F.col("cn").cast("string"))
     posts = numbered.where(F.col("action") == Action.POST).select("org", "edit_id", own.alias("object"))
     posted = _named("item", posts, numbered).withColumn("object", F.coalesce("item", own))
@@ -313,9 +287,7 @@ def _judge_places(edits: DataFrame, *, standing: DataFrame, folders: DataFrame, 
         "store",
         F.col("object").alias("folder"),
         F.col("nth").alias("set"),
-        F.when(F.col("action") == Action.DELETE_FOLDER, DELETED)
-        .otherwise(F.coalesce(own_entry, F.lit("")))
-        .alias("entry"),
+        F.when(F.col("action") == Action.DELETE_FOLDER, DELETED).otherwise(F.coalesce(own_entry, F.lit(""))).alias("entry"),
     )
     as_of = (
         resolved.select(*HERE, "nth", "edit_id")

@@ -57,9 +57,7 @@ def readable(versions: DataFrame) -> DataFrame:
     """
     written = F.concat_ws(":", "origin", F.col("cn").cast("string"))
     among = Window.partitionBy(*ITEM).orderBy(*rank_of())
-    ranked = versions.where("not dominated").select(
-        "*", F.row_number().over(among).alias("rank"), written.alias("version")
-    )
+    ranked = versions.where("not dominated").select("*", F.row_number().over(among).alias("rank"), written.alias("version"))
     losers = ranked.groupBy(*ITEM).agg(F.array_sort(F.collect_list(F.struct("rank", "version"))).alias("all"))
     return (
         ranked.where("rank = 1")

@@ -100,9 +100,7 @@ def limits(tree: DataFrame) -> DataFrame:
         return F.max(F.when(F.col("property") == name, F.col("value")))
 
     own = tree.where(F.col("property").isin("schedule", "size_limit"))
-    return own.groupBy(*HERE).agg(
-        value("schedule").alias("schedule"), value("size_limit").cast("bigint").alias("size_limit")
-    )
+    return own.groupBy(*HERE).agg(value("schedule").alias("schedule"), value("size_limit").cast("bigint").alias("size_limit"))
 
 
 def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame) -> DataFrame:
@@ -119,9 +117,7 @@ def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame) -> Dat
     later = changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE)).select(
         "org", "folder", "object", F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors"
     )
-    held = applied.select(
-        *HERE, F.col("origin").alias("by"), F.col("cn_min").alias("_low"), F.col("cn_max").alias("_high")
-    )
+    held = applied.select(*HERE, F.col("origin").alias("by"), F.col("cn_min").alias("_low"), F.col("cn_max").alias("_high"))
     candidates = rows.select(*LINE, "cn", "object").distinct().join(later, ["org", "folder", "object"])
     upon = F.exists("predecessors", lambda p: (p["origin"] == F.col("origin")) & (p["cn"] >= F.col("cn")))
     superseded = (
@@ -132,9 +128,7 @@ def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame) -> Dat
         .distinct()
     )
     bodyless = (F.col("action") == Action.DELETE) | F.coalesce("superseded", F.lit(False))
-    return rows.join(superseded, [*LINE, "cn"], "left").withColumn(
-        "bytes", F.when(bodyless, 0).otherwise(F.col("size"))
-    )
+    return rows.join(superseded, [*LINE, "cn"], "left").withColumn("bytes", F.when(bodyless, 0).otherwise(F.col("size")))
 
 
 def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, turns: DataFrame) -> DataFrame:
@@ -148,17 +142,15 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, turns: Dat
     Source: R49-R54, V34, V35, Q16, Q17; F46, F53.
     """
     sized = (
-        updates.join(
-            turns.select("org", F.col("size_limit").alias("of_policy"), "folders_per_hierarchy_message"), "org"
-        )
+        updates.join(turns.select("org", F.col("size_limit").alias("of_policy"), "folders_per_hierarchy_message"), "org")
         .join(stores.select("org", "store", F.col("size_limit").alias("of_store")), ["org", "store"])
         .join(limits.select(*HERE, F.col("size_limit").alias("of_folder")), list(HERE), "left")
         .withColumn("limit", F.coalesce("of_folder", "of_store", "of_policy"))
         .withColumn(
             "most",
-            F.when(
-                F.col("folder") == HIERARCHY, F.coalesce("folders_per_hierarchy_message", F.lit(UNLIMITED))
-            ).otherwise(UNLIMITED),
+            F.when(F.col("folder") == HIERARCHY, F.coalesce("folders_per_hierarchy_message", F.lit(UNLIMITED))).otherwise(
+                UNLIMITED
+            ),
         )
     )
     update = F.struct(cnset.order_of("origin").alias("order"), "cn", "origin", "bytes")
@@ -167,9 +159,9 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, turns: Dat
     batches = cut.select(
         *MESSAGE,
         "queue",
-        F.posexplode(
-            F.arrays_zip(F.col("cuts").alias("first"), F.expr("slice(cuts, 2, size(cuts))").alias("next"))
-        ).alias("batch", "span"),
+        F.posexplode(F.arrays_zip(F.col("cuts").alias("first"), F.expr("slice(cuts, 2, size(cuts))").alias("next"))).alias(
+            "batch", "span"
+        ),
     )
     length = F.coalesce(F.col("span.next"), F.size("queue").cast("bigint")) - F.col("span.first")
     loaded = batches.select(
@@ -192,9 +184,7 @@ def _cuts(queue: Column, limit: Column, most: Column) -> Column:
         )
 
     zero = F.lit(0).cast("bigint")
-    start = F.struct(
-        zero.alias("index"), zero.alias("used"), zero.alias("count"), F.array().cast("array<bigint>").alias("cuts")
-    )
+    start = F.struct(zero.alias("index"), zero.alias("used"), zero.alias("count"), F.array().cast("array<bigint>").alias("cuts"))
     return F.aggregate(queue, start, fit)["cuts"]
 
 

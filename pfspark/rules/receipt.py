@@ -43,12 +43,7 @@ def judge(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -> D
         .otherwise(Reason.NO_REPLICA_HERE)
     )
     here = ["org", "recipient", "folder"]
-    return (
-        delivered.join(standing, here, "left")
-        .join(known, here, "left")
-        .withColumn("reason", why)
-        .drop("standing", "dead")
-    )
+    return delivered.join(standing, here, "left").join(known, here, "left").withColumn("reason", why).drop("standing", "dead")
 
 
 def sift(carried: DataFrame, *, applied: DataFrame, keys: Sequence[str] = LINE) -> DataFrame:

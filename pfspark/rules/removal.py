@@ -37,9 +37,7 @@ def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> D
     own = applied.join(vouched.select(*HERE, "message_id"), list(HERE))
     lacking = cnset.subtract(own, shown, keys).select(*HERE, "message_id").distinct()
     enough = vouched.join(lacking, [*HERE, "message_id"], "left_anti").select(*HERE).distinct()
-    return replicas.join(enough, list(HERE), "left_semi").select(
-        *HERE, "life", F.lit(str(Standing.DELETE_NOW)).alias("standing")
-    )
+    return replicas.join(enough, list(HERE), "left_semi").select(*HERE, "life", F.lit(str(Standing.DELETE_NOW)).alias("standing"))
 
 
 def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
@@ -48,14 +46,8 @@ def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFram
     Each sets only the leaver's own entry and is stamped just after the removal it carries out (`decided`), so that whoever
     puts the replica back on the list later is not overruled.
     """
-    own = tree.where(F.col("property") == F.concat(F.lit(REPLICA), "store")).select(
-        *HERE, F.col("stamp.at").alias("decided")
-    )
-    leaving = (
-        steps.where(F.col("standing") == Standing.DELETE_NOW)
-        .join(turns.select("org", "now"), "org")
-        .join(own, list(HERE))
-    )
+    own = tree.where(F.col("property") == F.concat(F.lit(REPLICA), "store")).select(*HERE, F.col("stamp.at").alias("decided"))
+    leaving = steps.where(F.col("standing") == Standing.DELETE_NOW).join(turns.select("org", "now"), "org").join(own, list(HERE))
     order = Window.partitionBy("org", "store").orderBy(F.col("folder").desc())
     return leaving.select(
         "org",
@@ -74,11 +66,6 @@ def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFram
 
 def night(replicas: DataFrame, *, agenda: DataFrame, turns: DataFrame) -> DataFrame:
     """Replicas to be deleted now whose night has come (D8): rows of `replicas`, erased."""
-    night = (
-        agenda.where(F.col("why") == Why.ERASE)
-        .join(turns.select("org", "now"), "org")
-        .where("due <= now")
-        .select(*HERE)
-    )
+    night = agenda.where(F.col("why") == Why.ERASE).join(turns.select("org", "now"), "org").where("due <= now").select(*HERE)
     gone = replicas.where(F.col("standing") == Standing.DELETE_NOW).join(night, list(HERE), "left_semi")
     return gone.select(*HERE, "life", F.lit(str(Standing.ERASED)).alias("standing"))

@@ -46,9 +46,7 @@ def rank(
     whole = cnset.size(missing, HERE).withColumnRenamed("size", "whole")
     candidates = amounts.join(whole, list(HERE))
     known = _facts(candidates, stores=stores, links=links, contacts=contacts, turns=turns)
-    keyed = known.withColumn("keys", F.transform("source_keys", _value)).withColumn(
-        "groups", F.transform("source_keys", _group)
-    )
+    keyed = known.withColumn("keys", F.transform("source_keys", _value)).withColumn("groups", F.transform("source_keys", _group))
     grouped = keyed.withColumn("group", F.coalesce(F.array_position("groups", True), F.lit(0)))
     of_folder = Window.partitionBy(*HERE)
     behind = F.col("full_match_first") & (F.col("amount") < F.col("whole"))
@@ -57,9 +55,7 @@ def rank(
     return grouped.select(*HERE, "peer", F.row_number().over(order).alias("nth"))
 
 
-def _facts(
-    candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contacts: DataFrame, turns: DataFrame
-) -> DataFrame:
+def _facts(candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contacts: DataFrame, turns: DataFrame) -> DataFrame:
     """Candidates with what conditions and sort keys speak of: `facts` by condition, `values` by key."""
     mine = stores.select("org", "store", F.col("site").alias("from_site"))
     theirs = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"), "version", "preferred")
@@ -120,9 +116,7 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
     """
     keys = (*LINE, "peer")
     pieces = due.select(*LINE, "cn_min", "cn_max")
-    given = cnset.intersect(pieces.join(ranked.select(*HERE, "peer"), list(HERE)), gives, keys).join(
-        ranked, [*HERE, "peer"]
-    )
+    given = cnset.intersect(pieces.join(ranked.select(*HERE, "peer"), list(HERE)), gives, keys).join(ranked, [*HERE, "peer"])
     earlier = given.withColumnsRenamed({"nth": "before", "peer": "first"}).join(
         given.select(*LINE, "peer", "nth").distinct(), list(LINE)
     )
@@ -179,11 +173,7 @@ def responders(
     full = known.join(active, ["org", "store", "peer"], "left").join(placed, [*HERE, "peer"], "left")
     near, linked = F.col("facts")["same_site"], F.col("facts")["affinity"]
     group = F.when(near, 1).when(linked & F.coalesce("active", F.lit(False)), 2).when(linked, 4).otherwise(5)
-    key = (
-        F.when(near, F.col("values")["longest_ago"])
-        .when(linked, F.col("values")["cost"])
-        .otherwise(F.col("values")["delay"])
-    )
+    key = F.when(near, F.col("values")["longest_ago"]).when(linked, F.col("values")["cost"]).otherwise(F.col("values")["delay"])
     of_folder = Window.partitionBy(*HERE)
     ranked = full.withColumns(
         {

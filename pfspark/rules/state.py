@@ -43,9 +43,7 @@ def read_lives(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
 
     Source: Q12, F8.
     """
-    labels = F.flatten(
-        F.array(F.array("sender"), F.col("status.about"), F.col("status.origin"), F.col("carries.origin"))
-    )
+    labels = F.flatten(F.array(F.array("sender"), F.col("status.about"), F.col("status.origin"), F.col("carries.origin")))
     read = delivered.select(
         "org", F.col("recipient").alias("store"), "folder", F.explode(F.array_distinct(labels)).alias("label")
     )
@@ -59,11 +57,7 @@ def current_only(rows: DataFrame, *, lives: DataFrame, about: str = "about") -> 
     """Rows about replicas in the newest life their store knows; those about older lives are left out."""
     peer = rows.withColumn("_peer", cnset.store_of(about)).withColumn("_life", cnset.life_of(about))
     newest = lives.select(*HERE, F.col("peer").alias("_peer"), F.col("life").alias("_newest"))
-    return (
-        peer.join(newest, [*HERE, "_peer"], "left")
-        .where("_life >= coalesce(_newest, 1)")
-        .drop("_peer", "_life", "_newest")
-    )
+    return peer.join(newest, [*HERE, "_peer"], "left").where("_life >= coalesce(_newest, 1)").drop("_peer", "_life", "_newest")
 
 
 def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: DataFrame) -> DataFrame:
@@ -86,9 +80,7 @@ def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: Da
         (F.col("listing") == Listing.REMOVED).alias("leaving"),
     )
     current = current_only(beliefs, lives=lives).withColumn("peer", cnset.store_of("about"))
-    return current.join(askable, [*HERE, "peer"]).select(
-        *HERE, "origin", "peer", "near", "leaving", "entry", "cn_min", "cn_max"
-    )
+    return current.join(askable, [*HERE, "peer"]).select(*HERE, "origin", "peer", "near", "leaving", "entry", "cn_min", "cn_max")
 
 
 def layers_of_claims(claimed: DataFrame) -> DataFrame:
@@ -128,18 +120,14 @@ def tell(speaking: DataFrame, *, shown: DataFrame, empty: DataFrame, beliefs: Da
         empty.select(*HERE, F.lit(str(Entry.EMPTY)).alias("entry"), "origin", "cn_min", "cn_max")
     )
     relaying = speaking.select(*HERE).join(turns.where("relay_status").select("org"), "org", "left_semi")
-    others = beliefs.join(relaying, list(HERE), "left_semi").select(
-        *HERE, "about", "entry", "origin", "cn_min", "cn_max"
-    )
+    others = beliefs.join(relaying, list(HERE), "left_semi").select(*HERE, "about", "entry", "origin", "cn_min", "cn_max")
     said = own.join(own_label, list(HERE)).unionByName(others)
     return said.groupBy(*HERE).agg(F.array_sort(F.collect_list(claim)).alias("status"))
 
 
 def own(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """The rows in which a store speaks of its own replica in its current life; nothing of erased replicas and old lives."""
-    current = replicas.where(F.col("standing") != Standing.ERASED).select(
-        *HERE, cnset.label_of("store", "life").alias("about")
-    )
+    current = replicas.where(F.col("standing") != Standing.ERASED).select(*HERE, cnset.label_of("store", "life").alias("about"))
     return rows.join(current, [*HERE, "about"], "left_semi")
 
 

@@ -65,9 +65,7 @@ def answer(
     )
     vouches = F.col("leaver") & F.col("active").isNotNull() & F.col("less").isNull()
     to_leaver = F.col("leaver") & F.col("active").isNotNull()
-    flags = F.array_compact(
-        F.array(F.when(to_leaver, str(Flag.DELETE_PENDING)), F.when(vouches, str(Flag.ACKNOWLEDGE)))
-    )
+    flags = F.array_compact(F.array(F.when(to_leaver, str(Flag.DELETE_PENDING)), F.when(vouches, str(Flag.ACKNOWLEDGE))))
     answered = F.col("leaver") | F.col("more").isNotNull() | (F.col("answer_when") == "always")
     return known.where(answered).select(*asker, flags.alias("flags"))
 
@@ -93,9 +91,7 @@ def inquiring(agenda: DataFrame, *, touched: DataFrame) -> DataFrame:
 
 def holders(lists: DataFrame) -> DataFrame:
     """The other holders of each folder: those its list shows, and leavers not yet gone."""
-    return lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE)).select(
-        *HERE, "peer", "listing"
-    )
+    return lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE)).select(*HERE, "peer", "listing")
 
 
 def inquire(
@@ -275,9 +271,7 @@ def repeat(behind: DataFrame, *, keys: DataFrame, agenda: DataFrame, changed: Da
     first, longest = F.element_at("status_again_s", 1), F.element_at("status_again_s", 2)
     doubled = F.pow(F.lit(2.0), F.least(attempt, F.lit(30)))
     wait = F.least((first * doubled).cast("bigint"), longest)
-    next_due = F.when(goes | F.col("due").isNull(), F.timestamp_add("SECOND", wait, F.col("now"))).otherwise(
-        F.col("due")
-    )
+    next_due = F.when(goes | F.col("due").isNull(), F.timestamp_add("SECOND", wait, F.col("now"))).otherwise(F.col("due"))
     return full.select(
         *HERE,
         goes.alias("goes"),

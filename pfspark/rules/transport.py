@@ -12,8 +12,8 @@ def arrive(mail: DataFrame, *, conditions: DataFrame, replicas: DataFrame, turns
     """Messages that are due by now, one row for each recipient, with the reason in `lost` where it does not get in.
 
     A store that is cut off or down keeps nothing that reaches it; what was lost on the way arrives as lost, so that
-    every message sent is accounted for. A request for content waits at the door while content replication is suspended
-    and is answered afterwards; a leaver answers it all the same (D7). Mail of organizations that do not play now stays where it is.
+    every message sent is accounted for. A request for content waits at the door while content replication is suspended;
+    a leaver answers it all the same (D7). Mail of organizations that do not play now stays where it is.
 
     Source: R59 (replication messages are mail), R64 (nobody confirms a delivery), F69 (suspend).
     """

@@ -45,26 +45,37 @@ def begin(scenario: Scenario) -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = defaultdict(list)
     names = [store.name for store in scenario.stores]
     for store in scenario.stores:
-        rows["stores"].append({
-            "org": scenario.name, "store": store.name, "site": store.site, "version": store.version, "preferred": store.preferred,
-            "interval_s": store.interval and int(store.interval.total_seconds()), "size_limit": store.size_limit,
-            "schedule": slots(store.schedule), "retired": False,
-        })  # fmt: skip
+        rows["stores"].append(
+            {
+                "org": scenario.name,
+                "store": store.name,
+                "site": store.site,
+                "version": store.version,
+                "preferred": store.preferred,
+                "interval_s": store.interval and int(store.interval.total_seconds()),
+                "size_limit": store.size_limit,
+                "schedule": slots(store.schedule),
+                "retired": False,
+            }
+        )
         rows["replicas"].append(_replica(scenario, store.name, HIERARCHY, 1))
     for link in scenario.links:
-        rows["links"].append({
-            "org": scenario.name, "from_site": link.from_site, "to_site": link.to_site, "cost": link.cost,
-            "delay_s": int(link.delay.total_seconds()),
-        })  # fmt: skip
+        rows["links"].append(
+            {
+                "org": scenario.name,
+                "from_site": link.from_site,
+                "to_site": link.to_site,
+                "cost": link.cost,
+                "delay_s": int(link.delay.total_seconds()),
+            }
+        )
     numbers = {names[0]: ((1, len(scenario.folders)),)} if scenario.folders else {}
     rows["state"] += _known_to_all(scenario, HIERARCHY, {name: 1 for name in names}, numbers)
     ids = {folder.path: f"{names[0]}:{place}" for place, folder in enumerate(scenario.folders, 1)}
     for place, folder in enumerate(scenario.folders, 1):
         rows["changes"].append(_creation(scenario, folder, place, ids))
         lives = {
-            store: max(
-                [1, *(cntext.split_label(label)[1] for label in folder.holds if cntext.split_label(label)[0] == store)]
-            )
+            store: max([1, *(cntext.split_label(label)[1] for label in folder.holds if cntext.split_label(label)[0] == store)])
             for store in folder.replicas
         }
         rows["replicas"] += [_replica(scenario, store, ids[folder.path], life) for store, life in lives.items()]
@@ -127,9 +138,16 @@ def _known_to_all(scenario: Scenario, folder: str, lives: dict[str, int], number
         for origin, spans in ranges.items():
             for low, high in spans:
                 yield {
-                    "org": scenario.name, "store": store, "folder": folder, "entry": str(entry), "about": label,
-                    "origin": origin, "cn_min": low, "cn_max": high, "relayed": False,
-                }  # fmt: skip
+                    "org": scenario.name,
+                    "store": store,
+                    "folder": folder,
+                    "entry": str(entry),
+                    "about": label,
+                    "origin": origin,
+                    "cn_min": low,
+                    "cn_max": high,
+                    "relayed": False,
+                }
 
     for store in lives:
         own = {label: spans for label, spans in numbers.items() if cntext.split_label(label)[0] == store}
@@ -171,10 +189,18 @@ def _creation(scenario: Scenario, folder: Folder, place: int, ids: dict[str, str
     listed = {f"{REPLICA}{store}": str(Listing.LISTED) for store in folder.replicas}
     properties = {NAME: name, PARENT: ids.get(parent, ROOT), **listed, **folder_properties(folder)}
     return {
-        "org": scenario.name, "folder": HIERARCHY, "origin": origin, "cn": place, "object": ids[folder.path],
-        "action": str(Action.CREATE_FOLDER), "properties": [{"name": key, "value": value, "stamp": stamp} for key, value in sorted(properties.items())],
-        "predecessors": [], "size": 0, "made_at": scenario.start, "at": scenario.start,
-    }  # fmt: skip
+        "org": scenario.name,
+        "folder": HIERARCHY,
+        "origin": origin,
+        "cn": place,
+        "object": ids[folder.path],
+        "action": str(Action.CREATE_FOLDER),
+        "properties": [{"name": key, "value": value, "stamp": stamp} for key, value in sorted(properties.items())],
+        "predecessors": [],
+        "size": 0,
+        "made_at": scenario.start,
+        "at": scenario.start,
+    }
 
 
 def _items(scenario: Scenario, folder: str, holds: cntext.CnSet) -> Iterator[Row]:
@@ -183,9 +209,19 @@ def _items(scenario: Scenario, folder: str, holds: cntext.CnSet) -> Iterator[Row
             for cn in range(low, high + 1):
                 item = f"{origin}:{cn}"
                 yield {
-                    "org": scenario.name, "folder": folder, "origin": origin, "cn": cn, "object": item, "action": str(Action.POST),
-                    "name": item, "properties": [], "predecessors": [], "size": ITEM_SIZE, "made_at": scenario.start, "at": scenario.start,
-                }  # fmt: skip
+                    "org": scenario.name,
+                    "folder": folder,
+                    "origin": origin,
+                    "cn": cn,
+                    "object": item,
+                    "action": str(Action.POST),
+                    "name": item,
+                    "properties": [],
+                    "predecessors": [],
+                    "size": ITEM_SIZE,
+                    "made_at": scenario.start,
+                    "at": scenario.start,
+                }
 
 
 def edits(scenario: Scenario, steps: Iterable[Step]) -> Iterator[Row]:
@@ -198,9 +234,15 @@ def edits(scenario: Scenario, steps: Iterable[Step]) -> Iterator[Row]:
 def _edit(scenario: Scenario, step: Step) -> Iterator[Row]:
     args = step.args
     row: Row = {
-        "org": scenario.name, "edit_id": edit_id(step.number), "store": args["store"], "at": step.at, "place": step.number,
-        "action": str(EDITS[step.verb]), "folder": _folder(scenario, args.get("folder_ref")), "properties": _sets(scenario, step),
-    }  # fmt: skip
+        "org": scenario.name,
+        "edit_id": edit_id(step.number),
+        "store": args["store"],
+        "at": step.at,
+        "place": step.number,
+        "action": str(EDITS[step.verb]),
+        "folder": _folder(scenario, args.get("folder_ref")),
+        "properties": _sets(scenario, step),
+    }
     match step.verb:
         case "post":
             for nth in range(1, args["count"] + 1):

@@ -116,7 +116,7 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, date
         playing[org].last = now
     if edits:
         kept.add("edits", edits)
-    kept.set(
+    kept.reset(
         "conditions",
         [
             {"org": org, "store": store, "cut": store in one.cut, "down": store in one.down}
@@ -125,10 +125,7 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, date
         ],
     )
     made = kept.play(
-        {
-            org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended)
-            for org, now in turns.items()
-        }
+        {org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()}
     )
     for org, now in turns.items():
         playing[org].remember(now, kept.tables)
@@ -157,9 +154,14 @@ def _refusals(receipts: pa.Table) -> Iterator[Line]:
     for row in sorted(refused, key=lambda row: (row["org"], row["place"] or 0, row["store"], row["message_id"] or "")):
         edit = row["edit_id"] is not None
         yield {
-            "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"], "what": "edit" if edit else "message",
-            "step": invention.step_of(row["place"]) if edit else None, "reason": row["reason"],
-        }  # fmt: skip
+            "org": row["org"],
+            "at": lines.moment(row["at"]),
+            "kind": "refused",
+            "store": row["store"],
+            "what": "edit" if edit else "message",
+            "step": invention.step_of(row["place"]) if edit else None,
+            "reason": row["reason"],
+        }
 
 
 def _shows(
@@ -183,9 +185,7 @@ def _items(kept: Kept, orgs: Sequence[str]) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = defaultdict(list)
     if orgs:
         world = kept.world()
-        own = state.own(world.state, replicas=world.replicas).where(
-            F.col("org").isin(*orgs) & (F.col("folder") != "1-1")
-        )
+        own = state.own(world.state, replicas=world.replicas).where(F.col("org").isin(*orgs) & (F.col("folder") != "1-1"))
         full = own.where(F.col("entry") == Entry.APPLIED)
         void = own.where(F.col("entry") == Entry.EMPTY)
         held = state.shown(full, hidden=void)
@@ -218,6 +218,11 @@ def _end(kept: Kept, org: str, one: _Playing, *, violations: int) -> Line:
     missing = sum(cntext.size(stores.missing(store, folder)[0]) for store, folder in stores.present())
     scenario = one.scenario
     return {
-        "org": org, "at": lines.moment(scenario.end), "kind": "end", "rounds": (scenario.end - scenario.start) // scenario.interval + 1,
-        "converged": lines.converged(stores), "missing": missing, "violations": violations,
-    }  # fmt: skip
+        "org": org,
+        "at": lines.moment(scenario.end),
+        "kind": "end",
+        "rounds": (scenario.end - scenario.start) // scenario.interval + 1,
+        "converged": lines.converged(stores),
+        "missing": missing,
+        "violations": violations,
+    }

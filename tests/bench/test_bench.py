@@ -1,6 +1,6 @@
 """What rounds cost, beside the bare Delta appends of the rows they wrote. Nothing here is asserted about time.
 
-    pytest --bench -s tests/bench
+pytest --bench -s tests/bench
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pytest
 
 from pfspark import cnset
 from pfspark.edge.config import conf_folder
@@ -32,11 +31,21 @@ QUARTER = timedelta(minutes=15)
 def scenario(folders: int, steps: int = 0, name: str = "bench", count: int = 1) -> Scenario:
     """Three stores with replicas of every folder; posts by turns at stores and in folders."""
     stores = ["PFS1", "PFS2", "PFS3"]
-    lines = [f'name = "{name}"', 'profile = "exchange_2007"', "start = 2026-01-05T00:00:00Z", 'end = "1000h"', 'interval = "15m"']
+    lines = [
+        f'name = "{name}"',
+        'profile = "exchange_2007"',
+        "start = 2026-01-05T00:00:00Z",
+        'end = "1000h"',
+        'interval = "15m"',
+    ]
     lines += [f'[stores.{store}]\nsite = "Redmond"' for store in stores]
-    lines += [f'[folders."/F{place}"]\nreplicas = ["PFS1", "PFS2", "PFS3"]\nholds = "PFS1:1-10,PFS2:1-20,PFS3:1-30"' for place in range(folders)]
     lines += [
-        f'[[steps]]\nat = "0m"\npost = {{ store = "{stores[place % 3]}", folder = "/F{place % folders}", count = {count} }}'
+        f'[folders."/F{place}"]\nreplicas = ["PFS1", "PFS2", "PFS3"]\nholds = "PFS1:1-10,PFS2:1-20,PFS3:1-30"'
+        for place in range(folders)
+    ]
+    lines += [
+        f'[[steps]]\nat = "0m"\n'
+        f'post = {{ store = "{stores[place % 3]}", folder = "/F{place % folders}", count = {count} }}'
         for place in range(steps)
     ]
     return parse("\n".join(lines), name, conf_folder())
@@ -168,7 +177,9 @@ def test_holes_of_a_million_pairs(spark: SparkSession, tmp_path: Path) -> None:
     holes.write.parquet(str(tmp_path / "holes"))
     seconds = time.perf_counter() - began
     assert spark.read.parquet(str(tmp_path / "holes")).count() == 2_000_000  # 12-16 and 18-...
-    told("holes of 1,000,000 pairs", seconds, None, f", {seconds / bare:.1f} times the {bare:.2f} s of copying the sets")
+    told(
+        "holes of 1,000,000 pairs", seconds, None, f", {seconds / bare:.1f} times the {bare:.2f} s of copying the sets"
+    )
 
 
 def test_hundred_thousand_items(spark: SparkSession, tmp_path: Path) -> None:
@@ -180,5 +191,7 @@ def test_hundred_thousand_items(spark: SparkSession, tmp_path: Path) -> None:
     told("100,000 items posted", sent, appends(spark, made, tmp_path))
     received, made = played.round()
     told("100,000 items received at two stores", received, None, f", {rows(made)} rows")
-    state = [row for row in played.kept.tables["state"].to_pylist() if row["entry"] == "applied" and row["cn_max"] > 100_000]
+    state = [
+        row for row in played.kept.tables["state"].to_pylist() if row["entry"] == "applied" and row["cn_max"] > 100_000
+    ]
     assert {row["store"] for row in state} == {"PFS1", "PFS2", "PFS3"}

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import groupby, zip_longest
 from typing import Any
 
 Line = dict[str, Any]
+
+PHASE = {"refused": 0, "message": 1, "end": 3}  # of a round; what is shown comes between
+LATER = ("~", 0)
 
 
 def by_org(lines: Iterable[Line]) -> dict[str, list[Line]]:
@@ -29,28 +32,21 @@ def nameless(lines: Iterable[Line], *kinds: str) -> list[Line]:
 
 
 def first_difference(engine: Sequence[Line], oracle: Sequence[Line]) -> str | None:
-    """Where the two first part: the moment and kind, and the lines that only one of them says; None if they agree.
+    """Where the two first part: the moment, and the lines that only one of them says; None if they agree.
 
-    Lines of one moment and kind are a multiset; moments, and kinds within a moment, must come in the same order.
+    Lines of one moment are a multiset: first the refused, then the messages, then what is shown, then the end.
     """
-    told, expected = list(_chapters(engine)), list(_chapters(oracle))
-    for (here, said), (there, due) in zip(told, expected, strict=False):
-        if here != there:
-            only = (
-                [f"only the engine: {text}" for text in said]
-                if here < there
-                else [f"only the oracle: {text}" for text in due]
-            )
-            return "\n".join([f"{min(here, there)}:", *only])
+    told, expected = _chapters(engine), _chapters(oracle)
+    for (here, said), (there, due) in zip_longest(told, expected, fillvalue=(LATER, Counter[str]())):
+        if here != there:  # one of them says nothing here
+            said, due = (said, Counter[str]()) if here < there else (Counter[str](), due)
         if said != due:
-            return "\n".join([f"{here}:", *_only(said - due, "engine"), *_only(due - said, "oracle")])
-    longer, who = (told, "engine") if len(told) > len(expected) else (expected, "oracle")
-    rest = longer[min(len(told), len(expected)) :]
-    return None if not rest else "\n".join([f"{rest[0][0]}:", *_only(rest[0][1], who)])
+            return "\n".join([f"{min(here, there)[0]}:", *_only(said - due, "engine"), *_only(due - said, "oracle")])
+    return None
 
 
-def _chapters(lines: Iterable[Line]) -> Iterator[tuple[tuple[str, str], Counter[str]]]:
-    for key, some in groupby(lines, key=lambda line: (line["at"], line["kind"])):
+def _chapters(lines: Iterable[Line]) -> Iterator[tuple[tuple[str, int], Counter[str]]]:
+    for key, some in groupby(lines, key=lambda line: (line["at"], PHASE.get(line["kind"], 2))):
         yield key, Counter(map(written, some))
 
 

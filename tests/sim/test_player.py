@@ -1,4 +1,4 @@
-"""The scenarios that ship: what the engine says of them, line by line, beside the oracle, and beside what is written down."""
+"""The scenarios that ship: what the engine says of them beside what the oracle says and beside what is written down."""
 
 from __future__ import annotations
 
@@ -51,7 +51,8 @@ def test_every_line_is_of_the_contract(played: Played, file: Path) -> None:
 KEYS = {
     "message": {"org", "at", "kind", "type", "from", "to", "folder", "carries", "asks", "bytes"},
     "state": {
-        "org", "at", "kind", "store", "folder", "applied", "empty", "sent", "reported", "missing", "lost", "life", "standing",
+        "org", "at", "kind", "store", "folder", "applied", "empty", "sent", "reported", "missing", "lost", "life",
+        "standing",
     },
     "item": {"org", "at", "kind", "store", "folder", "item", "name", "version", "deleted", "conflict", "losers"},
     "folder": {"org", "at", "kind", "store", "path", "id", "replicas"},

@@ -45,9 +45,13 @@ def walk(text: str, name: str, relayed: bool, preferred: bool) -> str:
 
 # --- the grid ---------------------------------------------------------------------------------------------------------
 
-# W, as computed by R48 and R72-R78; `a|b|c` is PFS1:1-a,PFS2:1-b,PFS3:1-c. At T1 and T3 the edit is made and not sent (C7).
+# W, as computed by R48 and R72-R78; `a|b|c` is PFS1:1-a,PFS2:1-b,PFS3:1-c. At T1 and T3 the edit is made and not sent
+# (C7). known(2,1) is what PFS2 has recorded about PFS1.
 STEPS = {"T0": "0m", "T1": "15m", "T2": "1h15m", "T3": "1h30m", "T4": "2h15m", "T5": "4h15m", "T6": "5h15m"}
-CELLS = "applied(1) applied(2) applied(3) sent(1) sent(2) sent(3) known(2,1) known(3,1) known(1,2) known(3,2) known(1,3) known(2,3)"
+CELLS = """
+applied(1) applied(2) applied(3)  sent(1) sent(2) sent(3)
+known(2,1) known(3,1) known(1,2) known(3,2) known(1,3) known(2,3)
+"""
 GRID = """
 T0 10|20|30 10|20|30 10|20|30     10 20 30  10|20|30 10|20|30  10|20|30 10|20|30  10|20|30 10|20|30
 T1 11|20|30 10|20|30 10|20|30     10 20 30  10|20|30 10|20|30  10|20|30 10|20|30  10|20|30 10|20|30
@@ -98,7 +102,6 @@ def test_grid(played: Played, name: str, step: str, cell: str, value: str) -> No
     expected = in_full(value if relayed else RELAY_OFF.get((step, cell), value), cell)
     what, _, stores = cell.removesuffix(")").partition("(")
     line = state(played[name], STEPS[step], f"PFS{stores[0]}")
-    # known(2,1): what PFS2 has recorded about PFS1
     assert (line["reported"][f"PFS{stores[-1]}"] if what == "known" else line[what]) == expected
 
 
@@ -107,7 +110,7 @@ HOLES = "PFS1:12-16,PFS2:21-28"
 
 @pytest.mark.parametrize("name", WALKS)
 def test_holes_are_seen_asked_for_and_filled(played: Played, name: str) -> None:
-    """R95; without relaying PFS3 knows one source alone, with it two, and prefers one of two that are alike by name (§C3)."""
+    """R95, C3: without relaying PFS3 knows one source; with it two, alike but for name and preference."""
     relayed, preferred = WALKS[name]
     lines = played[name]
     assert {store: state(lines, "5h15m", store)["missing"] for store in ("PFS1", "PFS2", "PFS3")} == {
@@ -174,9 +177,7 @@ LOST = (  # PFS2 hears at 45m of what it lacks, of a store that then says no mor
     step("45m", "down", '["PFS1"]'),
 )
 SLOW = '[[links]]\nfrom = "A"\nto = "C"\ncost = 1\ndelay = "{}"'
-SIX_HOURS = '[policy]\nbackfill_timeouts = {{ local = ["6h", "12h", "24h"], remote = ["6h", "12h", "24h"] }}'.replace(
-    "{{", "{"
-).replace("}}", "}")
+SIX_HOURS = '[policy]\nbackfill_timeouts = { local = ["6h", "12h", "24h"], remote = ["6h", "12h", "24h"] }'
 
 
 def meanwhile(name: str, delay: str) -> str:
@@ -257,7 +258,7 @@ def test_each_change_puts_the_unasked_status_off(played: Played) -> None:
 
 
 def test_changes_fill_messages_up_to_the_limit(played: Played) -> None:
-    """V34: six changes of 50KB are a message, a seventh another; what is larger than a message goes alone (R54, Q16)."""
+    """V34: six changes of 50KB are a message, a seventh another; what is larger than one goes alone (R54, Q16)."""
     sent = [(line["folder"], line["carries"], line["bytes"]) for line in played["V34"] if line["kind"] == "message"]
     assert sent == [
         ("/Big", "PFS1:1", 51_200),

@@ -25,6 +25,7 @@ def world(seed: int, *, restores: bool = False) -> str:
 def _lines(draw: random.Random, seed: int, restores: bool) -> Iterator[str]:
     profile = draw.choice(PROFILES)
     quiet = 24 * (4 if profile == "modern" else 8)
+    rare = random.Random(f"{seed} rare")  # drawn apart, so that a new option leaves the stories as they are
     most = draw.randint(1, 3)
     stores = {f"P{place}": f"S{draw.randint(1, most)}" for place in range(1, draw.randint(2, 5) + 1)}
     sites = sorted(set(stores.values()))
@@ -40,6 +41,10 @@ def _lines(draw: random.Random, seed: int, restores: bool) -> Iterator[str]:
     yield f'answer_when = "{draw.choice(["has_more", "always"])}"'
     yield f'removal_rule = "{draw.choice(["one_holds_all", "one_holds_all", "union_holds_all"])}"'
     yield f'hierarchy_merge = "{draw.choice(["object", "property"])}"'
+    yield f"conflict = {int(rare.random() < 0.2)}"
+    yield f'age_limit = "{rare.choice(["none"] * 5 + ["6h", "1d"])}"'
+    if profile in ("exchange_2000", "exchange_2003"):
+        yield f'startup_status = "{rare.choice(["off", "off", "seeming_gaps", "all"])}"'
     for store, site in stores.items():
         yield f"[stores.{store}]"
         yield f'site = "{site}"'

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from pfspark.edge.cli import machine, playing, sets
+from pfspark.edge.cli import answers, content, demo, directory, folders, machine, playing, rounds, sets
 from pfspark.edge.plain import terminal
 from pfspark.errors import PfsparkError
 
@@ -23,7 +23,7 @@ app = typer.Typer(
     name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False,
 )  # fmt: skip
-for subject in (playing, sets, machine):
+for subject in (demo, directory, folders, content, rounds, playing, answers, sets, machine):
     app.add_typer(subject.verbs)
 
 
@@ -53,7 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that lacks a letter gets `?`
     logging.getLogger().addHandler(logging.NullHandler())  # else py4j tells a Ctrl-C in three traces
     try:
-        done = app(list(sys.argv[1:] if arguments is None else arguments) or ["--help"], "pfspark", standalone_mode=False)
+        words = list(sys.argv[1:] if arguments is None else arguments)
+        done = app(words or ["--help"], prog_name="pfspark", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -11,7 +11,7 @@ from pfspark.edge.cli import given, screen
 PANEL = "Answers"
 
 verbs = typer.Typer()
-log = typer.Typer(help="What happened, in order.", no_args_is_help=True)
+log = typer.Typer(help="What happened, in order.")
 verbs.add_typer(log, name="log", rich_help_panel=PANEL)
 
 OfStore = Annotated[str | None, typer.Option("--store", help="Only this store.")]

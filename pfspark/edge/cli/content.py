@@ -37,8 +37,8 @@ def post(
 
 @verbs.command(rich_help_panel=PANEL)
 def modify(
-    folder: given.Folder, item: Item, store: given.At, text: Text = None, file: File = None, lake: given.LakeName = None,
-    org: given.Org = None, now: given.Now = None,
+    folder: given.Folder, item: Item, store: given.At, text: Text = None, file: File = None,
+    lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
 ) -> None:  # fmt: skip
     """Give an item another body."""
     content, at = _body(text, file), given.moment(now)
@@ -58,7 +58,9 @@ def delete(
 @verbs.command("import", rich_help_panel=PANEL)
 def import_mail(
     folder: given.Folder,
-    paths: Annotated[list[str], typer.Argument(help="mbox files, .eml files, folders of them, Maildirs.", metavar="PATH…")],
+    paths: Annotated[
+        list[str], typer.Argument(help="Files of mail, folders of .eml files, Maildirs.", metavar="PATH…")
+    ],
     store: given.At,
     lake: given.LakeName = None,
     org: given.Org = None,

@@ -12,7 +12,7 @@ from pfspark.settings import parse_duration, parse_size
 PANEL = "An organization"
 
 verbs = typer.Typer()
-store = typer.Typer(help="The directory of stores.", no_args_is_help=True)
+store = typer.Typer(help="The directory of stores.")
 verbs.add_typer(store, name="store", rich_help_panel=PANEL)
 
 Site = Annotated[str | None, typer.Option(help="Where it is; inside a site cost and delay are 0.")]
@@ -27,13 +27,16 @@ Schedule = Annotated[str | None, typer.Option(help="When content may be sent, su
 def init(
     lake: given.LakeName = None,
     org: Annotated[str, typer.Option("--org", help="Name of the organization.")] = "default",
-    profile: Annotated[str, typer.Option(help="exchange_2000, exchange_2003, exchange_2007 or modern.")] = "exchange_2007",
+    profile: Annotated[str, typer.Option(help="Whose rules it follows.")] = "exchange_2007",
     option: Annotated[list[str] | None, typer.Option(help="An option that differs.", metavar="NAME=VALUE")] = None,
     start: Annotated[str | None, typer.Option(help="Where its cycles are counted from.", metavar="TIME")] = None,
 ) -> None:
     """Make a lake with an organization, or a further organization in a lake."""
     options, begins = given.values(option or []), given.moment(start)
-    made = given.opened(lake, create=True)
+    where = given.named(lake)
+    from pfspark.lake import Lake
+
+    made = Lake.create(where)
     made.organization(org, profile, options, begins)
     screen.note(f"{made.where}: organization {org}. Next: pfspark store add NAME --site SITE --lake {made.where}")
 

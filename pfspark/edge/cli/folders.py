@@ -11,13 +11,15 @@ from pfspark.edge.cli import given, screen
 PANEL = "Folders and their content"
 
 verbs = typer.Typer()
-folder = typer.Typer(help="Folders, as each store sees them.", no_args_is_help=True)
-replica = typer.Typer(help="Which stores hold a folder.", no_args_is_help=True)
+folder = typer.Typer(help="Folders, as each store sees them.")
+replica = typer.Typer(help="Which stores hold a folder.")
 verbs.add_typer(folder, name="folder", rich_help_panel=PANEL)
 verbs.add_typer(replica, name="replica", rich_help_panel=PANEL)
 
 Replicas = Annotated[list[str] | None, typer.Option("--replica", help="A store that gets a replica; may be repeated.")]
-Properties = Annotated[list[str] | None, typer.Option("--set", help="A property, such as size_limit=1MB.", metavar="NAME=VALUE")]
+Properties = Annotated[
+    list[str] | None, typer.Option("--set", help="A property, such as size_limit=1MB.", metavar="NAME=VALUE")
+]
 Replica = Annotated[str, typer.Argument(help="The store whose replica it is.")]
 
 
@@ -38,8 +40,9 @@ def create(
 
 @folder.command("rename")
 def rename(
-    path: given.Folder, name: str, store: given.At, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None
-) -> None:
+    path: given.Folder, name: str, store: given.At, lake: given.LakeName = None, org: given.Org = None,
+    now: given.Now = None,
+) -> None:  # fmt: skip
     """Give a folder another name."""
     at = given.moment(now)
     given.opened(lake).folder_rename(store, path, name, org=org, now=at)

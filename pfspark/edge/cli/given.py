@@ -16,22 +16,28 @@ if TYPE_CHECKING:
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 LakeName = Annotated[
-    str | None, typer.Option("--lake", envvar="PFSPARK_LAKE", help="The lake: a folder, or CATALOG.SCHEMA.", metavar="DIR")
+    str | None, typer.Option("--lake", envvar="PFSPARK_LAKE", help="A folder, or CATALOG.SCHEMA.", metavar="DIR")
 ]
 Org = Annotated[str | None, typer.Option("--org", help="The organization; needed where a lake has several.")]
 AsOf = Annotated[str | None, typer.Option("--as-of", help="As it was after that round.", metavar="ROUND|TIME")]
-Now = Annotated[str | None, typer.Option("--now", help="The organization's time; the clock's unless told.", metavar="TIME")]
+Now = Annotated[str | None, typer.Option("--now", help="The time; the clock's unless told.", metavar="TIME")]
 At = Annotated[str, typer.Option("--store", help="The store where it is done.")]
 Folder = Annotated[str, typer.Argument(help="Path of the folder, or its id.")]
 
 
 def opened(lake: str | None) -> Lake:
     """The lake that is named; none is a UsageError before Java starts."""
-    if not lake:
-        raise UsageError("no lake is named: say --lake DIR, or set PFSPARK_LAKE. `pfspark init` makes a new one")
+    where = named(lake)
     from pfspark.lake import Lake
 
-    return Lake.open(lake)
+    return Lake.open(where)
+
+
+def named(lake: str | None) -> str:
+    """The name of the lake, if one is named."""
+    if not lake:
+        raise UsageError("no lake is named: say --lake DIR, or set PFSPARK_LAKE. `pfspark init` makes a new one")
+    return lake
 
 
 def moment(text: str | None) -> datetime | None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json as json_text
 import os
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pfspark.edge.plain import terminal
 
 if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
     from rich.console import Console, RenderableType
     from rich.text import Text
 
@@ -20,6 +23,7 @@ Part = str | tuple[str, str]
 """A text, or a text and its style."""
 
 WIDE = 140  # columns of an output that is no terminal
+READABLE = 100
 
 MESSAGES = {
     "0x2": "hierarchy", "0x4": "content", "0x8": "backfill request", "0x10": "status", "0x20": "status request",
@@ -53,10 +57,36 @@ def say(*parts: Part) -> None:
     sys.stdout.flush()
 
 
+def paragraph(said: str) -> None:
+    """Prints a text in lines of readable length."""
+    console().print(text(said), width=min(console().width, READABLE))
+    sys.stdout.flush()
+
+
+def note(*parts: Part) -> None:
+    """Says on stderr what is no data: what was done, what to do next."""
+    console(sys.stderr).print(text(*parts), soft_wrap=True)
+
+
 def show(thing: RenderableType) -> None:
     """Prints a table, a panel, an empty line."""
     console().print(thing)
     sys.stdout.flush()
+
+
+@contextmanager
+def progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
+    """Gives a function that is told how much is done, of how much if that is known; a terminal on stderr shows it."""
+    from rich.progress import Progress
+
+    drawn = Progress(console=console(sys.stderr), transient=True, disable=not sys.stderr.isatty())
+    with drawn:
+        task = drawn.add_task(what, total=None)
+
+        def told(done: int, total: int | None = None) -> None:
+            drawn.update(task, completed=done, total=total)
+
+        yield told
 
 
 def json_line(line: Line) -> None:
@@ -99,6 +129,51 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False) -> None:
             case _:
                 for line in group:
                     say(*_SAID[kind](line))
+
+
+def counts(found: Mapping[str, Any], *, json: bool) -> None:
+    """Prints what was done, in numbers."""
+    if json:
+        json_line(found)
+    else:
+        say(", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in found.items()))
+
+
+def about(found: Iterable[Line], store: str | None, folder: str | None) -> Iterator[Line]:
+    """The lines about one store, or one folder, by path or id."""
+    for line in found:
+        stores = (line.get("store"), line.get("from"), *line.get("to", ()))
+        if store in (None, *stores) and folder in (None, line.get("folder"), line.get("path"), line.get("id")):
+            yield line
+
+
+def frame(found: DataFrame, *, json: bool, columns: Sequence[str] = ()) -> None:
+    """Prints the rows of a table of the lake, all of its columns or some."""
+    rows = [{name: _plain(row[name]) for name in columns or row} for row in found.toArrow().to_pylist()]
+    if json:
+        for row in rows:
+            json_line(row)
+    else:
+        table(columns or found.columns, [[_written(cell) for cell in row.values()] for row in rows])
+
+
+def _plain(value: Any) -> Any:
+    """A value of a row as JSON can hold it."""
+    match value:
+        case datetime():
+            return value.strftime("%Y-%m-%dT%H:%M:%SZ")
+        case bytes():
+            return value.hex()
+        case tuple() | list():
+            return [_plain(each) for each in value]
+        case dict():
+            return {key: _plain(each) for key, each in value.items()}
+    return value
+
+
+def _written(value: Any) -> str:
+    """A plain value as a cell."""
+    return "" if value is None else value if isinstance(value, str) else json_text.dumps(value)
 
 
 def clock(at: str) -> str:

@@ -1,0 +1,777 @@
+"""The door for users: a lake, what is said and posted in it, its rounds, and what can be asked of it.
+
+>>> from pfspark.lake import Lake                                            # doctest: +SKIP
+>>> lake = Lake.create("/data/lake")                                         # doctest: +SKIP
+>>> lake.organization(profile="modern")                                      # doctest: +SKIP
+>>> lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris")               # doctest: +SKIP
+>>> lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"])                   # doctest: +SKIP
+>>> lake.post("PFS1", "/Sales", b"Hello", name="first")                      # doctest: +SKIP
+>>> lake.run(until_quiet=True)                                               # doctest: +SKIP
+>>> lake.state().show()                                                      # doctest: +SKIP
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+import time
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.edge import mail
+from pfspark.edge.config import conf_folder
+from pfspark.edge.delta import Hook, Snapshot, Tables
+from pfspark.edge.runner import DIRECTORY, HERE, Played, Runner, held, newest, policy_of, world
+from pfspark.edge.session import open_session
+from pfspark.errors import CnSetError, LakeError, UsageError
+from pfspark.kept import Kept, local, schema_of
+from pfspark.rules import items
+from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_schedule, parse_size
+from pfspark.sim.invention import set_properties, slots
+from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Why
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from pfspark.edge.delta import AsOf
+
+MAIN = "main"
+"""The organization of a lake that has only one."""
+FOLDER_NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,255}")
+ENVELOPE = "envelope"
+"""The property that keeps an imported item's own mbox line: items with equal bodies share a row of `content`."""
+HEADERS = {"subject": "subject", "sender": "from", "message_id": "message-id", "in_reply_to": "in-reply-to"}
+"""What of a mail becomes properties of its item."""
+
+Line = dict[str, Any]
+When = datetime | str | int | None
+Progress = Callable[[int, int], object]
+
+
+class Lake:
+    """A lake: a folder of Delta tables, or a schema of a catalog."""
+
+    def __init__(self, tables: Tables) -> None:
+        self._tables = tables
+        self._runner = Runner(tables)
+        self._views: tuple[int, dict[str, pa.Table]] | None = None
+
+    @classmethod
+    def create(
+        cls,
+        where: str | os.PathLike[str],
+        spark: SparkSession | None = None,
+        *,
+        history: timedelta = timedelta(days=30),
+    ) -> Lake:
+        """A new lake in a folder of its own, or in `catalog.schema`; `history`: how far back `as_of` reads."""
+        return cls(Tables.create(spark or open_session(), where, history=history))
+
+    @classmethod
+    def open(
+        cls, where: str | os.PathLike[str], spark: SparkSession | None = None, *, hook: Hook = lambda point: None
+    ) -> Lake:
+        """The lake that is there; `hook` is told of each commit, before and after."""
+        return cls(Tables.open(spark or open_session(), where, hook))
+
+    def close(self) -> None:
+        """Lets another writer in; this lake may be used on."""
+        self._runner.close()
+
+    def __enter__(self) -> Lake:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def where(self) -> str:
+        """The folder, or the schema."""
+        return self._tables.where
+
+    # What administrators say
+
+    def organization(
+        self,
+        org: str = MAIN,
+        profile: str = "exchange_2007",
+        options: Mapping[str, Any] | None = None,
+        start: When = None,
+        suspended: bool = False,
+    ) -> None:
+        """An organization and its policy: a profile, and the options that differ from it.
+
+        Cycles are counted from `start`, if none is given from midnight (UTC) of the day it is made.
+        """
+        profiled = load_profile(profile, conf_folder())
+        policy = override(profiled, options or {})
+        known = self._directory("organizations").get((org,))
+        now = datetime.now(UTC)
+        begin = _time(start) or (known["start"] if known else now.replace(hour=0, minute=0, second=0, microsecond=0))
+        said = json.dumps(differences(policy, profiled), sort_keys=True)
+        self._say(
+            "organizations",
+            known,
+            {"org": org, "profile": profile, "options": said, "start": begin, "suspended": suspended},
+        )
+
+    def suspend(self, org: str = MAIN, suspended: bool = True) -> None:
+        """Suspends content replication of a whole organization, or resumes it (F69)."""
+        known = self._organization(org)
+        self._say("organizations", known, {**known, "suspended": suspended})
+
+    def store(
+        self,
+        name: str,
+        site: str,
+        *,
+        org: str = MAIN,
+        version: str = "2007",
+        preferred: bool = False,
+        interval: str | timedelta | None = None,
+        size_limit: str | int | None = None,
+        schedule: str | None = None,
+        retired: bool = False,
+    ) -> None:
+        """A store, new or anew; what is None is as the policy says. It takes part from the next round on."""
+        self._organization(org)
+        if not cntext.is_store_name(name):
+            raise UsageError(
+                f"{name!r} is no name of a store: letters, digits and . _ -, first a letter or digit, at most 64"
+            )
+        every = parse_duration(interval) if isinstance(interval, str) else interval
+        row = {
+            "org": org, "store": name, "site": site, "version": str(version), "preferred": preferred,
+            "interval_s": int(every.total_seconds()) if every else None,
+            "size_limit": None if size_limit is None else parse_size(size_limit), "schedule": slots(schedule),
+            "host": None, "retired": retired,
+        }  # fmt: skip
+        self._say("stores", self._directory("stores").get((org, name)), row)
+
+    def link(
+        self,
+        a: str,
+        b: str,
+        cost: int = 1,
+        delay: str | timedelta = timedelta(0),
+        *,
+        org: str = MAIN,
+        both: bool = True,
+    ) -> None:
+        """Cost and delay from one site to another, and back unless `both` is false."""
+        self._organization(org)
+        sites = sorted({row["site"] for row in self._directory("stores").values() if row["org"] == org})
+        for site in (a, b):
+            if site not in sites:
+                raise UsageError(f"no store is in the site {site!r}{nearest(site, sites)}")
+        took = parse_duration(delay) if isinstance(delay, str) else delay
+        known = self._directory("links")
+        for one, other in [(a, b), (b, a)] if both else [(a, b)]:
+            row = {"org": org, "from_site": one, "to_site": other, "cost": cost, "delay_s": int(took.total_seconds())}
+            self._say("links", known.get((org, one, other)), row)
+
+    # Folders
+
+    def folder_create(
+        self,
+        store: str,
+        path: str,
+        replicas: Sequence[str] | None = None,
+        *,
+        org: str = MAIN,
+        at: When = None,
+        **props: Any,
+    ) -> str:
+        """Creates a folder at a store, with replicas at these stores (none named: there); gives the edit's id.
+
+        `props`: schedule, size_limit, age_limit, conflict.
+        """
+        above, _, name = path.rstrip("/").rpartition("/")
+        _folder_name(name)
+        stores = list(replicas or [store])
+        for each in stores:
+            self._known_store(org, each)
+        parent = self._folder(org, store, above) if above else ROOT
+        listed = {f"{REPLICA}{each}": str(Listing.LISTED) for each in stores}
+        sets = {NAME: name, PARENT: parent, **listed, **_properties(props)}
+        return self._edit(org, store, Action.CREATE_FOLDER, None, sets, at)
+
+    def folder_rename(self, store: str, folder: str, name: str, *, org: str = MAIN, at: When = None) -> str:
+        """Gives a folder another name."""
+        return self._edit(org, store, Action.SET_FOLDER, folder, {NAME: _folder_name(name)}, at)
+
+    def folder_move(self, store: str, folder: str, to: str, *, org: str = MAIN, at: When = None) -> str:
+        """Puts a folder under another, or at the top (`to` = "/")."""
+        parent = self._folder(org, store, to) if to.strip("/") else ROOT
+        return self._edit(org, store, Action.SET_FOLDER, folder, {PARENT: parent}, at)
+
+    def folder_delete(self, store: str, folder: str, *, org: str = MAIN, at: When = None) -> str:
+        """Deletes a folder, everywhere and for ever."""
+        return self._edit(org, store, Action.DELETE_FOLDER, folder, {}, at)
+
+    def folder_set(self, store: str, folder: str, *, org: str = MAIN, at: When = None, **props: Any) -> str:
+        """Sets schedule, size_limit, age_limit or conflict of a folder."""
+        return self._edit(org, store, Action.SET_FOLDER, folder, _properties(props), at)
+
+    def replica_add(self, store: str, folder: str, replica: str, *, org: str = MAIN, at: When = None) -> str:
+        """Puts a store on the replica list of a folder, as said at `store`."""
+        self._known_store(org, replica)
+        return self._edit(org, store, Action.SET_FOLDER, folder, {f"{REPLICA}{replica}": str(Listing.LISTED)}, at)
+
+    def replica_remove(self, store: str, folder: str, replica: str, *, org: str = MAIN, at: When = None) -> str:
+        """Takes a store off the replica list of a folder, as said at `store`."""
+        self._known_store(org, replica)
+        return self._edit(org, store, Action.SET_FOLDER, folder, {f"{REPLICA}{replica}": str(Listing.REMOVED)}, at)
+
+    # Items
+
+    def post(
+        self,
+        store: str,
+        folder: str,
+        body: bytes,
+        name: str | None = None,
+        properties: Mapping[str, str] | None = None,
+        *,
+        org: str = MAIN,
+        at: When = None,
+        edit_id: str | None = None,
+    ) -> str:
+        """Posts an item; gives the edit's id, which names the item as `@id` until it has a number.
+
+        Whoever may have to repeat a post gives the `edit_id` himself: a repeat is harmless.
+        """
+        return self._edit(org, store, Action.POST, folder, properties or {}, at, body=body, name=name, edit_id=edit_id)
+
+    def modify(
+        self,
+        store: str,
+        folder: str,
+        item: str,
+        body: bytes,
+        properties: Mapping[str, str] | None = None,
+        *,
+        org: str = MAIN,
+        at: When = None,
+        edit_id: str | None = None,
+    ) -> str:
+        """Gives an item another body; `item`: its id, `@` and the edit that posted it, or its name."""
+        return self._edit(
+            org, store, Action.MODIFY, folder, properties or {}, at, body=body, item=item, edit_id=edit_id
+        )
+
+    def delete(self, store: str, folder: str, item: str, *, org: str = MAIN, at: When = None) -> str:
+        """Deletes an item."""
+        return self._edit(org, store, Action.DELETE, folder, {}, at, item=item)
+
+    def import_mail(
+        self,
+        paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+        store: str,
+        folder: str,
+        progress: Progress | None = None,
+        *,
+        org: str = MAIN,
+        at: When = None,
+    ) -> dict[str, int]:
+        """Posts the mails of mbox files, .eml files and Maildirs; a mail that was imported into that folder adds nothing.
+
+        Counts: `posted`, `known` (imported before), `unkept` (without bytes: too large, or unreadable). A mail that could not
+        be parsed is posted all the same.
+        """
+        sources = mail.find([paths] if isinstance(paths, str | os.PathLike) else paths)
+        spark = self._tables.spark
+        target = self._folder(org, store, folder)
+        named = self._creation_of(org, target)
+        moment = _time(at) or datetime.now(UTC)
+        order = spark.createDataFrame(
+            [
+                (os.fsencode(each.path).decode("utf-8", "backslashreplace"), nth * 2**36)
+                for nth, each in enumerate(sources)
+            ],
+            "source string, nth bigint",
+        )
+        first = time.time_ns()
+        counts = {"posted": 0, "known": 0, "unkept": 0}
+        for mails in mail.read_batches(spark, sources, progress=progress or (lambda done, total: None)):
+            known = self._tables.read("edits").where(
+                (F.col("org") == org) & F.col("edit_id").startswith(f"mail:{named}:")
+            )
+            ids = mails.withColumn("edit_id", mail.edit_id(F.lit(named), "sha256", "occurrence")).persist()
+            fresh = ids.where("raw is not null").join(F.broadcast(known.select("edit_id")), "edit_id", "left_anti")
+            [found] = ids.agg(F.count("*").alias("all"), F.count("raw").alias("kept")).collect()
+            new = fresh.count()
+            if new:
+                self._write_mails(fresh.join(F.broadcast(order), "source"), org, store, target, moment, first)
+            ids.unpersist()
+            counts["posted"] += new
+            counts["known"] += found["kept"] - new
+            counts["unkept"] += found["all"] - found["kept"]
+        return counts
+
+    def _write_mails(self, mails: DataFrame, org: str, store: str, folder: str, at: datetime, first: int) -> None:
+        written = F.lit(datetime.now(UTC))
+        bodies = mails.where("occurrence = 1").select(
+            F.col("sha256").alias("hash"), F.col("raw").alias("body"), "envelope", "size", written.alias("at")
+        )
+        self._tables.append("content", bodies)
+        pairs = {
+            **{name: F.col(column) for column, name in HEADERS.items()},
+            ENVELOPE: F.decode("envelope", "ISO-8859-1"),
+        }
+        said = F.create_map(*[part for name, value in pairs.items() for part in (F.lit(name), value)])
+        edits = mails.select(
+            F.lit(org).alias("org"), "edit_id", F.lit(store).alias("store"),
+            F.lit(at).alias("at"), (F.lit(first) + F.col("nth") + F.col("position")).alias("place"),
+            F.lit(str(Action.POST)).alias("action"), F.lit(folder).alias("folder"), F.lit(None).cast("string").alias("item"),
+            F.col("subject").alias("name"), F.map_filter(said, lambda _, value: value.isNotNull()).alias("properties"),
+            "size", F.col("sha256").alias("hash"), written.alias("written"),
+        )  # fmt: skip
+        self._tables.append("edits", edits)
+
+    def export_mail(
+        self, store: str, folder: str, target: str | os.PathLike[str], form: str = "mbox", *, org: str = MAIN
+    ) -> int:
+        """Writes the items of a folder, as a store holds them, to a new mbox or as .eml files into a new folder; how many."""
+        if form not in ("mbox", "eml"):
+            raise UsageError(f"found {form!r}, expected mbox or eml")
+        seen = self.items(store, folder, org=org).where("not deleted and hash is not null")
+        label, number = F.split("item", ":")[0], F.split("item", ":")[1].cast("bigint")
+        bodies = self._tables.read("content").select("hash", "body").dropDuplicates(["hash"])
+        ordered = seen.join(bodies, "hash").orderBy(label, number).select("name", "item", "properties", "body")
+        rows = (
+            (
+                row["name"] or row["item"],
+                next((each["value"].encode("latin-1") for each in row["properties"] if each["name"] == ENVELOPE), None),
+                bytes(row["body"]),
+            )
+            for row in ordered.toLocalIterator()
+        )
+        return mail.write_mbox(rows, target) if form == "mbox" else mail.write_eml(rows, target)
+
+    # Rounds
+
+    def round(self, now: When = None, dry_run: bool = False) -> Played:
+        """One round of everybody who has something to do by now; one in which nobody has writes nothing."""
+        return self._runner.round(_time(now), dry_run=dry_run)
+
+    def run(
+        self, until: When = None, until_quiet: bool = False, progress: Callable[[Played], object] | None = None
+    ) -> int:
+        """Rounds one after another, at once up to a time or until all is quiet, else as time goes by; how many."""
+        return self._runner.run(_time(until), until_quiet, progress)
+
+    # Reading
+
+    def table(self, name: str, as_of: When = None) -> DataFrame:
+        """The valid rows of a table, now or after the last round of that number or not after that time."""
+        return self._tables.read(name, _as_of(as_of))
+
+    def state(self, as_of: When = None) -> DataFrame:
+        """One row for each store and folder: its sets as text, what it believes of others, what it misses."""
+        return self._frame(self.lines("state", as_of), STATE)
+
+    def gaps(self, as_of: When = None) -> DataFrame:
+        """One row for each range in a backfill array: since when, who was asked when, and when it is asked for (again)."""
+        return self._frame(self.lines("gaps", as_of), GAPS)
+
+    def items(
+        self, store: str | None = None, folder: str | None = None, as_of: When = None, *, org: str | None = None
+    ) -> DataFrame:
+        """One row for each item as each store sees it: `item`, `version`, `path`, and the columns of the winning change."""
+        known = self._world(as_of)
+        kept = _Frames(self._tables.spark, known)
+        own = held(kept["state"], kept["replicas"]).where(F.col("folder") != HIERARCHY)
+        one = org or (MAIN if store or folder else None)
+        if one is not None:
+            own = own.where(F.col("org") == one)
+        if store is not None:
+            self._known_store(one or MAIN, store)
+            own = own.where(F.col("store") == store)
+        if folder is not None:
+            named = {
+                self._resolve(known, one or MAIN, each, folder)
+                for each in [store or "", *_stores(known, one or MAIN)]
+                if each
+            }
+            named.discard(None)
+            if not named:
+                raise self._unknown_folder(known, one or MAIN, store, folder)
+            own = own.where(F.col("folder").isin(*named))
+        found = items.readable(items.versions(items.seen(kept["changes"], applied=own)))
+        return found.withColumnRenamed("object", "item").join(self._paths(known), list(HERE), "left")
+
+    def messages(self, as_of: When = None) -> DataFrame:
+        """The replication messages."""
+        return self.table("messages", as_of)
+
+    def rounds(self, as_of: When = None) -> DataFrame:
+        """The ledger."""
+        return self.table("rounds", as_of)
+
+    def lines(self, kind: str, as_of: When = None, *, org: str | None = None) -> Iterator[Line]:
+        """The answer as JSON lines: `state`, `items`, `folders`, `gaps`, `messages`, `stores`, `rounds`."""
+        kinds: dict[str, Callable[[_Seen], Iterator[Line]]] = {
+            "state": _state_lines, "items": self._item_lines, "folders": _folder_lines, "gaps": _gap_lines,
+            "messages": self._message_lines, "stores": _store_lines,
+        }  # fmt: skip
+        if kind == "rounds":
+            return self._round_lines(as_of)
+        if kind not in kinds:
+            raise UsageError(
+                f"found {kind!r}, expected {', '.join([*kinds, 'rounds'])}{nearest(kind, [*kinds, 'rounds'])}"
+            )
+        return kinds[kind](self._seen(as_of, org))
+
+    def _seen(self, as_of: When, org: str | None) -> _Seen:
+        known = self._world(as_of)
+        snapshot = self._tables.snapshot(_as_of(as_of))
+        orgs = self._directory("organizations", snapshot)
+        if org is not None and (org,) not in orgs:
+            raise UsageError(f"the organization {org!r} is not known{nearest(org, [each for (each,) in orgs])}")
+        wanted = sorted(name for (name,) in orgs if org in (None, name))
+        turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
+        last = {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
+        at = {name: last.get(name, orgs[name,]["start"]) for name in wanted}
+        return _Seen(self._tables, snapshot, known, {name: lines.Stores(known, name) for name in wanted}, at)
+
+    def _item_lines(self, seen: _Seen) -> Iterator[Line]:
+        kept = _Frames(self._tables.spark, seen.world)
+        own = held(kept["state"], kept["replicas"]).where(F.col("folder") != HIERARCHY)
+        rows = items.readable(items.versions(items.seen(kept["changes"], applied=own))).toArrow().to_pylist()
+        for org in seen.views:
+            yield from lines.items([row for row in rows if row["org"] == org], seen.views, seen.at)
+
+    def _message_lines(self, seen: _Seen) -> Iterator[Line]:
+        sent = seen.snapshot.read("messages").orderBy("round").toArrow()
+        import pyarrow.compute as pc
+
+        for org in seen.views:
+            own = sent.filter(pc.equal(sent["org"], org))
+            for number in sorted(set(own["round"].to_pylist())):
+                yield from lines.messages(own.filter(pc.equal(own["round"], number)), seen.views)
+
+    def _round_lines(self, as_of: When) -> Iterator[Line]:
+        for row in self.rounds(as_of).orderBy("round").toArrow().to_pylist():
+            yield {
+                "kind": "round", "round": row["round"], "what": row["kind"], "writer": row["writer"],
+                "turns": {turn["org"]: lines.moment(turn["now"]) for turn in row["turns"] or ()},
+                "began": lines.moment(row["began"]), "ended": lines.moment(row["ended"]), "counts": dict(row["counts"] or ()),
+                "next_due": {org: lines.moment(due) for org, due in row["next_due"] or ()},
+            }  # fmt: skip
+
+    def _paths(self, known: Mapping[str, pa.Table]) -> DataFrame:
+        rows = []
+        for org in sorted(set(known["tree"]["org"].to_pylist())):
+            stores = lines.Stores(known, org)
+            rows += [
+                (org, store, folder, stores.path(store, folder))
+                for store in stores.stores
+                for folder in stores.tree[store]
+            ]
+        return self._tables.spark.createDataFrame(rows, "org string, store string, folder string, path string")
+
+    def _frame(self, rows: Iterable[Line], ddl: str) -> DataFrame:
+        from pyspark.sql.types import StructType
+
+        schema = StructType.fromDDL(ddl)
+        said = [{name: _cell(row.get(name)) for name in schema.names} for row in rows]
+        return local(
+            self._tables.spark, pa.Table.from_pylist(said, schema=to_arrow_schema(schema, timezone="UTC")), schema
+        )
+
+    # The world that is asked
+
+    def _world(self, as_of: When = None) -> Mapping[str, pa.Table]:
+        if as_of is None:
+            return self._runner.kept().tables
+        snapshot = self._tables.snapshot(_as_of(as_of))
+        if self._views is None or self._views[0] != snapshot.row.round:
+            kept = Kept(self._tables.spark)
+            for name, rows in world(snapshot).items():
+                kept.append(name, rows)
+            self._views = (snapshot.row.round, kept.tables)
+        return self._views[1]
+
+    def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:
+        """The entries of a table of the directory by their keys."""
+        rows = newest((snapshot or self._tables.snapshot()).read(name), DIRECTORY[name], "at").toArrow().to_pylist()
+        return {tuple(row[key] for key in DIRECTORY[name]): row for row in rows}
+
+    def _organization(self, org: str) -> Line:
+        orgs = self._directory("organizations")
+        if (org,) not in orgs:
+            hint = nearest(org, [name for (name,) in orgs]) or "; make it with Lake.organization() or `pfspark init`"
+            raise UsageError(f"the organization {org!r} is not known{hint}")
+        return orgs[org,]
+
+    def _known_store(self, org: str, store: str) -> None:
+        self._organization(org)
+        known = [name for of, name in self._directory("stores") if of == org]
+        if store not in known:
+            raise UsageError(f"the store {store!r} is not known in {org!r}{nearest(store, known)}")
+
+    def _say(self, name: str, known: Line | None, row: Line) -> None:
+        """A row of the directory; it is the latest of its key whatever the clock did meanwhile."""
+        now = datetime.now(UTC)
+        at = max(now, known["at"] + timedelta(microseconds=1)) if known else now
+        self._tables.append(name, _arrow(name, [{**row, "at": at}]))
+
+    # Edits
+
+    def _edit(
+        self,
+        org: str,
+        store: str,
+        action: Action,
+        folder: str | None,
+        sets: Mapping[str, str],
+        at: When,
+        *,
+        body: bytes | None = None,
+        name: str | None = None,
+        item: str | None = None,
+        edit_id: str | None = None,
+    ) -> str:
+        self._known_store(org, store)
+        target = None if folder is None else self._folder(org, store, folder)
+        now = datetime.now(UTC)
+        digest = None if body is None else hashlib.sha256(body).hexdigest()
+        row = {
+            "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store, "at": _time(at) or now,
+            "place": time.time_ns(), "action": str(action), "folder": target,
+            "item": item and self._item(org, store, str(target), item), "name": name,
+            "properties": list(sets.items()), "size": len(body or b""), "hash": digest, "written": now,
+        }  # fmt: skip
+        if body is not None:  # before the edit: an edit whose body is not there would be a promise
+            self._tables.append(
+                "content", _arrow("content", [{"hash": digest, "body": body, "size": len(body), "at": now}])
+            )
+        self._tables.append("edits", _arrow("edits", [row]))
+        return str(row["edit_id"])
+
+    def _folder(self, org: str, store: str, folder: str) -> str:
+        """The id of a folder that a store sees by that path; of one whose creation waits, `@` and the edit."""
+        self._known_store(org, store)
+        known = self._world()
+        found = self._resolve(known, org, store, folder)
+        if found is None:
+            raise self._unknown_folder(known, org, store, folder)
+        return found
+
+    def _resolve(self, known: Mapping[str, pa.Table], org: str, store: str, folder: str) -> str | None:
+        if folder.startswith("@"):
+            return folder
+        return _seen_paths(known, org, store).get("/" + folder.strip("/")) or (folder if _is_id(folder) else None)
+
+    def _unknown_folder(self, known: Mapping[str, pa.Table], org: str, store: str | None, folder: str) -> UsageError:
+        paths = sorted(
+            {path for each in ([store] if store else _stores(known, org)) for path in _seen_paths(known, org, each)}
+        )
+        at = f" at {store}" if store else ""
+        return UsageError(f"the folder {folder!r} is not known{at}{nearest(folder, paths)}")
+
+    def _creation_of(self, org: str, folder: str) -> str:
+        """A name for a folder that it has from the edit that makes it on: that edit, else its id."""
+        made = self._tables.read("changes").where(
+            (F.col("org") == org)
+            & (F.col("folder") == HIERARCHY)
+            & (F.col("object") == folder)
+            & (F.col("action") == Action.CREATE_FOLDER)
+        )
+        found = [row["edit_id"] for row in made.select("edit_id").collect() if row["edit_id"]]
+        return f"@{found[0]}" if found else folder
+
+    def _item(self, org: str, store: str, folder: str, item: str) -> str:
+        if item.startswith("@") or _is_id(item):
+            return item
+        waiting = [
+            (row["name"], f"@{row['edit_id']}")
+            for row in self._world()["edits"].to_pylist()
+            if row["org"] == org and row["store"] == store and row["folder"] == folder and row["action"] == Action.POST
+        ]
+        there: list[tuple[str, str]] = []
+        if not folder.startswith("@"):
+            seen = self.items(store, folder, org=org).where("not deleted").select("name", "item").collect()
+            there = [(row["name"], row["item"]) for row in seen]
+        named = [ref for name, ref in [*there, *waiting] if name == item]
+        if len(named) != 1:
+            hint = nearest(item, [name for name, _ in [*there, *waiting] if name])
+            seen_ = f"{len(named)} items are called {item!r}: name one by its id ({', '.join(named[:3])}, …)"
+            raise UsageError(seen_ if named else f"the item {item!r} is not known in that folder at {store}{hint}")
+        return named[0]
+
+
+# Lines ---------------------------------------------------------------------------------------------------------------
+
+STATE = (
+    "org string, at string, store string, folder string, applied string, empty string, sent string, "
+    "reported map<string,string>, missing string, lost string, life bigint, standing string"
+)
+GAPS = (
+    "org string, at string, store string, folder string, origin string, cn_min bigint, cn_max bigint, heard string, "
+    "attempt bigint, asked string, of string, due string"
+)
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What lines are made of: the lake after a round, its world, each organization's stores and time."""
+
+    tables: Tables
+    snapshot: Snapshot
+    world: Mapping[str, pa.Table]
+    views: Mapping[str, lines.Stores]
+    at: Mapping[str, datetime]
+
+
+def _state_lines(seen: _Seen) -> Iterator[Line]:
+    for org, stores in seen.views.items():
+        yield from lines.state(stores, org, seen.at[org])
+
+
+def _folder_lines(seen: _Seen) -> Iterator[Line]:
+    for org, stores in seen.views.items():
+        yield from lines.folders(stores, org, seen.at[org])
+
+
+def _store_lines(seen: _Seen) -> Iterator[Line]:
+    for row in sorted(seen.world["stores"].to_pylist(), key=lambda row: (row["org"], row["store"])):
+        if row["org"] in seen.views:
+            yield {**row, "kind": "store", "at": lines.moment(seen.at[row["org"]])}
+
+
+def _gap_lines(seen: _Seen) -> Iterator[Line]:
+    """Open ranges; of one that was asked for, of whom, and when it is asked for again unless it comes."""
+    steps = seen.snapshot.read("backfill").where("step = 'asked'").toArrow().to_pylist()
+    due = {
+        (row["org"], row["store"], row["folder"]): row["due"]
+        for row in seen.world["agenda"].to_pylist()
+        if row["why"] == Why.BACKFILL
+    }
+    for row in sorted(
+        seen.world["array"].to_pylist(), key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))
+    ):
+        if row["org"] not in seen.views:
+            continue
+        here = tuple(row[name] for name in HERE)
+        asked = max(
+            (
+                step for step in steps
+                if tuple(step[name] for name in HERE) == here and step["origin"] == row["origin"]
+                and step["cn_min"] <= row["cn_min"] and row["cn_max"] <= step["cn_max"] and row["attempt"]
+            ),
+            key=lambda step: step["round"], default=None,
+        )  # fmt: skip
+        again = asked["due"] if asked else due.get(here)
+        yield {
+            "org": row["org"], "at": lines.moment(seen.at[row["org"]]), "kind": "gap", "store": row["store"],
+            "folder": seen.views[row["org"]].path(row["store"], row["folder"]), "origin": row["origin"],
+            "cn_min": row["cn_min"], "cn_max": row["cn_max"], "heard": lines.moment(row["heard"]), "attempt": row["attempt"],
+            "asked": lines.moment(row["asked"]) if row["asked"] else None, "of": asked and asked["of"],
+            "due": lines.moment(again) if again else None,
+        }  # fmt: skip
+
+
+# Words ---------------------------------------------------------------------------------------------------------------
+
+
+class _Frames:
+    """The tables of a world as frames."""
+
+    def __init__(self, spark: SparkSession, tables: Mapping[str, pa.Table]) -> None:
+        self._spark, self._tables = spark, tables
+
+    def __getitem__(self, name: str) -> DataFrame:
+        rows = self._tables[name]
+        return local(
+            self._spark,
+            rows,
+            schema_of(name, [each for each in schema_of(name).names if each not in rows.column_names]),
+        )
+
+
+def _seen_paths(known: Mapping[str, pa.Table], org: str, store: str) -> dict[str, str]:
+    """The folders that a store sees, and those that edits there are about to make, by path."""
+    stores = lines.Stores(known, org)
+    dead = {(row["store"], row["folder"]) for row in known["folders"].to_pylist() if row["org"] == org and row["dead"]}
+    seen = {stores.path(store, folder): folder for folder in sorted(stores.tree[store]) if (store, folder) not in dead}
+    by_id = {folder: path for path, folder in seen.items()} | {ROOT: ""}
+    making = [
+        row for row in known["edits"].to_pylist()
+        if row["org"] == org and row["store"] == store and row["action"] == Action.CREATE_FOLDER
+    ]  # fmt: skip
+    for row in sorted(making, key=lambda row: (row["at"], row["place"])):
+        sets = dict(row["properties"])
+        ref = f"@{row['edit_id']}"
+        by_id[ref] = f"{by_id.get(sets[PARENT], '')}/{sets[NAME]}"
+        seen.setdefault(by_id[ref], ref)
+    return seen
+
+
+def _stores(known: Mapping[str, pa.Table], org: str) -> list[str]:
+    rows = zip(known["stores"]["org"].to_pylist(), known["stores"]["store"].to_pylist(), strict=True)
+    return sorted(store for of, store in rows if of == org)
+
+
+def _is_id(text: str) -> bool:
+    label, _, number = text.rpartition(":")
+    try:
+        return number.isdigit() and bool(cntext.split_label(label))
+    except CnSetError:
+        return False
+
+
+def _folder_name(name: str) -> str:
+    if not FOLDER_NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a folder: anything but / and control characters, 1 to 255 of them")
+    return name
+
+
+def _properties(props: Mapping[str, Any]) -> dict[str, str]:
+    """Properties of a folder as an edit holds them."""
+    known = {"schedule": parse_schedule, "size_limit": parse_size, "age_limit": parse_duration, "conflict": int}
+    for name in props:
+        if name not in known:
+            raise UsageError(f"a folder has no {name!r}{nearest(name, known)}")
+    return set_properties({name: known[name](value) for name, value in props.items() if value is not None})
+
+
+def _arrow(name: str, rows: list[Line]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=to_arrow_schema(schema_of(name), timezone="UTC"))
+
+
+def _cell(value: Any) -> Any:
+    return list(value.items()) if isinstance(value, dict) else value
+
+
+def _time(said: When) -> datetime | None:
+    if said is None or isinstance(said, datetime):
+        return said if said is None or said.tzinfo else said.replace(tzinfo=UTC)
+    try:
+        at = datetime.fromisoformat(str(said))
+    except ValueError:
+        raise UsageError(f"found {said!r}, expected a time such as 2026-01-05T00:15:00Z") from None
+    return at if at.tzinfo else at.replace(tzinfo=UTC)
+
+
+def _as_of(said: When) -> AsOf:
+    """A round by its number, or a time."""
+    if isinstance(said, int) or (isinstance(said, str) and said.isdigit()):
+        return int(said)
+    return _time(said)
