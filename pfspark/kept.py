@@ -40,7 +40,13 @@ _NOT_KEPT = {
 def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
     """The Spark schema of a table or view of `tables.EVERY`."""
     columns = [f"{column.name} {column.type}" for column in EVERY[name].columns if column.name not in leave_out]
-    return StructType.fromDDL(", ".join(columns))
+    return struct(", ".join(columns))
+
+
+def struct(ddl: str) -> StructType:
+    made = StructType.fromDDL(ddl)
+    assert isinstance(made, StructType)
+    return made
 
 
 class Cuts:
@@ -97,7 +103,7 @@ class Kept:
         self._schemas = {
             field.name: schema_of(field.name, _NOT_KEPT.get(field.name, ())) for field in fields(World) if field.name != "taken"
         }
-        self._schemas["taken"] = StructType.fromDDL("org string, edit_id string")
+        self._schemas["taken"] = struct("org string, edit_id string")
         self._frames: dict[str, DataFrame] = {}
         self._columns: dict[str, StructType] = {}
         self.tables: dict[str, pa.Table] = {}

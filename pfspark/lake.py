@@ -41,7 +41,7 @@ from pfspark.kept import Kept, local, schema_of
 from pfspark.rules import items
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_schedule, parse_size
 from pfspark.sim.invention import set_properties, slots
-from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Why
+from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Outcome, Why
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -345,12 +345,19 @@ class Lake:
         self._tables.append("edits", edits)
 
     def export_mail(
-        self, store: str, folder: str, target: str | os.PathLike[str], form: str = "mbox", *, org: str = MAIN
+        self,
+        store: str,
+        folder: str,
+        target: str | os.PathLike[str],
+        form: str = "mbox",
+        *,
+        org: str = MAIN,
+        as_of: When = None,
     ) -> int:
         """Writes the items of a folder, as a store holds them, to a new mbox or as .eml files into a new folder; how many."""
         if form not in ("mbox", "eml"):
             raise UsageError(f"found {form!r}, expected mbox or eml")
-        seen = self.items(store, folder, org=org).where("not deleted and hash is not null")
+        seen = self.items(store, folder, as_of, org=org).where("not deleted and hash is not null")
         label, number = F.split("item", ":")[0], F.split("item", ":")[1].cast("bigint")
         bodies = self._tables.read("content").select("hash", "body").dropDuplicates(["hash"])
         ordered = seen.join(bodies, "hash").orderBy(label, number).select("name", "item", "properties", "body")
@@ -366,17 +373,42 @@ class Lake:
 
     # Rounds
 
-    def round(self, now: When = None, dry_run: bool = False) -> Played:
-        """One round of everybody who has something to do by now; one in which nobody has writes nothing."""
+    def round(self, now: When = None, dry_run: bool = False, *, cut: Iterable[str] = ()) -> Played:
+        """One round of everybody who has something to do by now; one in which nobody has writes nothing.
+
+        `cut`: stores that are cut off meanwhile; what they send, or would get, is lost.
+        """
+        self._runner.cut = frozenset(cut)
         return self._runner.round(_time(now), dry_run=dry_run)
 
     def run(
-        self, until: When = None, until_quiet: bool = False, progress: Callable[[Played], object] | None = None
+        self,
+        until: When = None,
+        until_quiet: bool = False,
+        progress: Callable[[Played], object] | None = None,
+        *,
+        cut: Iterable[str] = (),
     ) -> int:
-        """Rounds one after another, at once up to a time or until all is quiet, else as time goes by; how many."""
+        """Rounds one after another, at once up to a time or until all is quiet, else as time goes by; how many.
+
+        `cut`: stores that are cut off meanwhile; what they send, or would get, is lost.
+        """
+        self._runner.cut = frozenset(cut)
         return self._runner.run(_time(until), until_quiet, progress)
 
     # Reading
+
+    def said(self, played: Played) -> Iterator[Line]:
+        """A round as JSON lines: what was refused in it, and its messages."""
+        stores = {org: lines.Stores(self._runner.kept().tables, org) for org in played.turns}
+        refused = [row for row in played.made["receipts"].to_pylist() if row["outcome"] == Outcome.REFUSED] if stores else []
+        for row in sorted(refused, key=lambda row: (row["org"], row["place"] or 0, row["store"], row["message_id"] or "")):
+            yield {
+                "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
+                "what": "message" if row["edit_id"] is None else "edit", "edit": row["edit_id"], "reason": row["reason"],
+            }  # fmt: skip
+        if stores:
+            yield from lines.messages(played.made["messages"], stores)
 
     def table(self, name: str, as_of: When = None) -> DataFrame:
         """The valid rows of a table, now or after the last round of that number or not after that time."""

@@ -96,7 +96,7 @@ class Run:
 @pytest.fixture(scope="module")
 def run(spark: SparkSession) -> Run:
     found = Run()
-    later: list[tuple[datetime, dict[str, Any]]] = []
+    later: list[dict[str, Any]] = []
 
     class Meddled(Kept):
         """Touches every folder of one organization, and hands it every message of another twice, and again later."""
@@ -107,12 +107,11 @@ def run(spark: SparkSession) -> Run:
                 here = [row for row in self.tables["replicas"].to_pylist() if row["org"] == ALL]
                 self.add("agenda", [looked(row, turns[ALL]["now"]) for row in here])
             if TWICE in turns:
-                mail = [row for row in self.tables["mail"].to_pylist() if row["org"] == TWICE]
-                due = [row for row in mail if row["due"] <= turns[TWICE]["now"]]
-                again = [row for moment, row in later if moment < turns[TWICE]["now"]]
-                later[:] = [(moment, row) for moment, row in later if moment >= turns[TWICE]["now"]]
-                later.extend((turns[TWICE]["now"], row) for row in due)
-                self.add("mail", [*due, *again])
+                now = turns[TWICE]["now"]
+                mail = [row for row in self.tables["mail"].to_pylist() if row["org"] == TWICE and row["due"] <= now]
+                closed = {row["store"] for row in self.tables["conditions"].to_pylist() if row["org"] == TWICE}
+                self.add("mail", [*mail, *later])
+                later[:] = [row for row in mail if row["recipient"] not in closed]  # what was lost stays lost
             if PLAIN in turns and turns[PLAIN]["now"] == BUSY:
                 found.world = {name: table.filter(pc.equal(table["org"], PLAIN)) for name, table in self.tables.items()}
                 found.turns = [{"org": PLAIN, **turns[PLAIN]}]

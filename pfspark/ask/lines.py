@@ -109,7 +109,8 @@ class Stores:
 def _of(table: pa.Table, org: str) -> list[dict[str, Any]]:
     import pyarrow.compute as pc
 
-    return table.filter(pc.equal(table["org"], org)).to_pylist()
+    rows: list[dict[str, Any]] = table.filter(pc.equal(table["org"], org)).to_pylist()
+    return rows
 
 
 def state(stores: Stores, org: str, at: datetime) -> Iterator[Line]:

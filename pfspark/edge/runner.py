@@ -222,6 +222,8 @@ class Runner:
         """Whether the directory has changed since the last round."""
         self._policies: dict[str, tuple[Mapping[str, Any], Policy]] = {}
         self._last: dict[str, datetime] = {}
+        self.cut: frozenset[str] = frozenset()
+        """Stores that are cut off in the rounds to come: what they send, or would get, is lost."""
 
     def round(self, now: datetime | None = None, *, dry_run: bool = False) -> Played:
         """One round of the organizations that have something to do by `now` (None: by the clock on the wall).
@@ -470,6 +472,8 @@ class Runner:
     def _new_rows(self, kept: Kept, turns: Mapping[str, datetime]) -> dict[str, pa.Table]:
         """Plays the round on that world; the new rows of every table."""
         newcomers = _admit(kept, turns)
+        cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(self.cut)]
+        kept.reset("conditions", cut)
         columns = {
             org: {
                 "now": now,

@@ -69,7 +69,7 @@ def begin(scenario: Scenario) -> dict[str, list[Row]]:
                 "delay_s": int(link.delay.total_seconds()),
             }
         )
-    numbers = {names[0]: ((1, len(scenario.folders)),)} if scenario.folders else {}
+    numbers: cntext.CnSet = {names[0]: ((1, len(scenario.folders)),)} if scenario.folders else {}
     rows["state"] += _known_to_all(scenario, HIERARCHY, {name: 1 for name in names}, numbers)
     ids = {folder.path: f"{names[0]}:{place}" for place, folder in enumerate(scenario.folders, 1)}
     for place, folder in enumerate(scenario.folders, 1):
