@@ -22,21 +22,22 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.edge import mail
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
-from pfspark.edge.runner import DIRECTORY, HERE, Played, Runner, held, newest, policy_of, world
+from pfspark.edge.runner import DIRECTORY, HERE, Played, Runner, held, newest, trees, world
 from pfspark.edge.session import open_session
-from pfspark.errors import CnSetError, LakeError, UsageError
+from pfspark.errors import CnSetError, UsageError
 from pfspark.kept import Kept, local, schema_of
 from pfspark.rules import items
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_schedule, parse_size
@@ -67,7 +68,9 @@ class Lake:
     def __init__(self, tables: Tables) -> None:
         self._tables = tables
         self._runner = Runner(tables)
-        self._views: tuple[int, dict[str, pa.Table]] | None = None
+        self._views: tuple[int, Mapping[str, pa.Table]] | None = None
+        self._trees: tuple[tuple[int, int], Mapping[str, pa.Table]] | None = None
+        self._entries: dict[str, tuple[int, dict[tuple[str, ...], Line]]] = {}
 
     @classmethod
     def create(
@@ -81,9 +84,7 @@ class Lake:
         return cls(Tables.create(spark or open_session(), where, history=history))
 
     @classmethod
-    def open(
-        cls, where: str | os.PathLike[str], spark: SparkSession | None = None, *, hook: Hook = lambda point: None
-    ) -> Lake:
+    def open(cls, where: str | os.PathLike[str], spark: SparkSession | None = None, *, hook: Hook = lambda point: None) -> Lake:
         """The lake that is there; `hook` is told of each commit, before and after."""
         return cls(Tables.open(spark or open_session(), where, hook))
 
@@ -94,9 +95,7 @@ class Lake:
     def __enter__(self) -> Lake:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         self.close()
 
     @property
@@ -130,7 +129,7 @@ class Lake:
             {"org": org, "profile": profile, "options": said, "start": begin, "suspended": suspended},
         )
 
-    def suspend(self, org: str = MAIN, suspended: bool = True) -> None:
+    def suspend(self, org: str | None = None, suspended: bool = True) -> None:
         """Suspends content replication of a whole organization, or resumes it (F69)."""
         known = self._organization(org)
         self._say("organizations", known, {**known, "suspended": suspended})
@@ -138,30 +137,38 @@ class Lake:
     def store(
         self,
         name: str,
-        site: str,
+        site: str | None = None,
         *,
-        org: str = MAIN,
-        version: str = "2007",
-        preferred: bool = False,
+        org: str | None = None,
+        version: str | None = None,
+        preferred: bool | None = None,
         interval: str | timedelta | None = None,
         size_limit: str | int | None = None,
         schedule: str | None = None,
-        retired: bool = False,
+        retired: bool | None = None,
     ) -> None:
-        """A store, new or anew; what is None is as the policy says. It takes part from the next round on."""
-        self._organization(org)
+        """A store of the directory: a new one, which needs a site, or changes of one that is there.
+
+        What was never told is as the policy says. A new store takes part from the next round on.
+        """
+        org = self._org(org)
         if not cntext.is_store_name(name):
-            raise UsageError(
-                f"{name!r} is no name of a store: letters, digits and . _ -, first a letter or digit, at most 64"
-            )
+            raise UsageError(f"{name!r} is no name of a store: letters, digits and . _ -, first a letter or digit, at most 64")
         every = parse_duration(interval) if isinstance(interval, str) else interval
-        row = {
-            "org": org, "store": name, "site": site, "version": str(version), "preferred": preferred,
-            "interval_s": int(every.total_seconds()) if every else None,
-            "size_limit": None if size_limit is None else parse_size(size_limit), "schedule": slots(schedule),
-            "host": None, "retired": retired,
-        }  # fmt: skip
-        self._say("stores", self._directory("stores").get((org, name)), row)
+        told = {
+            "site": site,
+            "version": version,
+            "preferred": preferred,
+            "interval_s": every and int(every.total_seconds()),
+            "size_limit": None if size_limit is None else parse_size(size_limit),
+            "retired": retired,
+        }
+        known = self._directory("stores").get((org, name))
+        if known is None and site is None:
+            raise UsageError(f"in which site is the store {name!r}? A new store needs one")
+        before = known or {"version": "2007", "preferred": False, "retired": False}
+        row = {**before, **{key: value for key, value in told.items() if value is not None}, "org": org, "store": name}
+        self._say("stores", known, row if schedule is None else {**row, "schedule": slots(schedule)})
 
     def link(
         self,
@@ -170,11 +177,11 @@ class Lake:
         cost: int = 1,
         delay: str | timedelta = timedelta(0),
         *,
-        org: str = MAIN,
+        org: str | None = None,
         both: bool = True,
     ) -> None:
         """Cost and delay from one site to another, and back unless `both` is false."""
-        self._organization(org)
+        org = self._org(org)
         sites = sorted({row["site"] for row in self._directory("stores").values() if row["org"] == org})
         for site in (a, b):
             if site not in sites:
@@ -193,7 +200,7 @@ class Lake:
         path: str,
         replicas: Sequence[str] | None = None,
         *,
-        org: str = MAIN,
+        org: str | None = None,
         at: When = None,
         **props: Any,
     ) -> str:
@@ -202,40 +209,38 @@ class Lake:
         `props`: schedule, size_limit, age_limit, conflict.
         """
         above, _, name = path.rstrip("/").rpartition("/")
-        _folder_name(name)
         stores = list(replicas or [store])
-        for each in stores:
-            self._known_store(org, each)
+        org = self._org(org, store, *stores)
         parent = self._folder(org, store, above) if above else ROOT
         listed = {f"{REPLICA}{each}": str(Listing.LISTED) for each in stores}
-        sets = {NAME: name, PARENT: parent, **listed, **_properties(props)}
+        sets = {NAME: _folder_name(name), PARENT: parent, **listed, **_properties(props)}
         return self._edit(org, store, Action.CREATE_FOLDER, None, sets, at)
 
-    def folder_rename(self, store: str, folder: str, name: str, *, org: str = MAIN, at: When = None) -> str:
+    def folder_rename(self, store: str, folder: str, name: str, *, org: str | None = None, at: When = None) -> str:
         """Gives a folder another name."""
         return self._edit(org, store, Action.SET_FOLDER, folder, {NAME: _folder_name(name)}, at)
 
-    def folder_move(self, store: str, folder: str, to: str, *, org: str = MAIN, at: When = None) -> str:
+    def folder_move(self, store: str, folder: str, to: str, *, org: str | None = None, at: When = None) -> str:
         """Puts a folder under another, or at the top (`to` = "/")."""
-        parent = self._folder(org, store, to) if to.strip("/") else ROOT
+        parent = self._folder(self._org(org, store), store, to) if to.strip("/") else ROOT
         return self._edit(org, store, Action.SET_FOLDER, folder, {PARENT: parent}, at)
 
-    def folder_delete(self, store: str, folder: str, *, org: str = MAIN, at: When = None) -> str:
+    def folder_delete(self, store: str, folder: str, *, org: str | None = None, at: When = None) -> str:
         """Deletes a folder, everywhere and for ever."""
         return self._edit(org, store, Action.DELETE_FOLDER, folder, {}, at)
 
-    def folder_set(self, store: str, folder: str, *, org: str = MAIN, at: When = None, **props: Any) -> str:
+    def folder_set(self, store: str, folder: str, *, org: str | None = None, at: When = None, **props: Any) -> str:
         """Sets schedule, size_limit, age_limit or conflict of a folder."""
         return self._edit(org, store, Action.SET_FOLDER, folder, _properties(props), at)
 
-    def replica_add(self, store: str, folder: str, replica: str, *, org: str = MAIN, at: When = None) -> str:
+    def replica_add(self, store: str, folder: str, replica: str, *, org: str | None = None, at: When = None) -> str:
         """Puts a store on the replica list of a folder, as said at `store`."""
-        self._known_store(org, replica)
+        self._org(org, replica)
         return self._edit(org, store, Action.SET_FOLDER, folder, {f"{REPLICA}{replica}": str(Listing.LISTED)}, at)
 
-    def replica_remove(self, store: str, folder: str, replica: str, *, org: str = MAIN, at: When = None) -> str:
+    def replica_remove(self, store: str, folder: str, replica: str, *, org: str | None = None, at: When = None) -> str:
         """Takes a store off the replica list of a folder, as said at `store`."""
-        self._known_store(org, replica)
+        self._org(org, replica)
         return self._edit(org, store, Action.SET_FOLDER, folder, {f"{REPLICA}{replica}": str(Listing.REMOVED)}, at)
 
     # Items
@@ -248,7 +253,7 @@ class Lake:
         name: str | None = None,
         properties: Mapping[str, str] | None = None,
         *,
-        org: str = MAIN,
+        org: str | None = None,
         at: When = None,
         edit_id: str | None = None,
     ) -> str:
@@ -266,16 +271,14 @@ class Lake:
         body: bytes,
         properties: Mapping[str, str] | None = None,
         *,
-        org: str = MAIN,
+        org: str | None = None,
         at: When = None,
         edit_id: str | None = None,
     ) -> str:
         """Gives an item another body; `item`: its id, `@` and the edit that posted it, or its name."""
-        return self._edit(
-            org, store, Action.MODIFY, folder, properties or {}, at, body=body, item=item, edit_id=edit_id
-        )
+        return self._edit(org, store, Action.MODIFY, folder, properties or {}, at, body=body, item=item, edit_id=edit_id)
 
-    def delete(self, store: str, folder: str, item: str, *, org: str = MAIN, at: When = None) -> str:
+    def delete(self, store: str, folder: str, item: str, *, org: str | None = None, at: When = None) -> str:
         """Deletes an item."""
         return self._edit(org, store, Action.DELETE, folder, {}, at, item=item)
 
@@ -286,7 +289,7 @@ class Lake:
         folder: str,
         progress: Progress | None = None,
         *,
-        org: str = MAIN,
+        org: str | None = None,
         at: When = None,
     ) -> dict[str, int]:
         """Posts the mails of mbox files, .eml files and Maildirs; a mail that was imported into that folder adds nothing.
@@ -296,22 +299,18 @@ class Lake:
         """
         sources = mail.find([paths] if isinstance(paths, str | os.PathLike) else paths)
         spark = self._tables.spark
+        org = self._org(org, store)
         target = self._folder(org, store, folder)
         named = self._creation_of(org, target)
         moment = _time(at) or datetime.now(UTC)
         order = spark.createDataFrame(
-            [
-                (os.fsencode(each.path).decode("utf-8", "backslashreplace"), nth * 2**36)
-                for nth, each in enumerate(sources)
-            ],
+            [(os.fsencode(each.path).decode("utf-8", "backslashreplace"), nth * 2**36) for nth, each in enumerate(sources)],
             "source string, nth bigint",
         )
         first = time.time_ns()
         counts = {"posted": 0, "known": 0, "unkept": 0}
         for mails in mail.read_batches(spark, sources, progress=progress or (lambda done, total: None)):
-            known = self._tables.read("edits").where(
-                (F.col("org") == org) & F.col("edit_id").startswith(f"mail:{named}:")
-            )
+            known = self._tables.read("edits").where((F.col("org") == org) & F.col("edit_id").startswith(f"mail:{named}:"))
             ids = mails.withColumn("edit_id", mail.edit_id(F.lit(named), "sha256", "occurrence")).persist()
             fresh = ids.where("raw is not null").join(F.broadcast(known.select("edit_id")), "edit_id", "left_anti")
             [found] = ids.agg(F.count("*").alias("all"), F.count("raw").alias("kept")).collect()
@@ -351,7 +350,7 @@ class Lake:
         target: str | os.PathLike[str],
         form: str = "mbox",
         *,
-        org: str = MAIN,
+        org: str | None = None,
         as_of: When = None,
     ) -> int:
         """Writes the items of a folder, as a store holds them, to a new mbox or as .eml files into a new folder; how many."""
@@ -373,10 +372,10 @@ class Lake:
 
     # Rounds
 
-    def round(self, now: When = None, dry_run: bool = False, *, cut: Iterable[str] = ()) -> Played:
+    def round(self, now: When = None, dry_run: bool = False, cut: Iterable[str] = ()) -> Played:
         """One round of everybody who has something to do by now; one in which nobody has writes nothing.
 
-        `cut`: stores that are cut off meanwhile; what they send, or would get, is lost.
+        Stores that are `cut` off send and receive nothing. `said` tells what was sent and refused.
         """
         self._runner.cut = frozenset(cut)
         return self._runner.round(_time(now), dry_run=dry_run)
@@ -386,29 +385,44 @@ class Lake:
         until: When = None,
         until_quiet: bool = False,
         progress: Callable[[Played], object] | None = None,
-        *,
         cut: Iterable[str] = (),
     ) -> int:
-        """Rounds one after another, at once up to a time or until all is quiet, else as time goes by; how many.
-
-        `cut`: stores that are cut off meanwhile; what they send, or would get, is lost.
-        """
+        """Rounds one after another, at once up to a time or until all is quiet, else as time goes by; how many."""
         self._runner.cut = frozenset(cut)
-        return self._runner.run(_time(until), until_quiet, progress)
-
-    # Reading
+        count = 0
+        for played in self._runner.run(_time(until), until_quiet):
+            count += 1
+            if progress:
+                progress(played)
+        return count
 
     def said(self, played: Played) -> Iterator[Line]:
-        """A round as JSON lines: what was refused in it, and its messages."""
-        stores = {org: lines.Stores(self._runner.kept().tables, org) for org in played.turns}
-        refused = [row for row in played.made["receipts"].to_pylist() if row["outcome"] == Outcome.REFUSED] if stores else []
-        for row in sorted(refused, key=lambda row: (row["org"], row["place"] or 0, row["store"], row["message_id"] or "")):
-            yield {
-                "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
-                "what": "message" if row["edit_id"] is None else "edit", "edit": row["edit_id"], "reason": row["reason"],
-            }  # fmt: skip
-        if stores:
-            yield from lines.messages(played.made["messages"], stores)
+        """What was refused and sent in a round, as lines."""
+        views = {org: lines.Stores(played.world, org) for org in played.turns}
+        receipts = played.made["receipts"].to_pylist() if played.turns else []
+        for row in sorted(receipts, key=lambda row: (row["org"], row["at"], row["place"] or 0, row["store"])):
+            if row["outcome"] == Outcome.REFUSED:
+                yield {
+                    "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
+                    "what": "edit" if row["edit_id"] else "message", "edit": row["edit_id"], "reason": row["reason"],
+                }  # fmt: skip
+        if played.turns:
+            yield from lines.messages(played.made["messages"], views)
+
+    def status(self, org: str | None = None) -> Line:
+        """The lake at a glance: its last round, when what is due, whether replicas are equal, what is missing and waits."""
+        seen = self._seen(None, org)
+        views = seen.views.values()
+        missing = sum(cntext.size(stores.missing(*here)[0]) for stores in views for here in stores.present())
+        due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
+        return {
+            "kind": "status", "lake": self.where, "round": seen.snapshot.row.round,
+            "at": {name: lines.moment(at) for name, at in seen.at.items()}, "next_due": due,
+            "converged": all(lines.converged(stores) for stores in views), "missing": missing,
+            "edits": seen.world["edits"].num_rows, "in_flight": seen.world["mail"].num_rows,
+        }  # fmt: skip
+
+    # Reading
 
     def table(self, name: str, as_of: When = None) -> DataFrame:
         """The valid rows of a table, now or after the last round of that number or not after that time."""
@@ -427,25 +441,20 @@ class Lake:
     ) -> DataFrame:
         """One row for each item as each store sees it: `item`, `version`, `path`, and the columns of the winning change."""
         known = self._world(as_of)
-        kept = _Frames(self._tables.spark, known)
-        own = held(kept["state"], kept["replicas"]).where(F.col("folder") != HIERARCHY)
-        one = org or (MAIN if store or folder else None)
-        if one is not None:
-            own = own.where(F.col("org") == one)
-        if store is not None:
-            self._known_store(one or MAIN, store)
+        frames = _Frames(self._tables.spark, known)
+        own = held(frames["state"], frames["replicas"]).where(F.col("folder") != HIERARCHY)
+        if org or store or folder:
+            org = self._org(org, *([store] if store else []))
+            own = own.where(F.col("org") == org)
+        if store:
             own = own.where(F.col("store") == store)
-        if folder is not None:
-            named = {
-                self._resolve(known, one or MAIN, each, folder)
-                for each in [store or "", *_stores(known, one or MAIN)]
-                if each
-            }
-            named.discard(None)
+        if folder:
+            viewers = [store] if store else _stores(known, str(org))
+            named = {self._resolve(known, str(org), viewer, folder) for viewer in viewers} - {None}
             if not named:
-                raise self._unknown_folder(known, one or MAIN, store, folder)
+                raise self._unknown_folder(known, str(org), store, folder)
             own = own.where(F.col("folder").isin(*named))
-        found = items.readable(items.versions(items.seen(kept["changes"], applied=own)))
+        found = items.readable(items.versions(items.seen(frames["changes"], applied=own)))
         return found.withColumnRenamed("object", "item").join(self._paths(known), list(HERE), "left")
 
     def messages(self, as_of: When = None) -> DataFrame:
@@ -465,21 +474,19 @@ class Lake:
         if kind == "rounds":
             return self._round_lines(as_of)
         if kind not in kinds:
-            raise UsageError(
-                f"found {kind!r}, expected {', '.join([*kinds, 'rounds'])}{nearest(kind, [*kinds, 'rounds'])}"
-            )
+            raise UsageError(f"found {kind!r}, expected {', '.join([*kinds, 'rounds'])}{nearest(kind, [*kinds, 'rounds'])}")
         return kinds[kind](self._seen(as_of, org))
 
     def _seen(self, as_of: When, org: str | None) -> _Seen:
         known = self._world(as_of)
         snapshot = self._tables.snapshot(_as_of(as_of))
         orgs = self._directory("organizations", snapshot)
-        if org is not None and (org,) not in orgs:
-            raise UsageError(f"the organization {org!r} is not known{nearest(org, [each for (each,) in orgs])}")
+        if org is not None:
+            self._org(org)
         wanted = sorted(name for (name,) in orgs if org in (None, name))
         turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
         last = {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
-        at = {name: last.get(name, orgs[name,]["start"]) for name in wanted}
+        at = {name: last[name] if name in last else orgs[name,]["start"] for name in wanted}
         return _Seen(self._tables, snapshot, known, {name: lines.Stores(known, name) for name in wanted}, at)
 
     def _item_lines(self, seen: _Seen) -> Iterator[Line]:
@@ -511,21 +518,13 @@ class Lake:
         rows = []
         for org in sorted(set(known["tree"]["org"].to_pylist())):
             stores = lines.Stores(known, org)
-            rows += [
-                (org, store, folder, stores.path(store, folder))
-                for store in stores.stores
-                for folder in stores.tree[store]
-            ]
+            rows += [(org, store, folder, stores.path(store, folder)) for store in stores.stores for folder in stores.tree[store]]
         return self._tables.spark.createDataFrame(rows, "org string, store string, folder string, path string")
 
     def _frame(self, rows: Iterable[Line], ddl: str) -> DataFrame:
-        from pyspark.sql.types import StructType
-
-        schema = StructType.fromDDL(ddl)
+        schema = cast(StructType, StructType.fromDDL(ddl))
         said = [{name: _cell(row.get(name)) for name in schema.names} for row in rows]
-        return local(
-            self._tables.spark, pa.Table.from_pylist(said, schema=to_arrow_schema(schema, timezone="UTC")), schema
-        )
+        return local(self._tables.spark, pa.Table.from_pylist(said, schema=to_arrow_schema(schema, timezone="UTC")), schema)
 
     # The world that is asked
 
@@ -534,29 +533,48 @@ class Lake:
             return self._runner.kept().tables
         snapshot = self._tables.snapshot(_as_of(as_of))
         if self._views is None or self._views[0] != snapshot.row.round:
-            kept = Kept(self._tables.spark)
-            for name, rows in world(snapshot).items():
-                kept.append(name, rows)
-            self._views = (snapshot.row.round, kept.tables)
+            self._views = snapshot.row.round, _kept(self._tables.spark, world(snapshot))
         return self._views[1]
+
+    def _tree_world(self) -> Mapping[str, pa.Table]:
+        """As much of the world as the paths of folders need."""
+        if self._runner.has_world:
+            return self._runner.kept().tables
+        snapshot = self._tables.snapshot()
+        at = snapshot.row.round, self._tables.version("edits")
+        if self._trees is None or self._trees[0] != at:
+            self._trees = at, _kept(self._tables.spark, trees(snapshot))
+        return self._trees[1]
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:
         """The entries of a table of the directory by their keys."""
-        rows = newest((snapshot or self._tables.snapshot()).read(name), DIRECTORY[name], "at").toArrow().to_pylist()
-        return {tuple(row[key] for key in DIRECTORY[name]): row for row in rows}
+        version = snapshot.row.versions[name] if snapshot and not snapshot.latest else self._tables.version(name)
+        if name not in self._entries or self._entries[name][0] != version:
+            rows = newest((snapshot or self._tables.snapshot()).read(name), DIRECTORY[name], "at").toArrow().to_pylist()
+            self._entries[name] = version, {tuple(row[key] for key in DIRECTORY[name]): row for row in rows}
+        return self._entries[name][1]
 
-    def _organization(self, org: str) -> Line:
+    def _organization(self, org: str | None) -> Line:
+        """The organization of that name, or the only one."""
         orgs = self._directory("organizations")
-        if (org,) not in orgs:
-            hint = nearest(org, [name for (name,) in orgs]) or "; make it with Lake.organization() or `pfspark init`"
-            raise UsageError(f"the organization {org!r} is not known{hint}")
-        return orgs[org,]
+        names = sorted(name for (name,) in orgs)
+        if not orgs:
+            raise UsageError(f"{self.where} has no organization yet; make one with Lake.organization()")
+        if org is None and len(orgs) > 1:
+            raise UsageError(f"{self.where} has several organizations, so name one: {', '.join(names)}")
+        if org is not None and org not in names:
+            raise UsageError(f"the organization {org!r} is not known{nearest(org, names)}")
+        return orgs[org or names[0],]
 
-    def _known_store(self, org: str, store: str) -> None:
-        self._organization(org)
-        known = [name for of, name in self._directory("stores") if of == org]
-        if store not in known:
-            raise UsageError(f"the store {store!r} is not known in {org!r}{nearest(store, known)}")
+    def _org(self, org: str | None, *stores: str) -> str:
+        """The name of the organization, in which these stores are."""
+        name = str(self._organization(org)["org"])
+        known = [store for of, store in self._directory("stores") if of == name]
+        for store in stores:
+            if store not in known:
+                hint = nearest(store, known) or "; there is none yet, add one with Lake.store()"
+                raise UsageError(f"the store {store!r} is not known in {name!r}{hint}")
+        return name
 
     def _say(self, name: str, known: Line | None, row: Line) -> None:
         """A row of the directory; it is the latest of its key whatever the clock did meanwhile."""
@@ -568,7 +586,7 @@ class Lake:
 
     def _edit(
         self,
-        org: str,
+        org: str | None,
         store: str,
         action: Action,
         folder: str | None,
@@ -580,27 +598,24 @@ class Lake:
         item: str | None = None,
         edit_id: str | None = None,
     ) -> str:
-        self._known_store(org, store)
+        org = self._org(org, store)
         target = None if folder is None else self._folder(org, store, folder)
-        now = datetime.now(UTC)
+        written = datetime.now(UTC)
         digest = None if body is None else hashlib.sha256(body).hexdigest()
         row = {
-            "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store, "at": _time(at) or now,
+            "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store, "at": _time(at) or written,
             "place": time.time_ns(), "action": str(action), "folder": target,
             "item": item and self._item(org, store, str(target), item), "name": name,
-            "properties": list(sets.items()), "size": len(body or b""), "hash": digest, "written": now,
+            "properties": list(sets.items()), "size": len(body or b""), "hash": digest, "written": written,
         }  # fmt: skip
         if body is not None:  # before the edit: an edit whose body is not there would be a promise
-            self._tables.append(
-                "content", _arrow("content", [{"hash": digest, "body": body, "size": len(body), "at": now}])
-            )
+            self._tables.append("content", _arrow("content", [{"hash": digest, "body": body, "size": len(body), "at": written}]))
         self._tables.append("edits", _arrow("edits", [row]))
         return str(row["edit_id"])
 
     def _folder(self, org: str, store: str, folder: str) -> str:
         """The id of a folder that a store sees by that path; of one whose creation waits, `@` and the edit."""
-        self._known_store(org, store)
-        known = self._world()
+        known = self._tree_world()
         found = self._resolve(known, org, store, folder)
         if found is None:
             raise self._unknown_folder(known, org, store, folder)
@@ -612,9 +627,7 @@ class Lake:
         return _seen_paths(known, org, store).get("/" + folder.strip("/")) or (folder if _is_id(folder) else None)
 
     def _unknown_folder(self, known: Mapping[str, pa.Table], org: str, store: str | None, folder: str) -> UsageError:
-        paths = sorted(
-            {path for each in ([store] if store else _stores(known, org)) for path in _seen_paths(known, org, each)}
-        )
+        paths = sorted({path for each in ([store] if store else _stores(known, org)) for path in _seen_paths(known, org, each)})
         at = f" at {store}" if store else ""
         return UsageError(f"the folder {folder!r} is not known{at}{nearest(folder, paths)}")
 
@@ -634,7 +647,7 @@ class Lake:
             return item
         waiting = [
             (row["name"], f"@{row['edit_id']}")
-            for row in self._world()["edits"].to_pylist()
+            for row in self._tree_world()["edits"].to_pylist()
             if row["org"] == org and row["store"] == store and row["folder"] == folder and row["action"] == Action.POST
         ]
         there: list[tuple[str, str]] = []
@@ -696,9 +709,7 @@ def _gap_lines(seen: _Seen) -> Iterator[Line]:
         for row in seen.world["agenda"].to_pylist()
         if row["why"] == Why.BACKFILL
     }
-    for row in sorted(
-        seen.world["array"].to_pylist(), key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))
-    ):
+    for row in sorted(seen.world["array"].to_pylist(), key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))):
         if row["org"] not in seen.views:
             continue
         here = tuple(row[name] for name in HERE)
@@ -721,6 +732,14 @@ def _gap_lines(seen: _Seen) -> Iterator[Line]:
 
 
 # Words ---------------------------------------------------------------------------------------------------------------
+
+
+def _kept(spark: SparkSession, views: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
+    """Views as the tables of a world; what is not given is empty."""
+    kept = Kept(spark)
+    for name, rows in views.items():
+        kept.append(name, rows)
+    return kept.tables
 
 
 class _Frames:
@@ -777,7 +796,12 @@ def _folder_name(name: str) -> str:
 
 def _properties(props: Mapping[str, Any]) -> dict[str, str]:
     """Properties of a folder as an edit holds them."""
-    known = {"schedule": parse_schedule, "size_limit": parse_size, "age_limit": parse_duration, "conflict": int}
+    known: dict[str, Callable[[Any], Any]] = {
+        "schedule": parse_schedule,
+        "size_limit": parse_size,
+        "age_limit": parse_duration,
+        "conflict": int,
+    }
     for name in props:
         if name not in known:
             raise UsageError(f"a folder has no {name!r}{nearest(name, known)}")

@@ -171,18 +171,25 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     of_folders = cut("edits", lambda: intake.of_folders(edits), when=[edits])
     of_items = cut("edits", lambda: intake.of_items(edits), when=[edits])
     standing = replicas
+    aimed = cut(
+        "aimed",
+        lambda: intake.aim(_stack(of_folders, removal.say_gone(leaving, tree=arrived.tree, turns=turns)), names=names),
+        when=[of_folders, leaving],
+    )
+    judged_folders = cut(
+        "judged folders",
+        lambda: intake.judge_folders(aimed, folders=arrived.folders, lists=arrived.lists),
+        when=[aimed],
+    )
+    numbered_folders = cut(
+        "numbered folders",
+        lambda: intake.number_folders(judged_folders, numbers=intake.last_numbers(standing, applied=applied_by)),
+        when=[judged_folders],
+    )
     folder_edits = cut(
         "folder edits",
-        lambda: intake.take_in_folders(
-            _stack(of_folders, removal.say_gone(leaving, tree=arrived.tree, turns=turns)),
-            tree=arrived.tree,
-            folders=arrived.folders,
-            lists=arrived.lists,
-            names=names,
-            numbers=intake.last_numbers(standing, applied=applied_by),
-            turns=turns,
-        ),
-        when=[of_folders, leaving],
+        lambda: _stack(intake.write_folders(numbered_folders, tree=arrived.tree, turns=turns), intake.refused(judged_folders)),
+        when=[judged_folders],
     )
     folder_changes = cut("new changes", lambda: intake.as_folder_changes(folder_edits), when=[folder_edits])
     seen, by_edits = _see(arrived, folder_changes, stores=world.stores, cut=cut)
@@ -197,18 +204,22 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: items.lineage(items.versions(items.seen(intake.edited(world.changes, of_items), applied=applied_by))),
         when=[of_items],
     )
-    item_edits = cut(
-        "item edits",
-        lambda: intake.take_in_items(
-            of_items,
-            replicas=replicas,
-            standing=standing,
-            folders=arrived.folders,
-            folder_edits=folder_edits,
-            lineage=lineage,
-            numbers=intake.last_numbers(replicas, applied=applied_by),
+    judged_items = cut(
+        "judged items",
+        lambda: intake.judge_items(
+            of_items, standing=standing, folders=arrived.folders, folder_edits=folder_edits, lineage=lineage
         ),
         when=[of_items],
+    )
+    numbered_items = cut(
+        "numbered items",
+        lambda: intake.number_items(judged_items, replicas=replicas, numbers=intake.last_numbers(replicas, applied=applied_by)),
+        when=[judged_items],
+    )
+    item_edits = cut(
+        "item edits",
+        lambda: _stack(intake.write_items(numbered_items), intake.refused(judged_items)),
+        when=[judged_items],
     )
     new_changes = cut(
         "new changes",

@@ -53,9 +53,7 @@ Hook = Callable[[str], object]
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SCHEMA = re.compile(r"[^./\\:]+\.[^./\\:]+")
 _COMMIT = re.compile(r"(\d{20})\.json")
-_CAUSES = re.compile(
-    r"No space left on device|Permission denied|Read-only file system|File too large|Disk quota exceeded"
-)
+_CAUSES = re.compile(r"No space left on device|Permission denied|Read-only file system|File too large|Disk quota exceeded")
 
 
 @dataclass(frozen=True)
@@ -109,9 +107,7 @@ class Tables:
             self.where = str(self.folder)
 
     @classmethod
-    def create(
-        cls, spark: SparkSession, where: str | os.PathLike[str], *, history: timedelta = timedelta(days=30)
-    ) -> Tables:
+    def create(cls, spark: SparkSession, where: str | os.PathLike[str], *, history: timedelta = timedelta(days=30)) -> Tables:
         """A new lake, empty; `history`: how far back `as_of` reads.
 
         Raises LakeError where there is a lake already, or anything else.
@@ -175,9 +171,7 @@ class Tables:
         except PySparkException as error:
             raise LakeError(f"{self.where} is not a lake: it has no ledger. Make one with `pfspark init`.") from error
         if found["last"] is None:
-            raise LakeError(
-                f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`."
-            )
+            raise LakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
         if found["format"] > FORMAT:
             raise LakeError(
                 f"{self.where} was made by a newer pfspark (format {found['format']}, this one knows {FORMAT}). Update pfspark."
@@ -226,9 +220,7 @@ class Tables:
         if round is not None:
             rows = rows.append_column("round", pa.array([round] * rows.num_rows, pa.int64()))
         schema = schema_of(name)
-        return local(
-            self.spark, rows.select(list(names)).cast(to_arrow_schema(schema, timezone="UTC")), schema
-        ).coalesce(1)
+        return local(self.spark, rows.select(list(names)).cast(to_arrow_schema(schema, timezone="UTC")), schema).coalesce(1)
 
     def _write(self, name: str, frame: DataFrame, options: Mapping[str, str]) -> None:
         self.hook(f"before {name}")
@@ -244,9 +236,7 @@ class Tables:
 
     def _stored(self, name: str, version: int | None = None) -> DataFrame:
         """All rows of a table, void ones too."""
-        return self.spark.sql(
-            f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}")
-        )
+        return self.spark.sql(f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}"))
 
     def _create(self, name: str, history: timedelta) -> None:
         table = TABLES[name]
@@ -260,10 +250,10 @@ class Tables:
         }
         listed = ", ".join(f"{_quoted(key)} = {_quoted(value)}" for key, value in properties.items())
         try:
-            self.spark.sql(
-                f"CREATE TABLE IF NOT EXISTS {self.name(name)} ({columns}) USING DELTA COMMENT {_quoted(table.row)} "
-                f"TBLPROPERTIES ({listed})"
-            )
+            said = f"({columns}) USING DELTA COMMENT {_quoted(table.row)} TBLPROPERTIES ({listed})"
+            with contextlib.suppress(PySparkException):  # there is one already
+                self.spark.sql(f"CREATE TABLE {self.name(name)} {said}")
+                return
             taken = self._stored(name)
             if tuple(taken.columns) != table.names or taken.limit(1).collect():
                 raise LakeError(
@@ -365,9 +355,7 @@ class Writer:
         before = self._tables.snapshot().row
         self.last = before
         now = datetime.now(UTC)
-        row = Row(
-            before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due
-        )
+        row = Row(before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)
         self.record(row)
         return self._tables.snapshot()
 
@@ -422,21 +410,15 @@ def _lock_file(path: Path) -> BinaryIO:
         return cast(BinaryIO, open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664), "r+b"))
     except OSError as error:
         if error.errno == errno.ENOENT:
-            raise LakeError(
-                f"{path.parent} is not a lake: there is no such folder. Make one with `pfspark init`."
-            ) from error
-        raise LakeError(
-            f"{path.parent} cannot be written: {error.strerror}. Reading it needs no permission to write."
-        ) from error
+            raise LakeError(f"{path.parent} is not a lake: there is no such folder. Make one with `pfspark init`.") from error
+        raise LakeError(f"{path.parent} cannot be written: {error.strerror}. Reading it needs no permission to write.") from error
 
 
 def _unwritten(where: str, name: str, error: Exception) -> LakeError:
     """What went wrong in a word, of the pages that Java says."""
     said = str(error)
     known = _CAUSES.search(said)
-    first = (
-        known[0] if known else next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)
-    )
+    first = known[0] if known else next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)
     return LakeError(
         f"`{name}` of {where} could not be written: {first[:300]}. Nothing of it counts; set that right and do it again."
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,6 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from pfspark import cnset
 from pfspark.edge.config import conf_folder
@@ -45,9 +44,6 @@ QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
-
-NAMES_DDL = "org string, edit_id string"
-NAMES = pa.schema([("org", pa.string()), ("edit_id", pa.string())])
 
 Rows = Mapping[str, pa.Table]
 
@@ -173,6 +169,22 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
     return views | _computed({"folders": folders, "lists": lists})
 
 
+def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
+    """As much of the world as the paths of folders need: `stores`, `tree`, `folders`, and the edits that wait."""
+    here = F.col("folder") == HIERARCHY
+    table, changes = snapshot.read("state").where(here), snapshot.read("changes").where(here)
+    replicas = newest(snapshot.read("replicas").where(here), HERE, "round")
+    spark, receipts = snapshot.tables.spark, snapshot.read("receipts").where("edit_id is not null")
+    views = _computed(
+        {
+            "stores": newest(snapshot.read("stores"), DIRECTORY["stores"], "at"),
+            "tree": hierarchy.merge(_nothing(spark, "tree"), items.seen(changes, applied=held(table, replicas))),
+            "edits": snapshot.read("edits").join(receipts.select("org", "edit_id"), ["org", "edit_id"], "left_anti"),
+        }
+    )
+    return views | _computed({"folders": hierarchy.folders(_local(spark, "tree", views["tree"]))})
+
+
 def _computed(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
     with ThreadPoolExecutor(THREADS) as threads:
         return dict(zip(frames, threads.map(DataFrame.toArrow, frames.values()), strict=True))
@@ -194,11 +206,12 @@ def _nothing(spark: SparkSession, name: str) -> DataFrame:
 
 @dataclass(frozen=True)
 class Played:
-    """What a round did: its number (None: it was idle, or a dry run), who played when, and the new rows by table."""
+    """What a round did: its number (None: it was idle, or a dry run), who played when, the new rows, the world after it."""
 
     round: int | None = None
     turns: Mapping[str, datetime] = field(default_factory=dict)
     made: Rows = field(default_factory=dict)
+    world: Rows = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -236,49 +249,41 @@ class Runner:
             return Played()
         return self._play(lambda due: {org: at for org, moment in due.items() if moment <= at or self._news}, dry_run)
 
-    def run(
-        self,
-        until: datetime | None = None,
-        until_quiet: bool = False,
-        progress: Callable[[Played], object] | None = None,
-    ) -> int:
-        """Rounds one after another; how many were played.
+    def run(self, until: datetime | None = None, until_quiet: bool = False) -> Iterator[Played]:
+        """Rounds one after another, each played when it is asked for.
 
         `until` a time, or `until_quiet` (nothing left to do but what the calendar repeats for ever): at once, each
         organization going from one due moment to the next on its grid, start + k x interval. With neither: as time goes
         by, until it is interrupted.
         """
-        count = 0
         ends: dict[str, datetime] = {}
+        while until or until_quiet:
+            played = self._play(lambda due: self._on_grid(due, until, until_quiet, ends))
+            if not played.turns:
+                return
+            yield played
         while True:
-            if until or until_quiet:
-                played = self._play(lambda due: self._on_grid(due, until, until_quiet, ends))
-                if not played.turns:
-                    return count
+            played = self.round()
+            if played.turns:
+                yield played
             else:
-                played = self.round()
-                if not played.turns:
-                    time.sleep(LOOK_AGAIN)
-                    continue
-            count += 1
-            if progress:
-                progress(played)
+                time.sleep(LOOK_AGAIN)
+
+    @property
+    def has_world(self) -> bool:
+        """Whether the world is known here already."""
+        return self._kept is not None
+
+    def due(self) -> dict[str, datetime]:
+        """When each organization has something to do; absent: never, as things are."""
+        self._look()
+        return self._moments()
 
     def kept(self) -> Kept:
         """The world as the last round left it, with what people did since."""
         self._look()
         assert self._kept is not None
         return self._kept
-
-    def times(self) -> dict[str, datetime]:
-        """When each organization last played, or where its cycles begin."""
-        self._look()
-        return {org: self._last.get(org, row["start"]) for org, (row, _) in self._policies.items()}
-
-    def policies(self) -> dict[str, Policy]:
-        """The policy of each organization."""
-        self._look()
-        return {org: policy for org, (_, policy) in self._policies.items()}
 
     def close(self) -> None:
         """Gives the lake back and forgets its world."""
@@ -301,9 +306,7 @@ class Runner:
     def _moments(self) -> dict[str, datetime]:
         """When each organization has something to do; absent: never, as things are."""
         assert self._kept is not None
-        due = due_moments(
-            self._kept, down=set(), suspended={org for org, (row, _) in self._policies.items() if row["suspended"]}
-        )
+        due = due_moments(self._kept, down=set(), suspended={org for org, (row, _) in self._policies.items() if row["suspended"]})
         edits = self._kept.tables["edits"]
         for org, at in zip(edits["org"].to_pylist(), edits["at"].to_pylist(), strict=True):
             due[org] = min(at, due.get(org, at))
@@ -389,7 +392,7 @@ class Runner:
         """New edits wait to be taken in; `taken` names those of them that were taken in before, within `edit_memory`."""
         if not fresh.num_rows:
             return
-        ids = local(self._tables.spark, fresh.select(["org", "edit_id"]).cast(NAMES), StructType.fromDDL(NAMES_DDL))
+        ids = self._tables.spark.createDataFrame(fresh.select(["org", "edit_id"]).combine_chunks())
         receipts = self._tables.snapshot().read("receipts").where("edit_id is not null")
         before = receipts.join(ids.distinct(), ["org", "edit_id"], "left_semi").select("org", "edit_id", "at")
         remembered = {
@@ -403,7 +406,11 @@ class Runner:
 
     # A round
 
-    def _play(self, choose: Callable[[Mapping[str, datetime]], dict[str, datetime]], dry_run: bool = False) -> Played:
+    def _play(
+        self,
+        choose: Callable[[Mapping[str, datetime]], dict[str, datetime]],
+        dry_run: bool = False,
+    ) -> Played:
         began = datetime.now(UTC)
         if not dry_run and self._writer is None:
             self._writer = Writer(self._tables)
@@ -441,7 +448,7 @@ class Runner:
         trial = Kept(self._tables.spark)
         for name, rows in self._kept.tables.items():
             trial.put(name, rows)
-        return Played(None, turns, self._new_rows(trial, turns))
+        return Played(None, turns, self._new_rows(trial, turns), trial.tables)
 
     def _commit(self, turns: Mapping[str, datetime], began: datetime) -> Played:
         assert self._kept is not None and self._writer is not None and self._writer.last is not None
@@ -450,7 +457,7 @@ class Runner:
         made = self._new_rows(self._kept, turns)
         self._last |= turns
         self._news = False
-        played = Played(number, turns, made)
+        played = Played(number, turns, made, dict(self._kept.tables))
         with ThreadPoolExecutor(THREADS) as threads:
             list(threads.map(lambda name: tables.append(name, made[name], number), played.counts))
         changing = played.counts if tables.folder is None else WRITTEN
@@ -498,19 +505,17 @@ def policy_of(row: Mapping[str, Any]) -> Policy:
 def _admit(kept: Kept, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
     """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R87, R131)."""
     known = set(zip(*(kept.tables["replicas"][name].to_pylist() for name in ("org", "store")), strict=True))
-    settled = {org for org, _ in known}
     new = [
-        {"org": row["org"], "store": row["store"], "folder": HIERARCHY, "life": 1, "standing": str(Standing.ACTIVE), "at": turns[row["org"]]}
+        {"org": row["org"], "store": row["store"], "folder": HIERARCHY}
         for row in kept.tables["stores"].to_pylist()
         if row["org"] in turns and not row["retired"] and (row["org"], row["store"]) not in known
-    ]  # fmt: skip
-    kept.add("replicas", new)
+    ]
+    settled = {org for org, _ in known}
     asking = [row for row in new if row["org"] in settled]
-    kept.add(
-        "agenda",
-        [{**{name: row[name] for name in HERE}, "why": str(Why.ASK), "peer": "", "attempt": 0, "due": row["at"]} for row in asking],
-    )  # fmt: skip
-    return new
+    begun = [{**row, "life": 1, "standing": str(Standing.ACTIVE), "at": turns[row["org"]]} for row in new]
+    kept.add("replicas", begun)
+    kept.add("agenda", [{**row, "why": str(Why.ASK), "peer": "", "attempt": 0, "due": turns[row["org"]]} for row in asking])
+    return begun
 
 
 def _named(made: Rows, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:

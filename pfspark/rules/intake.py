@@ -86,37 +86,21 @@ def _named(column: str, names: DataFrame, rows: DataFrame) -> DataFrame:
     return rows.join(known, ["org", column], "left").withColumn(column, F.coalesce("_object", column)).drop("_object")
 
 
-def take_in_folders(
-    received: DataFrame,
-    *,
-    tree: DataFrame,
-    folders: DataFrame,
-    lists: DataFrame,
-    names: DataFrame,
-    numbers: DataFrame,
-    turns: DataFrame,
-) -> DataFrame:
-    """The hierarchy edits among `received`, each with its `reason`, or with its number and the change it makes.
+def aim(edits: DataFrame, *, names: DataFrame) -> DataFrame:
+    """Hierarchy edits with the folder each is about in `target` (its own edit, where it creates one) and its `parent`."""
+    own = F.when(F.col("action") == Action.CREATE_FOLDER, F.concat(F.lit("@"), "edit_id")).otherwise(F.col("folder"))
+    aimed = edits.drop("reason").withColumn("target", own)
+    return _named("parent", names, aimed.withColumn("parent", F.coalesce(F.col("properties")[PARENT], F.lit(ROOT))))
 
-    One row an edit: the edit's columns, `reason`, and where that is null `label`, `cn`, `object`, `made_at`, `properties`
-    (all of the folder's after this edit, R27), `nth`. Taking the last replica off a list is refused, and so is taking off a
-    store that is not on it (Q26, R148); so is what concerns a folder the store does not know or knows to be deleted.
 
-    Source: R11-R19, R27, R40; F31 for the stamps.
+def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) -> DataFrame:
+    """Aimed edits, each with its `reason`: judged in order against the list as the edits before it leave it.
+
+    Taking the last replica off a list is refused, and so is taking off a store that is not on it; so is what concerns a
+    folder the store does not know or knows to be deleted.
+
+    Source: R11-R19; Q26, R148.
     """
-    edits = received.drop("reason")
-    create = F.col("action") == Action.CREATE_FOLDER
-    own = F.when(create, F.concat(F.lit("@"), "edit_id")).otherwise(F.col("folder"))
-    aimed = _named("target", names, edits.withColumn("target", own))
-    placed = _named("parent", names, aimed.withColumn("parent", F.coalesce(F.col("properties")[PARENT], F.lit(ROOT))))
-    judged = _judge_folders(placed, folders=folders, lists=lists)
-    numbered = _number_folders(judged.where("reason is null"), numbers=numbers)
-    changes = _write_folders(numbered, tree=tree, turns=turns)
-    return judged.where("reason is not null").unionByName(changes, allowMissingColumns=True)
-
-
-def _judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) -> DataFrame:
-    """Each edit with its `reason`, judged in order against the list as the edits before it leave it."""
     made = edits.where(F.col("action") == Action.CREATE_FOLDER).select("org", "store", "target", F.col("nth").alias("made"))
     live = folders.select("org", "store", F.col("folder").alias("target"), "dead")
     listed = (
@@ -179,8 +163,12 @@ def _judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) ->
     return edits.join(verdicts, ["org", "edit_id"])
 
 
-def _number_folders(taken: DataFrame, *, numbers: DataFrame) -> DataFrame:
-    """Edits with their number in folder 1-1, and the folder each is about (R40, R47)."""
+def number_folders(judged: DataFrame, *, numbers: DataFrame) -> DataFrame:
+    """The edits that are not refused, with `label` and `cn`: their number in folder 1-1, and the folder in `object`.
+
+    Source: R31, R40, R47.
+    """
+    taken = judged.where("reason is null")
     last = numbers.where(F.col("folder") == HIERARCHY).select("org", "store", "label", "last")
     order = Window.partitionBy("org", "store").orderBy("nth")
     numbered = taken.join(last, ["org", "store"]).withColumn("cn", F.col("last") + F.row_number().over(order)).drop("last")
@@ -189,8 +177,8 @@ def _number_folders(taken: DataFrame, *, numbers: DataFrame) -> DataFrame:
     return _named("parent", made, _named("target", made, numbered)).withColumnRenamed("target", "object")
 
 
-def _write_folders(numbered: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
-    """Edits with the properties their change carries: all of the folder's, each with the stamp of what set it.
+def write_folders(numbered: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
+    """Numbered edits with `made_at` and `properties_all`: all of the folder's, each with the stamp of what set it (R27, F31).
 
     A stamp is never older than the newest the store holds of the folder, so that a clock that was put back loses nothing.
     What a store does by itself is stamped just after the decision it carries out (`decided`), and sets only its own entry.
@@ -235,45 +223,56 @@ def _write_folders(numbered: DataFrame, *, tree: DataFrame, turns: DataFrame) ->
     )
 
 
-def take_in_items(
-    received: DataFrame,
-    *,
-    replicas: DataFrame,
-    standing: DataFrame,
-    folders: DataFrame,
-    folder_edits: DataFrame,
-    lineage: DataFrame,
-    numbers: DataFrame,
+def judge_items(
+    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, lineage: DataFrame
 ) -> DataFrame:
-    """The content edits among `received`, each with its `reason`, or with its number and the change it makes.
+    """Content edits, each with its `reason`, and with what a change of its item is made `upon`.
 
     An edit is judged by the replica's standing as of its place: `standing` before this round's folder edits, then those
-    that come before it. A change is made upon all versions its store sees and upon those made before it in this round
-    (F12). An item that the store does not see, or that it sees deleted, cannot be changed.
+    that come before it. An item that the store does not see, or that it sees deleted, cannot be changed.
 
-    Source: R22-R25, R28, R30-R33, R47; D2 (no client may use a replica that is delete pending).
+    Source: R22-R25; D2 (no client may use a replica that is delete pending).
     """
-    edits = received.drop("reason")
-    judged = _judge_places(edits, standing=standing, folders=folders, folder_edits=folder_edits)
-    judged = _judge_items(judged, lineage=lineage)
-    here = judged.join(replicas.select(*HERE, "life"), list(HERE), "left").join(numbers.drop("label"), list(HERE), "left")
-    label = cnset.label_of("store", "life")
-    taken = here.where("reason is null")
+    placed = _judge_places(edits.drop("reason"), standing=standing, folders=folders, folder_edits=folder_edits)
+    return _judge_items(placed, lineage=lineage)
+
+
+def number_items(judged: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
+    """The edits that are not refused, with `label` and `cn`: their number in their folder.
+
+    Source: R30-R33, R47.
+    """
+    lives = replicas.select(*HERE, cnset.label_of("store", "life").alias("label"))
+    taken = judged.where("reason is null").join(lives, list(HERE)).join(numbers.drop("label"), list(HERE), "left")
     order = Window.partitionBy(*HERE).orderBy("nth")
-    numbered = taken.withColumn("label", label).withColumn("cn", F.coalesce("last", F.lit(0)) + F.row_number().over(order))
+    return taken.withColumn("cn", F.coalesce("last", F.lit(0)) + F.row_number().over(order)).drop("last")
+
+
+def write_items(numbered: DataFrame) -> DataFrame:
+    """Numbered edits with their `object`, its `name`, and the `predecessors` of their change.
+
+    A change is made upon all versions its store sees and upon those made before it in this round (F12).
+
+    Source: R28, R32.
+    """
     own = F.concat_ws(":", "label", F.col("cn").cast("string"))
     posts = numbered.where(F.col("action") == Action.POST).select("org", "edit_id", own.alias("object"))
     posted = _named("item", posts, numbered).withColumn("object", F.coalesce("item", own))
-    earlier = Window.partitionBy(*HERE, "object").orderBy("nth")
-    previous = F.lag("cn").over(earlier)
-    chained = F.when(previous.isNotNull(), F.array(F.struct(F.col("label").alias("origin"), previous.alias("cn"))))
-    known = F.coalesce("upon", F.array().cast(f"array<{PREDECESSOR}>"))
-    others = F.filter(known, lambda one: chained.isNull() | (one["origin"] != F.col("label")))
-    upon = F.array_sort(F.concat(others, F.coalesce(chained, F.array().cast(f"array<{PREDECESSOR}>"))))
+    previous = F.lag("cn").over(Window.partitionBy(*HERE, "object").orderBy("nth"))
     called = F.coalesce("name", "known_as", F.max("name").over(Window.partitionBy(*HERE, "object")), "object")
-    written = posted.withColumns({"predecessors": upon, "name": called}).drop("upon", "known_as", "life", "last")
-    refused = here.where("reason is not null").drop("upon", "known_as", "life", "last")
-    return refused.unionByName(written, allowMissingColumns=True)
+    chained = posted.withColumns({"previous": previous, "name": called})
+    none = F.array().cast(f"array<{PREDECESSOR}>")
+    last = F.when(F.col("previous").isNull(), none).otherwise(
+        F.array(F.struct(F.col("label").alias("origin"), F.col("previous").alias("cn")))
+    )
+    others = F.filter(F.coalesce("upon", none), lambda one: F.col("previous").isNull() | (one["origin"] != F.col("label")))
+    upon = F.array_sort(F.concat(others, last))
+    return chained.withColumn("predecessors", upon).drop("upon", "known_as", "previous")
+
+
+def refused(judged: DataFrame) -> DataFrame:
+    """The edits that were refused."""
+    return judged.where("reason is not null")
 
 
 def _judge_places(edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame) -> DataFrame:
@@ -281,7 +280,7 @@ def _judge_places(edits: DataFrame, *, standing: DataFrame, folders: DataFrame, 
     accepted = folder_edits.where("reason is null")
     made = accepted.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", "object")
     resolved = _named("folder", made, edits)
-    own_entry = F.expr(f"element_at(filter(properties_all, p -> p.name = concat('{REPLICA}', store)), 1).value")
+    own_entry = F.expr(f"try_element_at(filter(properties_all, p -> p.name = concat('{REPLICA}', store)), 1).value")
     lately = accepted.select(
         "org",
         "store",

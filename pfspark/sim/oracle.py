@@ -17,8 +17,8 @@ Readings, where the texts are silent:
 - A message about a folder without a live replica here is a `refused` line if it carries content; else it passes.
 - Missing numbers that every holder who has them holds empty are settled at once, without a request.
 - A leaver having a piece shortens only its first wait (5 minutes from when it was heard of).
-- A source falls silent at the shortest retry wait of what was asked of it, counted from the first request since it
-  was last heard, in any folder.
+- A source becomes unavailable when the first retry time-out of anything asked of it, in any folder, has passed since
+  it was last heard.
 - Full match, and amount, are of the whole open array; only the pieces that are due are asked for.
 - A delete-pending request repeats: to the silent at the backfill time-outs, to who answered but lacks something
   `delete_pending_timeout` after that answer (D7 back to D5). A replica that is itself leaving answers it plainly.
@@ -580,22 +580,21 @@ class World:
         """Pieces whose time-out has ended are asked for, each from its best holder (R91-R118, R151)."""
         for folder, replica in server.live():
             missing = self.missing(server, folder)
-            due = frozenset(number for number in missing if self._due(server, folder, number) <= self.now)
+            gives = {name: replica.can_give(name) & missing for name in self.others(server, folder)}
+            due = frozenset(number for number in missing if self._due(server, folder, number, gives) <= self.now)
             if not due:
                 continue
-            gives = {name: replica.can_give(name) & missing for name in self.others(server, folder)}
             for source, asks in self._shares(server, missing, due, gives).items():
                 leaver = folder != HIERARCHY and server.tree[folder].listing[source] == Listing.REMOVED
                 if not (self._held_back(folder, replica) and not leaver):
-                    self._ask(server, folder, source, asks)
+                    self._ask(server, folder, source, asks, gives)
 
-    def _due(self, server: Server, folder: str, number: Number) -> datetime:
+    def _due(self, server: Server, folder: str, number: Number, gives: Mapping[str, Numbers]) -> datetime:
         """When a number is asked for next: judged anew each round (Q7, Q8, Q10)."""
         replica = server.replicas[folder]
         entry = replica.array[number]
-        holders = [name for name in self.others(server, folder) if number in replica.can_give(name)]
-        leavers = [name for name in holders if name not in self.listed(server, folder)]
-        if entry.asked is None and leavers:
+        holders = [name for name in gives if number in gives[name]]
+        if entry.asked is None and not set(holders) <= set(self.listed(server, folder)):
             return entry.heard + self.policy.delete_pending_timeout  # D6
         local = any(self._same_site(server, name) for name in holders)
         return (entry.asked or entry.heard) + self._timeout(local, entry.attempt)
@@ -604,20 +603,20 @@ class World:
         timeouts = self.policy.backfill_timeouts_local if local else self.policy.backfill_timeouts_remote
         return timeouts[min(attempt, 2)]
 
-    def _ask(self, server: Server, folder: str, source: str, asks: Numbers) -> None:
+    def _ask(self, server: Server, folder: str, source: str, asks: Numbers, gives: Mapping[str, Numbers]) -> None:
         replica = server.replicas[folder]
         for number in asks:
             entry = replica.array[number]
             entry.attempt, entry.asked = entry.attempt + 1, self.now
         contact = server.contacts[source]
         contact.asked = self.now
+        again = min(self._due(server, folder, number, gives) for number in asks)
         if not contact.waits:
-            contact.since, contact.silent = self.now, min(self._due(server, folder, number) for number in asks)
+            contact.since, contact.silent = self.now, again
+        contact.silent = min(contact.silent or again, again)
         server.drafts.append(Message(MessageType.BACKFILL_REQUEST, folder, (source,), asks=asks))
 
-    def _shares(
-        self, server: Server, missing: Numbers, due: Numbers, gives: Mapping[str, Numbers]
-    ) -> dict[str, Numbers]:
+    def _shares(self, server: Server, missing: Numbers, due: Numbers, gives: Mapping[str, Numbers]) -> dict[str, Numbers]:
         """Who is asked for what: sources in order, each number to the first that can give it (R97-R118)."""
         ranked = sorted((name for name in gives if gives[name]), key=lambda name: self._rank(server, name, gives[name]))
         if self.policy.partial_sources == "last_group_then_cover":
@@ -769,9 +768,7 @@ class World:
         replica.inquiries |= again
         self._request_status(server, folder, again, again, Flag.DELETE_PENDING)
 
-    def _request_status(
-        self, server: Server, folder: str, to: Iterable[str], responders: Iterable[str], *flags: Flag
-    ) -> None:
+    def _request_status(self, server: Server, folder: str, to: Iterable[str], responders: Iterable[str], *flags: Flag) -> None:
         if to := tuple(to):
             type = MessageType.STATUS_REQUEST
             message = Message(type, folder, to, responders=tuple(responders), flags=frozenset(flags))
@@ -838,9 +835,7 @@ class World:
                 continue
             listed = self.listed(server, folder)
             held = [
-                numbers
-                for name, (about, numbers) in replica.answers.items()
-                if name in listed and about == replica.current(name)
+                numbers for name, (about, numbers) in replica.answers.items() if name in listed and about == replica.current(name)
             ]
             if self.policy.removal_rule == "union_holds_all":
                 held = [NONE.union(*held)] if held else []
@@ -884,9 +879,7 @@ class World:
             slot += interval
         return False
 
-    def _send_changes(
-        self, server: Server, folder: str, type: MessageType, to: tuple[str, ...], numbers: Numbers
-    ) -> None:
+    def _send_changes(self, server: Server, folder: str, type: MessageType, to: tuple[str, ...], numbers: Numbers) -> None:
         """Next-fit in the order of the numbers; an update larger than the limit travels alone (R49-R54, V34)."""
         limit = self.directory[server.name].size_limit or self.policy.size_limit
         if folder != HIERARCHY and (own := server.tree[folder].text("size_limit")):
@@ -1222,9 +1215,7 @@ class World:
     def end(self) -> Line:
         """The last line: whether all are equal, and what is still missing."""
         missing = sum(len(self.missing(server, f)) for server in self.servers.values() for f, _ in server.live())
-        return self._line(
-            "end", rounds=self.rounds, converged=self.converged(), missing=missing, violations=self.violations()
-        )
+        return self._line("end", rounds=self.rounds, converged=self.converged(), missing=missing, violations=self.violations())
 
     def converged(self) -> bool:
         """Whether all stores see one hierarchy, and all active replicas of a folder hold the same set and winners."""

@@ -15,11 +15,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.cli import main
+from pfspark.edge import cli
 
 ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "conf" / "scenarios"
-RUN = "import sys; from pfspark.edge.cli import main; sys.exit(main())"
+RUN = "from pfspark.edge.cli import main; main()"
 SETS = ["set", "subtract", "PFS1:1-17,PFS2:1-28", "PFS1:1-11:17,PFS2:1-20"]
 
 # --- whole processes ---
@@ -74,14 +74,18 @@ def test_sets_by_the_line() -> None:
         (["state"], 2, "no lake is named: say --lake DIR, or set PFSPARK_LAKE"),
         (["state", "--lake", "x", "--as-of", "yesterday"], 2, "found 'yesterday', expected a time such as"),
         (["round", "--lake", "x", "--now", "noon"], 2, "found 'noon', expected a time such as"),
-        (["run", "--lake", "x"], 2, "expected --until TIME or --until-quiet"),
         (["run", "--lake", "x", "--until-quiet", "--until", "2026-01-05"], 2, "expected --until TIME or --until-quiet"),
         (["init", "--lake", "x", "--option", "relay"], 2, "found 'relay', expected NAME=VALUE"),
+        (["init", "--lake", "x", "--option", "relay=true"], 2, "option 'relay' is not known; the nearest known is"),
         (["store", "add", "PFS1", "--interval", "soon", "--lake", "x"], 2, "found 'soon', expected a duration"),
-        (["post", "/A", "--store", "P", "--text", "a", "--file", "b"], 2, "found --text and --file"),
-        (["post", "/A", "--store", "P", "--file", "no such file"], 2, "'no such file' cannot be read"),
-        (["export", "/A", "out", "--store", "P", "--form", "pst"], 2, "expected mbox or eml"),
-        (["import", "/A", "no such file", "--store", "P", "--lake", "x"], 1, "no such file' cannot be read"),
+        (["post", "--folder", "/A", "--store", "P", "--text", "a", "--file", "b"], 2, "found --text and --file"),
+        (["post", "--folder", "/A", "--store", "P", "--file", "no such file"], 2, "'no such file' cannot be read"),
+        (["export", "out", "--folder", "/A", "--store", "P", "--form", "pst"], 2, "expected mbox or eml"),
+        (
+            ["import", "no such file", "--folder", "/A", "--store", "P", "--lake", "x"],
+            1,
+            "no such file' cannot be read",
+        ),
         (["folder"], 2, "Missing command"),
         (["play", str(SCENARIOS / "walk_through.toml")], 1, "No `java` in /there is no java/bin"),
     ],
@@ -164,7 +168,7 @@ def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[...
     """Runs a verb and gives what it printed; its exit code and what it said on stderr are told beforehand."""
 
     def run(*words: str, code: int = 0, told: str = "") -> str:
-        assert main(words) == code
+        assert cli.run(words) == code
         captured = capsys.readouterr()
         assert told in captured.err and (told or captured.err == "")
         return captured.out

@@ -43,7 +43,12 @@ def _options(
     """Exchange public folder replication on Delta tables."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def main() -> None:
+    """Runs the verb of the command line, and ends the process with its exit code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(words: Sequence[str]) -> int:
     """Runs one verb and gives its exit code: 0 done, 1 refused, 2 wrong usage, 3 a violation, 4 another writer.
 
     Whatever goes wrong is one paragraph on stderr, never a trace; PFSPARK_DEBUG=1 shows it all the same.
@@ -53,8 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             stream.reconfigure(errors="replace")  # a terminal that lacks a letter gets `?`
     logging.getLogger().addHandler(logging.NullHandler())  # else py4j tells a Ctrl-C in three traces
     try:
-        words = list(sys.argv[1:] if arguments is None else arguments)
-        done = app(words or ["--help"], prog_name="pfspark", standalone_mode=False)
+        done = app(list(words) or ["--help"], prog_name="pfspark", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from collections import defaultdict
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from pfspark import cntext
 from pfspark.edge.cli import given, screen
+
+if TYPE_CHECKING:
+    from pfspark.lake import Lake
 
 PANEL = "Answers"
 
@@ -15,7 +22,17 @@ log = typer.Typer(help="What happened, in order.")
 verbs.add_typer(log, name="log", rich_help_panel=PANEL)
 
 OfStore = Annotated[str | None, typer.Option("--store", help="Only this store.")]
-OfFolder = Annotated[str | None, typer.Option("--folder", help="Only this folder: path or id.")]
+OfFolder = Annotated[str | None, typer.Option("--folder", help="Only this folder, by its path.")]
+
+
+@verbs.command(rich_help_panel=PANEL)
+def status(
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False
+) -> None:
+    """Print how each organization stands: whether all replicas are equal, what waits, what is missing, what is due."""
+    when = given.round_or_moment(as_of)
+    with given.a_lake(lake) as there:
+        screen.lines(standing(there, when, org), json=json)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -24,9 +41,7 @@ def state(
     as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print what each replica holds, has sent, and lacks."""
-    when = given.round_or_moment(as_of)
-    found = given.opened(lake).lines("state", as_of=when, org=org)
-    screen.lines(screen.about(found, store, folder), json=json)
+    _answer("state", store, folder, lake, org, as_of, json)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -35,9 +50,7 @@ def items(
     as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print the items that each store shows its readers."""
-    when = given.round_or_moment(as_of)
-    found = given.opened(lake).lines("items", as_of=when, org=org)
-    screen.lines(screen.about(found, store, folder), json=json)
+    _answer("items", store, folder, lake, org, as_of, json)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -45,10 +58,8 @@ def gaps(
     store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
     as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
-    """Print what is missing where: since when, who was asked, and when it is asked for next."""
-    when = given.round_or_moment(as_of)
-    found = given.opened(lake).lines("gaps", as_of=when, org=org)
-    screen.lines(screen.about(found, store, folder), json=json)
+    """Print what is missing where: since when, who is asked for it, and when."""
+    _answer("gaps", store, folder, lake, org, as_of, json)
 
 
 @log.command("messages")
@@ -57,13 +68,43 @@ def log_messages(
     as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print the replication messages."""
-    when = given.round_or_moment(as_of)
-    found = given.opened(lake).lines("messages", as_of=when, org=org)
-    screen.lines(screen.about(found, store, folder), json=json)
+    _answer("messages", store, folder, lake, org, as_of, json)
 
 
 @log.command("rounds")
 def log_rounds(lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
-    """Print the ledger: the rounds, when they were played and what they wrote."""
+    """Print the ledger: the rounds, when they were played, and what they wrote."""
+    _answer("rounds", None, None, lake, None, as_of, json)
+
+
+def _answer(
+    kind: str, store: str | None, folder: str | None, lake: str | None, org: str | None, as_of: str | None, json: bool
+) -> None:
     when = given.round_or_moment(as_of)
-    screen.frame(given.opened(lake).table("rounds", as_of=when), json=json)
+    with given.a_lake(lake) as there:
+        found = list(screen.about(there.lines(kind, when, org=org), store, folder))
+    screen.lines(found, json=json, orgs=len({line.get("org") for line in found}) > 1)
+
+
+def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iterator[dict[str, Any]]:
+    """One line for each organization: whether its active replicas are equal, and what is still to come."""
+    edits, receipts = (there.table(name, as_of).select("org", "edit_id") for name in ("edits", "receipts"))
+    waiting = {
+        row["org"]: row["count"]
+        for row in edits.join(receipts, ["org", "edit_id"], "anti").groupBy("org").count().collect()
+    }
+    due = list(there.lines("rounds", as_of))[-1]["next_due"]
+    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for line in there.lines("state", as_of, org=org):
+        found[line["org"], line["at"]].append(line)
+    for (name, at), replicas in found.items():
+        sets = defaultdict(set)
+        for line in replicas:
+            if line["standing"] == "active":
+                sets[line["folder"]].add(line["applied"])
+        yield {
+            "org": name, "at": at, "kind": "status", "replicas": len(replicas),
+            "equal": all(len(held) == 1 for held in sets.values()), "waiting": waiting.get(name, 0),
+            "missing": sum(cntext.size(cntext.parse(line["missing"])) for line in replicas),
+            "lost": sum(cntext.size(cntext.parse(line["lost"])) for line in replicas), "due": due.get(name),
+        }  # fmt: skip

@@ -16,98 +16,86 @@ verbs = typer.Typer()
 
 Text = Annotated[str | None, typer.Option(help="The body, as text.")]
 File = Annotated[str | None, typer.Option(help="A file that is the body; - for standard input.")]
-Item = Annotated[str, typer.Argument(help="Id of the item, such as PFS1:7.")]
+Item = Annotated[str, typer.Argument(help="Id of the item, such as PFS1:7, or its name.")]
 
 
 @verbs.command(rich_help_panel=PANEL)
 def post(
-    folder: given.Folder,
-    store: given.At,
+    store: given.Store, folder: given.Folder,
     name: Annotated[str | None, typer.Option(help="Name of the item.")] = None,
-    text: Text = None,
-    file: File = None,
-    lake: given.LakeName = None,
-    org: given.Org = None,
-    now: given.Now = None,
-) -> None:
-    """Post an item into a folder."""
-    content, at = _body(text, file), given.moment(now)
-    given.opened(lake).post(store, folder, content, name=name, org=org, now=at)
+    text: Text = None, file: File = None, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
+) -> None:  # fmt: skip
+    """Post an item: --text, a --file, or what is piped in."""
+    body, at = _body(text, file), given.moment(now)
+    with given.opened(lake, org) as (there, main):
+        there.post(store, folder, body, name, org=main, at=at)
 
 
 @verbs.command(rich_help_panel=PANEL)
 def modify(
-    folder: given.Folder, item: Item, store: given.At, text: Text = None, file: File = None,
+    item: Item, store: given.Store, folder: given.Folder, text: Text = None, file: File = None,
     lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
 ) -> None:  # fmt: skip
     """Give an item another body."""
-    content, at = _body(text, file), given.moment(now)
-    given.opened(lake).modify(store, folder, item, content, org=org, now=at)
+    body, at = _body(text, file), given.moment(now)
+    with given.opened(lake, org) as (there, main):
+        there.modify(store, folder, item, body, org=main, at=at)
 
 
 @verbs.command(rich_help_panel=PANEL)
 def delete(
-    folder: given.Folder, item: Item, store: given.At, lake: given.LakeName = None, org: given.Org = None,
+    item: Item, store: given.Store, folder: given.Folder, lake: given.LakeName = None, org: given.Org = None,
     now: given.Now = None,
 ) -> None:  # fmt: skip
     """Delete an item."""
     at = given.moment(now)
-    given.opened(lake).delete(store, folder, item, org=org, now=at)
+    with given.opened(lake, org) as (there, main):
+        there.delete(store, folder, item, org=main, at=at)
 
 
 @verbs.command("import", rich_help_panel=PANEL)
 def import_mail(
-    folder: given.Folder,
-    paths: Annotated[
-        list[str], typer.Argument(help="Files of mail, folders of .eml files, Maildirs.", metavar="PATH…")
-    ],
-    store: given.At,
-    lake: given.LakeName = None,
-    org: given.Org = None,
-    now: given.Now = None,
-    json: given.Json = False,
-) -> None:
-    """Import mail into a folder; the same file again adds nothing."""
+    paths: Annotated[list[str], typer.Argument(help="Files of mail, folders of .eml files, Maildirs.", metavar="PATH…")],
+    store: given.Store, folder: given.Folder, lake: given.LakeName = None, org: given.Org = None,
+    now: given.Now = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Post the mails of files into a folder; what was imported before adds nothing."""
     from pfspark.edge import mail
 
     at = given.moment(now)
     mail.find(paths)  # what is no mail is refused before Java starts
-    with screen.progress("importing") as told:
-        counts = given.opened(lake).import_mail(paths, store, folder, org=org, now=at, progress=told)
+    with given.opened(lake, org) as (there, main), screen.progress("importing") as told:
+        counts = there.import_mail(paths, store, folder, told, org=main, at=at)
     screen.counts(counts, json=json)
 
 
 @verbs.command("export", rich_help_panel=PANEL)
 def export(
-    folder: given.Folder,
     target: Annotated[str, typer.Argument(help="A new file; for .eml a new or empty folder.")],
-    store: given.At,
-    form: Annotated[str, typer.Option("--form", help="mbox or eml.")] = "mbox",
-    lake: given.LakeName = None,
-    org: given.Org = None,
-    as_of: given.AsOf = None,
-    json: given.Json = False,
-) -> None:
-    """Write the mail of a folder, as that store sees it, byte for byte."""
+    store: given.Store, folder: given.Folder, form: Annotated[str, typer.Option(help="mbox or eml.")] = "mbox",
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Write the mails of a folder, as that store holds them, byte for byte."""
     if form not in ("mbox", "eml"):
         raise UsageError(f"found --form {form!r}, expected mbox or eml")
     when = given.round_or_moment(as_of)
-    written = given.opened(lake).export_mail(store, folder, target, form, org=org, as_of=when)
+    with given.opened(lake, org) as (there, main):
+        written = there.export_mail(store, folder, target, form, org=main, as_of=when)
     screen.counts({"mails": written, "target": os.path.abspath(target)}, json=json)
 
 
 def _body(text: str | None, file: str | None) -> bytes:
-    """The body that was named: one of the two; standard input where neither is and it is no terminal."""
+    """The body that was named; standard input where none is and it is no terminal."""
     if text is not None and file is not None:
         raise UsageError("found --text and --file, expected one of them")
     if text is not None:
         return text.encode(errors="surrogateescape")
     if file is None and sys.stdin.isatty():
         raise UsageError("no body: say --text TEXT or --file FILE, or pipe it in")
-    if file in (None, "-"):
+    if file is None or file == "-":
         return sys.stdin.buffer.read()
     try:
-        with open(str(file), "rb") as opened:
+        with open(file, "rb") as opened:
             return opened.read()
     except OSError as error:
         raise UsageError(f"{file!r} cannot be read: {error.strerror}") from None

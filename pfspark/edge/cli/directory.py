@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from typing import Annotated, Any
 
 import typer
 
 from pfspark.edge.cli import given, screen
-from pfspark.settings import parse_duration, parse_size
+from pfspark.errors import UsageError
+from pfspark.settings import nearest, parse_duration, parse_schedule, parse_size
 
 PANEL = "An organization"
 
@@ -15,50 +17,67 @@ verbs = typer.Typer()
 store = typer.Typer(help="The directory of stores.")
 verbs.add_typer(store, name="store", rich_help_panel=PANEL)
 
-Site = Annotated[str | None, typer.Option(help="Where it is; inside a site cost and delay are 0.")]
+Name = Annotated[str, typer.Argument(help="Letters, digits, . _ -")]
+Site = Annotated[str, typer.Option(help="Where it is; inside a site cost and delay are 0.")]
 Version = Annotated[str | None, typer.Option(help="Version of the server, such as 2007.")]
 Preferred = Annotated[bool | None, typer.Option("--preferred/--not-preferred", help="A preferred source of backfill.")]
 Interval = Annotated[str | None, typer.Option(help="Between two cycles, such as 15m.")]
 SizeLimit = Annotated[str | None, typer.Option(help="What fits into one message, such as 300KB.")]
 Schedule = Annotated[str | None, typer.Option(help="When content may be sent, such as Always or Sat.22:00-Sun.6:00.")]
+Retired = Annotated[bool | None, typer.Option("--retired/--not-retired", help="No longer part of the organization.")]
 
 
 @verbs.command(rich_help_panel=PANEL)
 def init(
     lake: given.LakeName = None,
-    org: Annotated[str, typer.Option("--org", help="Name of the organization.")] = "default",
+    org: Annotated[str, typer.Option("--org", help="Name of the organization.")] = "main",
     profile: Annotated[str, typer.Option(help="Whose rules it follows.")] = "exchange_2007",
     option: Annotated[list[str] | None, typer.Option(help="An option that differs.", metavar="NAME=VALUE")] = None,
     start: Annotated[str | None, typer.Option(help="Where its cycles are counted from.", metavar="TIME")] = None,
 ) -> None:
-    """Make a lake with an organization, or a further organization in a lake."""
-    options, begins = given.values(option or []), given.moment(start)
-    where = given.named(lake)
+    """Make a lake with an organization, or one more organization in a lake."""
+    from pfspark.edge.config import conf_folder
+    from pfspark.settings import load_profile, override
+
+    options, begins, where = given.values(option or []), given.moment(start), given.named(lake)
+    override(load_profile(profile, conf_folder()), options)  # refused before anything is made
+
     from pfspark.lake import Lake
 
-    made = Lake.create(where)
-    made.organization(org, profile, options, begins)
-    screen.note(f"{made.where}: organization {org}. Next: pfspark store add NAME --site SITE --lake {made.where}")
+    there = os.path.exists(os.path.join(where, "rounds"))
+    with Lake.open(where) if there else Lake.create(where) as made:
+        if there and any(row["org"] == org for row in made.table("organizations").select("org").collect()):
+            raise UsageError(f"{made.where} has an organization {org!r} already")
+        made.organization(org, profile, options, begins)
+        screen.note(f"{made.where} has the organization {org}. Next: pfspark store add NAME --site SITE")
 
 
 @store.command("add")
 def add_store(
-    name: str, site: Site = None, version: Version = None, preferred: Preferred = None, interval: Interval = None,
+    name: Name, site: Site, version: Version = None, preferred: Preferred = None, interval: Interval = None,
     size_limit: SizeLimit = None, schedule: Schedule = None, lake: given.LakeName = None, org: given.Org = None,
 ) -> None:  # fmt: skip
-    """Add a store."""
-    words = _entry(site, version, preferred, interval, size_limit, schedule)
-    given.opened(lake).store(name, org=org, **words)
+    """Add a store; it takes part from the next round on."""
+    told = _told(version, preferred, interval, size_limit, schedule)
+    with given.opened(lake, org) as (there, main):
+        if name in _known(there, main):
+            raise UsageError(f"the store {name!r} is there already; `pfspark store set` changes what is said of it")
+        there.store(name, site, org=main, **told)
 
 
 @store.command("set")
 def set_store(
-    name: str, site: Site = None, version: Version = None, preferred: Preferred = None, interval: Interval = None,
-    size_limit: SizeLimit = None, schedule: Schedule = None, lake: given.LakeName = None, org: given.Org = None,
+    name: Name, site: Annotated[str | None, typer.Option(help="Where it is.")] = None, version: Version = None,
+    preferred: Preferred = None, interval: Interval = None, size_limit: SizeLimit = None, schedule: Schedule = None,
+    retired: Retired = None, lake: given.LakeName = None, org: given.Org = None,
 ) -> None:  # fmt: skip
-    """Change what is told of a store; what is not told stays."""
-    words = _entry(site, version, preferred, interval, size_limit, schedule)
-    given.opened(lake).store(name, org=org, change=True, **words)
+    """Change what is said of a store; what is not told stays."""
+    told = _told(version, preferred, interval, size_limit, schedule, site=site, retired=retired)
+    with given.opened(lake, org) as (there, main):
+        stores = _known(there, main)
+        if name not in stores:
+            raise UsageError(f"the store {name!r} is not known in {main!r}{nearest(name, stores)}")
+        there.store(name, org=main, **(stores[name] | told))
 
 
 @store.command("list")
@@ -67,7 +86,8 @@ def list_stores(
 ) -> None:
     """Print the stores."""
     when = given.round_or_moment(as_of)
-    screen.frame(given.opened(lake).table("stores", as_of=when, org=org), json=json)
+    with given.a_lake(lake) as there:
+        screen.lines(there.lines("stores", when, org=org), json=json)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -82,16 +102,30 @@ def link(
 ) -> None:
     """Say what a message between two sites costs, and how long it takes."""
     takes = parse_duration(delay)
-    given.opened(lake).link(one, other, cost=cost, delay=takes, both=not one_way, org=org)
+    with given.opened(lake, org) as (there, main):
+        there.link(one, other, cost, takes, org=main, both=not one_way)
 
 
-def _entry(
-    site: str | None, version: str | None, preferred: bool | None, interval: str | None, size_limit: str | None,
-    schedule: str | None,
+def _told(
+    version: str | None, preferred: bool | None, interval: str | None, size_limit: str | None, schedule: str | None,
+    **more: Any,
 ) -> dict[str, Any]:  # fmt: skip
-    """What is told of a store, read before Java starts."""
-    told = {
-        "site": site, "version": version, "preferred": preferred, "interval": interval and parse_duration(interval),
-        "size_limit": size_limit and parse_size(size_limit), "schedule": schedule,
+    """What is said of a store, read before Java starts."""
+    said = {
+        "version": version, "preferred": preferred, "interval": interval and parse_duration(interval),
+        "size_limit": size_limit and parse_size(size_limit), "schedule": schedule and parse_schedule(schedule), **more,
     }  # fmt: skip
-    return {name: value for name, value in told.items() if value is not None}
+    return {name: value for name, value in said.items() if value is not None}
+
+
+def _known(there: Any, org: str) -> dict[str, dict[str, Any]]:
+    """What is said of each store, in the words of `Lake.store`."""
+    known = {}
+    for row in there.lines("stores", org=org):
+        slots = row["schedule"]
+        known[row["store"]] = {
+            "site": row["site"], "version": row["version"], "preferred": row["preferred"], "retired": row["retired"],
+            "interval": row["interval_s"] and parse_duration(f"{row['interval_s']}s"), "size_limit": row["size_limit"],
+            "schedule": None if slots is None else tuple(tuple(map(int, slot.split("-"))) for slot in slots.split(",") if slot),
+        }  # fmt: skip
+    return known

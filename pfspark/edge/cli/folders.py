@@ -16,73 +16,72 @@ replica = typer.Typer(help="Which stores hold a folder.")
 verbs.add_typer(folder, name="folder", rich_help_panel=PANEL)
 verbs.add_typer(replica, name="replica", rich_help_panel=PANEL)
 
-Replicas = Annotated[list[str] | None, typer.Option("--replica", help="A store that gets a replica; may be repeated.")]
-Properties = Annotated[
-    list[str] | None, typer.Option("--set", help="A property, such as size_limit=1MB.", metavar="NAME=VALUE")
-]
 Replica = Annotated[str, typer.Argument(help="The store whose replica it is.")]
+Properties = Annotated[
+    list[str] | None,
+    typer.Option("--set", help="schedule, size_limit, age_limit or conflict.", metavar="NAME=VALUE"),
+]
 
 
 @folder.command("create")
 def create(
     path: Annotated[str, typer.Argument(help="Its path, such as /Launch.")],
-    store: given.At,
-    replicas: Replicas = None,
+    store: given.Store,
+    replicas: Annotated[str | None, typer.Option(help="Stores that hold it, such as PFS1,PFS2; else --store.")] = None,
     properties: Properties = None,
     lake: given.LakeName = None,
     org: given.Org = None,
     now: given.Now = None,
 ) -> None:
-    """Create a folder; without --replica its store gets the only one."""
+    """Create a folder."""
     sets, at = given.values(properties or []), given.moment(now)
-    given.opened(lake).folder_create(store, path, replicas=replicas or [store], properties=sets, org=org, now=at)
+    holders = [name.strip() for name in (replicas or store).split(",")]
+    with given.opened(lake, org) as (there, main):
+        there.folder_create(store, path, holders, org=main, at=at, **sets)
 
 
 @folder.command("rename")
 def rename(
-    path: given.Folder, name: str, store: given.At, lake: given.LakeName = None, org: given.Org = None,
+    path: given.Path, name: str, store: given.Store, lake: given.LakeName = None, org: given.Org = None,
     now: given.Now = None,
 ) -> None:  # fmt: skip
     """Give a folder another name."""
     at = given.moment(now)
-    given.opened(lake).folder_rename(store, path, name, org=org, now=at)
+    with given.opened(lake, org) as (there, main):
+        there.folder_rename(store, path, name, org=main, at=at)
 
 
 @folder.command("move")
 def move(
-    path: given.Folder,
-    to: Annotated[str, typer.Argument(help="Path of the new parent; / is the top.")],
-    store: given.At,
-    lake: given.LakeName = None,
-    org: given.Org = None,
-    now: given.Now = None,
-) -> None:
+    path: given.Path, to: Annotated[str, typer.Argument(help="Path of the new parent; / is the top.")],
+    store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
+) -> None:  # fmt: skip
     """Put a folder under another parent."""
     at = given.moment(now)
-    given.opened(lake).folder_move(store, path, to, org=org, now=at)
+    with given.opened(lake, org) as (there, main):
+        there.folder_move(store, path, to, org=main, at=at)
 
 
 @folder.command("delete")
 def delete(
-    path: given.Folder, store: given.At, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None
+    path: given.Path, store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None
 ) -> None:
-    """Delete a folder and all under it."""
+    """Delete a folder and all under it, everywhere and for ever."""
     at = given.moment(now)
-    given.opened(lake).folder_delete(store, path, org=org, now=at)
+    with given.opened(lake, org) as (there, main):
+        there.folder_delete(store, path, org=main, at=at)
 
 
 @folder.command("set")
 def set_properties(
-    path: given.Folder,
+    path: given.Path,
     properties: Annotated[list[str], typer.Argument(help="Such as age_limit=30d.", metavar="NAME=VALUE…")],
-    store: given.At,
-    lake: given.LakeName = None,
-    org: given.Org = None,
-    now: given.Now = None,
-) -> None:
-    """Set properties of a folder."""
+    store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
+) -> None:  # fmt: skip
+    """Set schedule, size_limit, age_limit or conflict of a folder."""
     sets, at = given.values(properties), given.moment(now)
-    given.opened(lake).folder_set(store, path, sets, org=org, now=at)
+    with given.opened(lake, org) as (there, main):
+        there.folder_set(store, path, org=main, at=at, **sets)
 
 
 @folder.command("list")
@@ -92,24 +91,27 @@ def list_folders(
 ) -> None:
     """Print the folders that each store sees, with their replicas."""
     when = given.round_or_moment(as_of)
-    screen.lines(given.opened(lake).lines("folders", as_of=when, org=org), json=json)
+    with given.a_lake(lake) as there:
+        screen.lines(there.lines("folders", when, org=org), json=json)
 
 
 @replica.command("add")
 def add(
-    path: given.Folder, replica: Replica, store: given.At, lake: given.LakeName = None, org: given.Org = None,
+    path: given.Path, replica: Replica, store: given.Store, lake: given.LakeName = None, org: given.Org = None,
     now: given.Now = None,
 ) -> None:  # fmt: skip
     """Give a store a replica of a folder."""
     at = given.moment(now)
-    given.opened(lake).replica_add(store, path, replica, org=org, now=at)
+    with given.opened(lake, org) as (there, main):
+        there.replica_add(store, path, replica, org=main, at=at)
 
 
 @replica.command("remove")
 def remove(
-    path: given.Folder, replica: Replica, store: given.At, lake: given.LakeName = None, org: given.Org = None,
+    path: given.Path, replica: Replica, store: given.Store, lake: given.LakeName = None, org: given.Org = None,
     now: given.Now = None,
 ) -> None:  # fmt: skip
     """Take a replica of a folder from a store; the last one stays."""
     at = given.moment(now)
-    given.opened(lake).replica_remove(store, path, replica, org=org, now=at)
+    with given.opened(lake, org) as (there, main):
+        there.replica_remove(store, path, replica, org=main, at=at)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Iterable
+from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from pfspark.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from pfspark.lake import Lake
 
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
@@ -21,16 +24,33 @@ LakeName = Annotated[
 Org = Annotated[str | None, typer.Option("--org", help="The organization; needed where a lake has several.")]
 AsOf = Annotated[str | None, typer.Option("--as-of", help="As it was after that round.", metavar="ROUND|TIME")]
 Now = Annotated[str | None, typer.Option("--now", help="The time; the clock's unless told.", metavar="TIME")]
-At = Annotated[str, typer.Option("--store", help="The store where it is done.")]
-Folder = Annotated[str, typer.Argument(help="Path of the folder, or its id.")]
+Store = Annotated[str, typer.Option("--store", help="The store where it is done.")]
+Folder = Annotated[str, typer.Option("--folder", help="Path of the folder, or its id.")]
+Path = Annotated[str, typer.Argument(help="Path of the folder, or its id.")]
 
 
-def opened(lake: str | None) -> Lake:
+class Opened(NamedTuple):
+    """A lake, and the organization in it that a verb is about."""
+
+    lake: Lake
+    org: str
+
+
+@contextmanager
+def opened(lake: str | None, org: str | None) -> Iterator[Opened]:
+    """The lake that is named, and the organization: the only one unless it is named too."""
+    with a_lake(lake) as there:
+        yield Opened(there, org or _only_organization(there))
+
+
+@contextmanager
+def a_lake(lake: str | None) -> Iterator[Lake]:
     """The lake that is named; none is a UsageError before Java starts."""
     where = named(lake)
     from pfspark.lake import Lake
 
-    return Lake.open(where)
+    with Lake.open(where) as there:
+        yield there
 
 
 def named(lake: str | None) -> str:
@@ -38,6 +58,13 @@ def named(lake: str | None) -> str:
     if not lake:
         raise UsageError("no lake is named: say --lake DIR, or set PFSPARK_LAKE. `pfspark init` makes a new one")
     return lake
+
+
+def _only_organization(there: Lake) -> str:
+    orgs = sorted(row["org"] for row in there.table("organizations").select("org").distinct().collect())
+    if len(orgs) != 1:
+        raise UsageError(f"{there.where} has {', '.join(orgs) or 'no organization'}: say which by --org NAME")
+    return str(orgs[0])
 
 
 def moment(text: str | None) -> datetime | None:

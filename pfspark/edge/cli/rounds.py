@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from pfspark.edge.cli import given, screen
+from pfspark.edge.cli.answers import standing
 from pfspark.errors import PfsparkError, UsageError
 from pfspark.settings import parse_duration
+
+if TYPE_CHECKING:
+    from pfspark.edge.runner import Played
+    from pfspark.lake import Lake
 
 PANEL = "Rounds"
 
@@ -23,37 +28,53 @@ def one_round(
     lake: given.LakeName = None,
     json: given.Json = False,
 ) -> None:
-    """Play one round of all organizations of the lake."""
+    """Play one round of every organization that has something to do."""
     at = given.moment(now)
-    screen.lines(given.opened(lake).round(now=at, dry_run=dry_run), json=json)
+    with given.a_lake(lake) as there:
+        tell(there, there.round(at, dry_run), json=json)
 
 
 @verbs.command(rich_help_panel=PANEL)
 def run(
-    until: Annotated[str | None, typer.Option(help="Rounds up to this time.", metavar="TIME")] = None,
-    until_quiet: Annotated[bool, typer.Option("--until-quiet", help="Rounds until nothing is due any more.")] = False,
+    until: Annotated[str | None, typer.Option(help="Rounds up to this time, at once.", metavar="TIME")] = None,
+    until_quiet: Annotated[bool, typer.Option("--until-quiet", help="Until nothing is left to do, at once.")] = False,
     lake: given.LakeName = None,
     json: given.Json = False,
 ) -> None:
-    """Play rounds one after another, in the organization's own time: it does not wait for the clock."""
-    if (until is None) != until_quiet:
-        raise UsageError("expected --until TIME or --until-quiet")
+    """Play rounds one after another; with neither option as time goes by, until Ctrl-C."""
+    if until is not None and until_quiet:
+        raise UsageError("expected --until TIME or --until-quiet, found both")
     end = given.moment(until)
-    with screen.progress("rounds") as told:
-        screen.lines(given.opened(lake).run(until=end, until_quiet=until_quiet, progress=told), json=json)
+    with given.a_lake(lake) as there:
+        count = there.run(end, until_quiet, lambda played: tell(there, played, json=json))
+        screen.note(f"{screen.number(count, 'round')} played")
 
 
 @verbs.command(rich_help_panel=PANEL)
 def wait(
-    lake: given.LakeName = None,
-    org: given.Org = None,
-    at_most: Annotated[str, typer.Option(help="How long, by the clock.")] = "1h",
+    at_most: Annotated[str, typer.Option(help="How long, by the clock.")] = "1h", lake: given.LakeName = None
 ) -> None:
-    """Wait until all replicas are equal, while another process plays the rounds."""
+    """Wait until all edits are taken in and all replicas are equal, while another process plays the rounds."""
     seconds = parse_duration(at_most).total_seconds()
-    opened = given.opened(lake)
     began = time.monotonic()
-    while not opened.status(org=org)["converged"]:
-        if time.monotonic() - began > seconds:
-            raise PfsparkError(f"after {at_most} the replicas still differ; `pfspark gaps` shows where")
-        time.sleep(1)
+    with given.a_lake(lake) as there:
+        while not all(line["equal"] and not line["waiting"] for line in standing(there, None, None)):
+            if time.monotonic() - began > seconds:
+                raise PfsparkError(
+                    f"not equal after {at_most}; `pfspark status` and `pfspark gaps` show where it stands"
+                )
+            time.sleep(1)
+
+
+def tell(there: Lake, played: Played, *, json: bool) -> None:
+    """Prints what was refused in a round, and its messages; a line about the round itself."""
+    screen.lines(there.said(played), json=json, orgs=len(played.turns) > 1)
+    turns = {org: now.strftime("%Y-%m-%dT%H:%M:%SZ") for org, now in sorted(played.turns.items())}
+    if json:
+        screen.json_line({"kind": "round", "round": played.round, "turns": turns, "counts": played.counts})
+    elif not turns:
+        screen.note("nothing to do")
+    else:
+        name = f"round {played.round}" if played.round else "a dry run"
+        rows = ", ".join(f"{count} {table}" for table, count in played.counts.items()) or "nothing new"
+        screen.note((f"{name} at {screen.clock(max(turns.values()))}: {rows}", "dim"))

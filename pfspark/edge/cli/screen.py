@@ -7,14 +7,12 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pfspark.edge.plain import terminal
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
     from rich.console import Console, RenderableType
     from rich.text import Text
 
@@ -22,7 +20,7 @@ Line = Mapping[str, Any]
 Part = str | tuple[str, str]
 """A text, or a text and its style."""
 
-WIDE = 140  # columns of an output that is no terminal
+WIDE = 160  # columns of an output that is no terminal
 READABLE = 100
 
 MESSAGES = {
@@ -114,21 +112,17 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False) -> None:
             json_line(line)
         return
     named = None
-    for (org, kind, at), group in groupby(found, lambda line: (line["org"], line["kind"], line.get("at"))):
+    for (org, kind, at), group in groupby(found, lambda line: (line.get("org"), line["kind"], line.get("at"))):
         if orgs and org != named:
             named = org
             say()
             say((org, "bold"))
-        match kind:
-            case "state":
-                _state(at, group)
-            case "item":
-                _items(at, group)
-            case "folder":
-                _folders(at, group)
-            case _:
-                for line in group:
-                    say(*_SAID[kind](line))
+        if kind in _SAID:
+            for line in group:
+                say(*_SAID[kind](line))
+        else:
+            name, columns, row = _TABLES[kind]
+            table(columns, map(row, group), f"{name} at {clock(at)}" if at else name)
 
 
 def counts(found: Mapping[str, Any], *, json: bool) -> None:
@@ -136,44 +130,15 @@ def counts(found: Mapping[str, Any], *, json: bool) -> None:
     if json:
         json_line(found)
     else:
-        say(", ".join(f"{name.replace('_', ' ')}: {value}" for name, value in found.items()))
+        say(", ".join(f"{name}: {value}" for name, value in found.items()))
 
 
 def about(found: Iterable[Line], store: str | None, folder: str | None) -> Iterator[Line]:
-    """The lines about one store, or one folder, by path or id."""
+    """The lines about one store, or one folder."""
     for line in found:
         stores = (line.get("store"), line.get("from"), *line.get("to", ()))
-        if store in (None, *stores) and folder in (None, line.get("folder"), line.get("path"), line.get("id")):
+        if store in (None, *stores) and folder in (None, line.get("folder")):
             yield line
-
-
-def frame(found: DataFrame, *, json: bool, columns: Sequence[str] = ()) -> None:
-    """Prints the rows of a table of the lake, all of its columns or some."""
-    rows = [{name: _plain(row[name]) for name in columns or row} for row in found.toArrow().to_pylist()]
-    if json:
-        for row in rows:
-            json_line(row)
-    else:
-        table(columns or found.columns, [[_written(cell) for cell in row.values()] for row in rows])
-
-
-def _plain(value: Any) -> Any:
-    """A value of a row as JSON can hold it."""
-    match value:
-        case datetime():
-            return value.strftime("%Y-%m-%dT%H:%M:%SZ")
-        case bytes():
-            return value.hex()
-        case tuple() | list():
-            return [_plain(each) for each in value]
-        case dict():
-            return {key: _plain(each) for key, each in value.items()}
-    return value
-
-
-def _written(value: Any) -> str:
-    """A plain value as a cell."""
-    return "" if value is None else value if isinstance(value, str) else json_text.dumps(value)
 
 
 def clock(at: str) -> str:
@@ -214,19 +179,26 @@ def _end(line: Line) -> Iterable[Part]:
         yield f", {number(line['violations'], 'violation')}", "bold red"
 
 
-_SAID = {"message": _message, "refused": _refused, "end": _end}
+def _status(line: Line) -> Iterable[Part]:
+    yield clock(line["at"]), "dim"
+    yield f"  {line['org']}: {number(line['replicas'], 'replica')}, "
+    yield ("equal", "green") if line["equal"] else ("not equal", "yellow")
+    yield f"; {number(line['waiting'], 'edit')} waiting, {line['missing']:,} missing, {line['lost']:,} lost"
+    yield f"; next at {clock(line['due'])}" if line["due"] else "; nothing due"
 
 
-def _state(at: str, group: Iterable[Line]) -> None:
-    columns = ("store", "folder", "applied", "not sent", "missing", "lost", "standing")
-    rows = []
-    for line in group:
-        life = f" (life {line['life']})" if line["life"] > 1 else ""
-        rows.append((
-            line["store"], line["folder"], line["applied"], _unsent(line), (line["missing"], "yellow"),
-            (line["lost"], "red"), line["standing"] + life,
-        ))  # fmt: skip
-    table(columns, rows, f"state at {clock(at)}")
+_SAID: Mapping[str, Callable[[Line], Iterable[Part]]] = {
+    "message": _message, "refused": _refused, "end": _end, "status": _status,
+}  # fmt: skip
+"""Kinds of lines that are shown as a line each."""
+
+
+def _state(line: Line) -> Sequence[Part]:
+    life = f" (life {line['life']})" if line["life"] > 1 else ""
+    return (
+        line["store"], line["folder"], line["applied"], _unsent(line), (line["missing"], "yellow"),
+        (line["lost"], "red"), line["standing"] + life,
+    )  # fmt: skip
 
 
 def _unsent(line: Line) -> str:
@@ -238,24 +210,41 @@ def _unsent(line: Line) -> str:
     return cntext.show(cntext.subtract(own, cntext.parse(line["sent"])))
 
 
-def _items(at: str, group: Iterable[Line]) -> None:
-    rows = [
-        (
-            line["store"], line["folder"], line["item"], line["name"] or "", line["version"],
-            "deleted" if line["deleted"] else f"conflict with {', '.join(line['losers'])}" if line["conflict"] else "",
-        )
-        for line in group
-    ]  # fmt: skip
-    table(("store", "folder", "item", "name", "version", ""), rows, f"items at {clock(at)}")
+def _item(line: Line) -> Sequence[Part]:
+    conflict = f"conflict with {', '.join(line['losers'])}" if line["conflict"] else ""
+    remark = "deleted" if line["deleted"] else conflict
+    return line["store"], line["folder"], line["item"], line["name"] or "", line["version"], remark
 
 
-def _folders(at: str, group: Iterable[Line]) -> None:
-    rows = [
-        (line["store"], line["path"], line["id"], ", ".join(_replica(*each) for each in line["replicas"].items()))
-        for line in group
-    ]
-    table(("seen by", "folder", "id", "replicas"), rows, f"folders at {clock(at)}")
+def _folder(line: Line) -> Sequence[Part]:
+    replicas = (name if how == "active" else f"{name} ({how})" for name, how in line["replicas"].items())
+    return line["store"], line["path"], line["id"], ", ".join(replicas)
 
 
-def _replica(store: str, standing: str) -> str:
-    return store if standing == "active" else f"{store} ({standing})"
+def _gap(line: Line) -> Sequence[Part]:
+    low, high = line["cn_min"], line["cn_max"]
+    numbers = f"{line['origin']}:{low}" + (f"-{high}" if high > low else "")
+    asked = f"{line['of']} at {clock(line['asked'])}" if line["asked"] else "nobody yet"
+    return line["store"], line["folder"], (numbers, "yellow"), clock(line["heard"]), asked, clock(line["due"] or "")
+
+
+def _store(line: Line) -> Sequence[Part]:
+    marks = [word for word in ("preferred", "retired") if line[word]]
+    return line["store"], line["site"], line["version"], ", ".join(marks)
+
+
+def _round(line: Line) -> Sequence[Part]:
+    played = ", ".join(f"{org} {clock(now)}" for org, now in line["turns"].items())
+    rows = ", ".join(f"{count} {name}" for name, count in line["counts"].items())
+    return str(line["round"]), line["what"], played, clock(line["ended"]), rows
+
+
+_TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]]] = {
+    "state": ("state", ("store", "folder", "applied", "not sent", "missing", "lost", "standing"), _state),
+    "item": ("items", ("store", "folder", "item", "name", "version", ""), _item),
+    "folder": ("folders", ("seen by", "folder", "id", "replicas"), _folder),
+    "gap": ("gaps", ("store", "folder", "missing", "since", "asked", "asks (again) at"), _gap),
+    "store": ("stores", ("store", "site", "version", ""), _store),
+    "round": ("rounds", ("round", "kind", "played", "written at", "rows"), _round),
+}
+"""Kinds of lines that are shown as rows of a table: its name, its columns, a row."""
