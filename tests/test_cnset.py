@@ -178,8 +178,7 @@ def test_settle_keeps_the_numbers_of_which_the_condition_holds(computed: dict[st
         kept = {
             number
             for number in numbers([*left, *right])
-            if sum(low <= number <= high for low, high in left) > 1
-            or sum(low <= number <= high for low, high in right) == 1
+            if sum(low <= number <= high for low, high in left) > 1 or sum(low <= number <= high for low, high in right) == 1
         }
         if kept:
             expected[case] = ranges(kept)
@@ -279,9 +278,7 @@ def test_text_goes_out_and_in_as_without_spark(spark: SparkSession) -> None:
     drawn: list[cntext.CnSet] = []
 
     @settings(max_examples=200, derandomize=True, database=None, deadline=None, phases=[Phase.generate])
-    @given(
-        st.dictionaries(st.sampled_from(LABELS), st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1))
-    )
+    @given(st.dictionaries(st.sampled_from(LABELS), st.lists(st.tuples(st.integers(1, 50), st.integers(0, 9)), min_size=1)))
     def draw(found: dict[str, list[Span]]) -> None:
         spans = {name: cntext.canonical((low, low + more) for low, more in some) for name, some in found.items()}
         drawn.append(spans)
@@ -308,6 +305,4 @@ def test_labels_are_taken_apart_and_put_together_as_without_spark(spark: SparkSe
     together = rows.select("*", cnset.label_of("store", "life").alias("again"))
     found = {row["label"]: (row["store"], row["life"], row["again"]) for row in together.collect()}
     assert found == {label: (*cntext.split_label(label), label) for label in LABELS}
-    assert [row["label"] for row in rows.orderBy(cnset.order_of("label")).collect()] == sorted(
-        LABELS, key=cntext.label_key
-    )
+    assert [row["label"] for row in rows.orderBy(cnset.order_of("label")).collect()] == sorted(LABELS, key=cntext.label_key)

@@ -26,7 +26,11 @@ def test_first_round_ends_equal_everywhere_and_remembers_the_hole(spark: SparkSe
     seen = run("01_first_round.py")
     assert seen["equal"]
     assert set(seen["sets"].values()) == {"PFS1:1-25"}
-    then = {line["store"]: line["applied"] for line in seen["lake"].lines("state", as_of=seen["before_the_heal"]) if line["folder"] == "/Launch"}
+    then = {
+        line["store"]: line["applied"]
+        for line in seen["lake"].lines("state", as_of=seen["before_the_heal"])
+        if line["folder"] == "/Launch"
+    }
     assert then == {"PFS1": "PFS1:1-24", "PFS2": "PFS1:1-24", "PFS3": ""}
 
 

@@ -44,8 +44,7 @@ def scenario(folders: int, steps: int = 0, name: str = "bench", count: int = 1) 
         for place in range(folders)
     ]
     lines += [
-        f'[[steps]]\nat = "0m"\n'
-        f'post = {{ store = "{stores[place % 3]}", folder = "/F{place % folders}", count = {count} }}'
+        f'[[steps]]\nat = "0m"\npost = {{ store = "{stores[place % 3]}", folder = "/F{place % folders}", count = {count} }}'
         for place in range(steps)
     ]
     return parse("\n".join(lines), name, conf_folder())
@@ -168,7 +167,9 @@ def test_holes_of_a_million_pairs(spark: SparkSession, tmp_path: Path) -> None:
     pairs = spark.range(1_000_000).select(F.col("id").alias("pair"))
     heard, held = str(tmp_path / "heard"), str(tmp_path / "held")
     pairs.selectExpr("pair", "1L as cn_min", "20 + pair % 7 as cn_max").write.parquet(heard)
-    pairs.selectExpr("pair", "inline(array(struct(1L as cn_min, 11L as cn_max), struct(17L, 17L)))").write.parquet(held)
+    pairs.selectExpr(
+        "pair", "inline(array(named_struct('cn_min', 1L, 'cn_max', 11L), named_struct('cn_min', 17L, 'cn_max', 17L)))"
+    ).write.parquet(held)
     bare = time.perf_counter()
     spark.read.parquet(heard).write.parquet(str(tmp_path / "copied"))
     bare = time.perf_counter() - bare
@@ -177,9 +178,7 @@ def test_holes_of_a_million_pairs(spark: SparkSession, tmp_path: Path) -> None:
     holes.write.parquet(str(tmp_path / "holes"))
     seconds = time.perf_counter() - began
     assert spark.read.parquet(str(tmp_path / "holes")).count() == 2_000_000  # 12-16 and 18-...
-    told(
-        "holes of 1,000,000 pairs", seconds, None, f", {seconds / bare:.1f} times the {bare:.2f} s of copying the sets"
-    )
+    told("holes of 1,000,000 pairs", seconds, None, f", {seconds / bare:.1f} times the {bare:.2f} s of copying the sets")
 
 
 def test_hundred_thousand_items(spark: SparkSession, tmp_path: Path) -> None:
@@ -191,7 +190,5 @@ def test_hundred_thousand_items(spark: SparkSession, tmp_path: Path) -> None:
     told("100,000 items posted", sent, appends(spark, made, tmp_path))
     received, made = played.round()
     told("100,000 items received at two stores", received, None, f", {rows(made)} rows")
-    state = [
-        row for row in played.kept.tables["state"].to_pylist() if row["entry"] == "applied" and row["cn_max"] > 100_000
-    ]
+    state = [row for row in played.kept.tables["state"].to_pylist() if row["entry"] == "applied" and row["cn_max"] > 100_000]
     assert {row["store"] for row in state} == {"PFS1", "PFS2", "PFS3"}

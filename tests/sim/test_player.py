@@ -64,9 +64,7 @@ KEYS = {
 # --- what the rules say of each file, written by hand -----------------------------------------------------------------
 
 
-def message(
-    at: str, kind: str, sender: str, to: str, folder: str, carries: str, asks: str, size: int
-) -> dict[str, Any]:
+def message(at: str, kind: str, sender: str, to: str, folder: str, carries: str, asks: str, size: int) -> dict[str, Any]:
     return {
         "at": f"2026-01-{at}:00Z", "kind": "message", "type": kind, "from": sender, "to": to.split(), "folder": folder,
         "carries": carries, "asks": asks, "bytes": size,

@@ -10,6 +10,7 @@ import pytest
 from pfspark.edge.config import conf_folder
 from pfspark.settings import show_duration
 from pfspark.sim.scenario import Scenario, parse
+from pfspark.words import MessageType
 
 Line = dict[str, Any]
 Played = dict[str, list[Line]]
@@ -76,9 +77,7 @@ def in_full(value: str, cell: str) -> str:
     """`11,17|20|31` as a set; of `sent(2)` the one number is PFS2's."""
     if cell.startswith("sent"):
         return f"PFS{cell[-2]}:1-{value}"
-    spans = [
-        [f"1-{each}" if place == 0 else each for place, each in enumerate(part.split(","))] for part in value.split("|")
-    ]
+    spans = [[f"1-{each}" if place == 0 else each for place, each in enumerate(part.split(","))] for part in value.split("|")]
     return ",".join(f"PFS{place}:{':'.join(some)}" for place, some in enumerate(spans, 1))
 
 
@@ -187,6 +186,12 @@ def meanwhile(name: str, delay: str) -> str:
 
 
 VECTORS = {
+    "arrival comes first": file(
+        "arrival comes first",
+        post("0m", "PFS1", item='"plan"'),
+        step("15m", "modify", '{ store = "PFS2", folder = "/F", item = "plan" }'),
+        end="1h",
+    ),
     "V28": file("V28", *LOST, end="120h"),
     "V29": file("V29", *LOST, sites="S T", end="190h"),
     "V30": meanwhile("V30", "6h15m"),
@@ -226,11 +231,13 @@ def test_each_wait_counts_from_the_request_before(played: Played, name: str, hou
     expected = [f"{show_duration(heard + timedelta(hours=hour))} 0x8 PFS2>PFS1 PFS1:1" for hour in hours]
     assert messages(played[name], "0x8") == expected
     assert played[name][-1]["missing"] == 1
+    after_going_down = [
+        line for line in messages(played[name], *MessageType, sender="PFS1") if not line.startswith(("0m", "30m"))
+    ]
+    assert not after_going_down  # what falls due there waits
 
 
-@pytest.mark.parametrize(
-    ("name", "asked"), [("V30", []), ("V30 in time", []), ("V30 late", ["6h16m 0x8 PFS3>PFS1 PFS1:1"])]
-)
+@pytest.mark.parametrize(("name", "asked"), [("V30", []), ("V30 in time", []), ("V30 late", ["6h16m 0x8 PFS3>PFS1 PFS1:1"])])
 def test_what_comes_within_the_first_wait_is_not_asked_for(played: Played, name: str, asked: list[str]) -> None:
     """V30: noted at 16m; it comes 5 h 59 min later, at the very moment, or a minute after the request."""
     assert messages(played[name], "0x8") == asked
@@ -247,6 +254,13 @@ def test_unasked_status_goes_by_the_clock(played: Played, name: str, at: str) ->
 def duration(text: str) -> timedelta:
     hours, minutes = text.removesuffix("m").split("h")
     return timedelta(hours=int(hours), minutes=int(minutes))
+
+
+def test_what_arrives_in_a_round_can_be_modified_in_it(played: Played) -> None:
+    """Mail is let in before edits are taken in: what a store learns in a round it may act on in the same round."""
+    lines = played["arrival comes first"]
+    assert not [line for line in lines if line["kind"] == "refused"]
+    assert messages(lines, "0x4") == ["0m 0x4 PFS1>PFS2 PFS1:1", "15m 0x4 PFS2>PFS1 PFS2:1"]
 
 
 def test_each_change_puts_the_unasked_status_off(played: Played) -> None:

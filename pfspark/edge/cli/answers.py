@@ -31,7 +31,7 @@ def status(
 ) -> None:
     """Print how each organization stands: whether all replicas are equal, what waits, what is missing, what is due."""
     when = given.round_or_moment(as_of)
-    with given.a_lake(lake) as there:
+    with given.opened(lake) as there:
         screen.lines(standing(there, when, org), json=json)
 
 
@@ -81,7 +81,7 @@ def _answer(
     kind: str, store: str | None, folder: str | None, lake: str | None, org: str | None, as_of: str | None, json: bool
 ) -> None:
     when = given.round_or_moment(as_of)
-    with given.a_lake(lake) as there:
+    with given.opened(lake) as there:
         found = list(screen.about(there.lines(kind, when, org=org), store, folder))
     screen.lines(found, json=json, orgs=len({line.get("org") for line in found}) > 1)
 

@@ -27,8 +27,8 @@ def post(
 ) -> None:  # fmt: skip
     """Post an item: --text, a --file, or what is piped in."""
     body, at = _body(text, file), given.moment(now)
-    with given.opened(lake, org) as (there, main):
-        there.post(store, folder, body, name, org=main, at=at)
+    with given.opened(lake) as there:
+        there.post(store, folder, body, name, org=org, at=at)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -38,8 +38,8 @@ def modify(
 ) -> None:  # fmt: skip
     """Give an item another body."""
     body, at = _body(text, file), given.moment(now)
-    with given.opened(lake, org) as (there, main):
-        there.modify(store, folder, item, body, org=main, at=at)
+    with given.opened(lake) as there:
+        there.modify(store, folder, item, body, org=org, at=at)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -49,8 +49,8 @@ def delete(
 ) -> None:  # fmt: skip
     """Delete an item."""
     at = given.moment(now)
-    with given.opened(lake, org) as (there, main):
-        there.delete(store, folder, item, org=main, at=at)
+    with given.opened(lake) as there:
+        there.delete(store, folder, item, org=org, at=at)
 
 
 @verbs.command("import", rich_help_panel=PANEL)
@@ -64,8 +64,8 @@ def import_mail(
 
     at = given.moment(now)
     mail.find(paths)  # what is no mail is refused before Java starts
-    with given.opened(lake, org) as (there, main), screen.progress("importing") as told:
-        counts = there.import_mail(paths, store, folder, told, org=main, at=at)
+    with given.opened(lake) as there, screen.progress("importing") as told:
+        counts = there.import_mail(paths, store, folder, told, org=org, at=at)
     screen.counts(counts, json=json)
 
 
@@ -79,8 +79,8 @@ def export(
     if form not in ("mbox", "eml"):
         raise UsageError(f"found --form {form!r}, expected mbox or eml")
     when = given.round_or_moment(as_of)
-    with given.opened(lake, org) as (there, main):
-        written = there.export_mail(store, folder, target, form, org=main, as_of=when)
+    with given.opened(lake) as there:
+        written = there.export_mail(store, folder, target, form, org=org, as_of=when)
     screen.counts({"mails": written, "target": os.path.abspath(target)}, json=json)
 
 

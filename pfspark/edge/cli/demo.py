@@ -78,25 +78,25 @@ class _Story:
         self._last = 0
 
     def begin(self) -> None:
-        self._lake.organization(ORG, "exchange_2007", start=_at(MONDAY, 7))
+        self._lake.organization(ORG, "exchange_2007", start=_at(MONDAY, 12, 30))
         for name, site in SITES.items():
             self._lake.store(name, site, org=ORG)
         self._lake.link("Redmond", "Paris", cost=10, org=ORG)
-        self._lake.folder_create("PFS1", FOLDER, list(SITES), org=ORG, at=_at(MONDAY, 7))
+        self._lake.folder_create("PFS1", FOLDER, list(SITES), org=ORG, at=_at(MONDAY, 12, 30))
         _chapter(
             "1. A folder",
             f"{FOLDER} is made at PFS1. The tree of folders replicates like mail: it is folder 1-1, its items are the "
             "folders. Whoever learns that it has a replica asks the others for their status.",
         )
-        self._run(_at(MONDAY, 12))
+        self._run(_at(MONDAY, 13))
 
     def a_day_of_mail(self) -> None:
         _chapter(
             "2. A day of mail",
-            "Paris writes in the morning, at PFS3; Redmond in the afternoon, at PFS1. Each mail gets the next change "
+            "Paris wrote in the morning, at PFS3; Redmond in the afternoon, at PFS1. Each mail gets the next change "
             "number of its store. At its next cycle, every 15 minutes, a store sends what is new of its own.",
         )
-        self._import("PFS3", MORNING, _at(MONDAY, 13, 30))
+        self._import("PFS3", MORNING, _at(MONDAY, 17, 20))
         self._import("PFS1", AFTERNOON, _at(MONDAY, 17, 20))
         self._run(_at(MONDAY, 18))
         self._compare()
@@ -128,7 +128,7 @@ class _Story:
             "Nobody else in Paris has them, so PFS3 waits twelve hours, as Exchange 2007 does. Then it asks the best "
             "source, and the answer brings exactly the missing numbers.",
         )
-        self._run(_at(TUESDAY, 13))
+        self._run(_at(TUESDAY, 12, 15))
         if not self._compare():
             raise ViolationError("the demo ended with replicas that differ: a fault of pfspark, please report it")
 

@@ -59,10 +59,10 @@ def add_store(
 ) -> None:  # fmt: skip
     """Add a store; it takes part from the next round on."""
     told = _told(version, preferred, interval, size_limit, schedule)
-    with given.opened(lake, org) as (there, main):
-        if name in _known(there, main):
+    with given.opened(lake) as there:
+        if name in _known(there, org):
             raise UsageError(f"the store {name!r} is there already; `pfspark store set` changes what is said of it")
-        there.store(name, site, org=main, **told)
+        there.store(name, site, org=org, **told)
 
 
 @store.command("set")
@@ -73,11 +73,11 @@ def set_store(
 ) -> None:  # fmt: skip
     """Change what is said of a store; what is not told stays."""
     told = _told(version, preferred, interval, size_limit, schedule, site=site, retired=retired)
-    with given.opened(lake, org) as (there, main):
-        stores = _known(there, main)
+    with given.opened(lake) as there:
+        stores = _known(there, org)
         if name not in stores:
-            raise UsageError(f"the store {name!r} is not known in {main!r}{nearest(name, stores)}")
-        there.store(name, org=main, **(stores[name] | told))
+            raise UsageError(f"the store {name!r} is not known{nearest(name, stores)}")
+        there.store(name, org=org, **(stores[name] | told))
 
 
 @store.command("list")
@@ -86,7 +86,7 @@ def list_stores(
 ) -> None:
     """Print the stores."""
     when = given.round_or_moment(as_of)
-    with given.a_lake(lake) as there:
+    with given.opened(lake) as there:
         screen.lines(there.lines("stores", when, org=org), json=json)
 
 
@@ -102,8 +102,8 @@ def link(
 ) -> None:
     """Say what a message between two sites costs, and how long it takes."""
     takes = parse_duration(delay)
-    with given.opened(lake, org) as (there, main):
-        there.link(one, other, cost, takes, org=main, both=not one_way)
+    with given.opened(lake) as there:
+        there.link(one, other, cost, takes, org=org, both=not one_way)
 
 
 def _told(

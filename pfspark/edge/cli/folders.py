@@ -36,8 +36,8 @@ def create(
     """Create a folder."""
     sets, at = given.values(properties or []), given.moment(now)
     holders = [name.strip() for name in (replicas or store).split(",")]
-    with given.opened(lake, org) as (there, main):
-        there.folder_create(store, path, holders, org=main, at=at, **sets)
+    with given.opened(lake) as there:
+        there.folder_create(store, path, holders, org=org, at=at, **sets)
 
 
 @folder.command("rename")
@@ -47,8 +47,8 @@ def rename(
 ) -> None:  # fmt: skip
     """Give a folder another name."""
     at = given.moment(now)
-    with given.opened(lake, org) as (there, main):
-        there.folder_rename(store, path, name, org=main, at=at)
+    with given.opened(lake) as there:
+        there.folder_rename(store, path, name, org=org, at=at)
 
 
 @folder.command("move")
@@ -58,8 +58,8 @@ def move(
 ) -> None:  # fmt: skip
     """Put a folder under another parent."""
     at = given.moment(now)
-    with given.opened(lake, org) as (there, main):
-        there.folder_move(store, path, to, org=main, at=at)
+    with given.opened(lake) as there:
+        there.folder_move(store, path, to, org=org, at=at)
 
 
 @folder.command("delete")
@@ -68,8 +68,8 @@ def delete(
 ) -> None:
     """Delete a folder and all under it, everywhere and for ever."""
     at = given.moment(now)
-    with given.opened(lake, org) as (there, main):
-        there.folder_delete(store, path, org=main, at=at)
+    with given.opened(lake) as there:
+        there.folder_delete(store, path, org=org, at=at)
 
 
 @folder.command("set")
@@ -80,8 +80,8 @@ def set_properties(
 ) -> None:  # fmt: skip
     """Set schedule, size_limit, age_limit or conflict of a folder."""
     sets, at = given.values(properties), given.moment(now)
-    with given.opened(lake, org) as (there, main):
-        there.folder_set(store, path, org=main, at=at, **sets)
+    with given.opened(lake) as there:
+        there.folder_set(store, path, org=org, at=at, **sets)
 
 
 @folder.command("list")
@@ -91,7 +91,7 @@ def list_folders(
 ) -> None:
     """Print the folders that each store sees, with their replicas."""
     when = given.round_or_moment(as_of)
-    with given.a_lake(lake) as there:
+    with given.opened(lake) as there:
         screen.lines(there.lines("folders", when, org=org), json=json)
 
 
@@ -102,8 +102,8 @@ def add(
 ) -> None:  # fmt: skip
     """Give a store a replica of a folder."""
     at = given.moment(now)
-    with given.opened(lake, org) as (there, main):
-        there.replica_add(store, path, replica, org=main, at=at)
+    with given.opened(lake) as there:
+        there.replica_add(store, path, replica, org=org, at=at)
 
 
 @replica.command("remove")
@@ -113,5 +113,5 @@ def remove(
 ) -> None:  # fmt: skip
     """Take a replica of a folder from a store; the last one stays."""
     at = given.moment(now)
-    with given.opened(lake, org) as (there, main):
-        there.replica_remove(store, path, replica, org=main, at=at)
+    with given.opened(lake) as there:
+        there.replica_remove(store, path, replica, org=org, at=at)

@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Iterable
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,22 +29,8 @@ Folder = Annotated[str, typer.Option("--folder", help="Path of the folder, or it
 Path = Annotated[str, typer.Argument(help="Path of the folder, or its id.")]
 
 
-class Opened(NamedTuple):
-    """A lake, and the organization in it that a verb is about."""
-
-    lake: Lake
-    org: str
-
-
 @contextmanager
-def opened(lake: str | None, org: str | None) -> Iterator[Opened]:
-    """The lake that is named, and the organization: the only one unless it is named too."""
-    with a_lake(lake) as there:
-        yield Opened(there, org or _only_organization(there))
-
-
-@contextmanager
-def a_lake(lake: str | None) -> Iterator[Lake]:
+def opened(lake: str | None) -> Iterator[Lake]:
     """The lake that is named; none is a UsageError before Java starts."""
     where = named(lake)
     from pfspark.lake import Lake
@@ -58,13 +44,6 @@ def named(lake: str | None) -> str:
     if not lake:
         raise UsageError("no lake is named: say --lake DIR, or set PFSPARK_LAKE. `pfspark init` makes a new one")
     return lake
-
-
-def _only_organization(there: Lake) -> str:
-    orgs = sorted(row["org"] for row in there.table("organizations").select("org").distinct().collect())
-    if len(orgs) != 1:
-        raise UsageError(f"{there.where} has {', '.join(orgs) or 'no organization'}: say which by --org NAME")
-    return str(orgs[0])
 
 
 def moment(text: str | None) -> datetime | None:

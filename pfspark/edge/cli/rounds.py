@@ -30,7 +30,7 @@ def one_round(
 ) -> None:
     """Play one round of every organization that has something to do."""
     at = given.moment(now)
-    with given.a_lake(lake) as there:
+    with given.opened(lake) as there:
         tell(there, there.round(at, dry_run), json=json)
 
 
@@ -45,7 +45,7 @@ def run(
     if until is not None and until_quiet:
         raise UsageError("expected --until TIME or --until-quiet, found both")
     end = given.moment(until)
-    with given.a_lake(lake) as there:
+    with given.opened(lake) as there:
         count = there.run(end, until_quiet, lambda played: tell(there, played, json=json))
         screen.note(f"{screen.number(count, 'round')} played")
 
@@ -57,7 +57,7 @@ def wait(
     """Wait until all edits are taken in and all replicas are equal, while another process plays the rounds."""
     seconds = parse_duration(at_most).total_seconds()
     began = time.monotonic()
-    with given.a_lake(lake) as there:
+    with given.opened(lake) as there:
         while not all(line["equal"] and not line["waiting"] for line in standing(there, None, None)):
             if time.monotonic() - began > seconds:
                 raise PfsparkError(

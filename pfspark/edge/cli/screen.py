@@ -142,8 +142,8 @@ def about(found: Iterable[Line], store: str | None, folder: str | None) -> Itera
 
 
 def clock(at: str) -> str:
-    """A moment for people: seconds only where there are some."""
-    return at.replace("T", " ").removesuffix("Z").removesuffix(":00")
+    """A moment for people: whole seconds, and only where there are some."""
+    return at.split(".")[0].replace("T", " ").removesuffix("Z").removesuffix(":00")
 
 
 def number(count: int, what: str) -> str:

@@ -1,0 +1,136 @@
+"""The door for users: a lake made, filled, played and asked."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.errors import UsageError
+from pfspark.lake import Lake
+
+DAY = "2026-01-05T"
+MBOX = (
+    b"From a@example.com Mon Jan  5 08:00:00 2026\nFrom: a@example.com\nSubject: one\n\nhello\n\n"
+    b"From b@example.com Mon Jan  5 08:01:00 2026\nFrom: b@example.com\nSubject: two\n\nhello again\n\n"
+    b"From c@example.com Mon Jan  5 08:02:00 2026\nFrom: a@example.com\nSubject: one\n\nhello\n\n"
+)
+"""Three mails; the last has the bytes of the first, and an envelope of its own."""
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """Two stores; a folder and its items are posted before the first round, mail is imported, and all becomes quiet."""
+    place = tmp_path_factory.mktemp("lakes")
+    lake = Lake.create(place / "lake", spark)
+    lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
+    lake.store("PFS1", "Redmond", schedule="always")
+    lake.store("PFS2", "Paris")
+    lake.link("Redmond", "Paris", cost=5, delay="0m")
+    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z", size_limit="1MB")
+    lake.folder_create("PFS1", "/Sales/West", at=f"{DAY}00:00:00Z")
+    lake.post("PFS1", "/Sales", b"body", name="note", properties={"colour": "red"}, at=f"{DAY}00:01:00Z")
+    lake.delete("PFS1", "/Sales", "note", at=f"{DAY}00:06:00Z")
+    (place / "in.mbox").write_bytes(MBOX)
+    assert lake.import_mail(place / "in.mbox", "PFS1", "/Sales", at=f"{DAY}00:02:00Z") == {"posted": 3, "known": 0, "unkept": 0}
+    assert lake.run(until_quiet=True) > 3
+    lake.close()
+    return lake
+
+
+def test_stores_hold_what_was_done(lake: Lake) -> None:
+    lines = {(line["store"], line["folder"]): line for line in lake.lines("state")}
+    assert set(lines) == {("PFS1", "1-1"), ("PFS1", "/Sales"), ("PFS1", "/Sales/West"), ("PFS2", "1-1"), ("PFS2", "/Sales")}
+    assert {line["applied"] for (_, folder), line in lines.items() if folder == "/Sales"} == {"PFS1:1-5"}
+    rows = {(row["store"], row["folder"]): row.asDict() for row in lake.state().collect()}
+    assert {key: {**row, "kind": "state"} for key, row in rows.items()} == lines
+
+
+def test_readers_see_items_by_path(lake: Lake) -> None:
+    seen = {(row["store"], row["name"], row["deleted"]) for row in lake.items(folder="/Sales").collect()}
+    assert seen == {(store, *item) for store in ("PFS1", "PFS2") for item in (("note", True), ("one", False), ("two", False))}
+    assert {row["path"] for row in lake.items("PFS2").collect()} == {"/Sales"}
+
+
+def test_a_status_says_that_all_is_equal_and_quiet(lake: Lake) -> None:
+    status = lake.status()
+    assert (status["converged"], status["missing"], status["edits"], status["in_flight"]) == (True, 0, 0, 0)
+    assert list(lake.lines("gaps")) == []
+    assert lake.gaps().count() == 0
+
+
+def test_mail_comes_out_as_it_went_in(lake: Lake, tmp_path: Path) -> None:
+    assert lake.export_mail("PFS2", "/Sales", tmp_path / "out.mbox") == 3
+    assert (tmp_path / "out.mbox").read_bytes() == MBOX
+    assert lake.export_mail("PFS2", "/Sales", tmp_path / "eml", form="eml") == 3
+    assert len(list((tmp_path / "eml").iterdir())) == 3
+
+
+def test_a_second_import_adds_nothing(lake: Lake) -> None:
+    before = lake.table("edits").count(), lake.table("content").count()
+    mbox = Path(lake.where).parent / "in.mbox"
+    assert lake.import_mail([mbox], "PFS1", "/Sales") == {"posted": 0, "known": 3, "unkept": 0}
+    assert (lake.table("edits").count(), lake.table("content").count()) == before
+
+
+def test_the_past_can_be_asked(lake: Lake) -> None:
+    played = [line["round"] for line in lake.lines("rounds") if line["what"] == "played"]
+    early = [line for line in lake.lines("state", as_of=played[0]) if line["folder"] == "/Sales"]
+    assert [line["store"] for line in early] == ["PFS1"]  # PFS2 had not heard of it yet
+    assert lake.items(as_of=played[0]).count() <= lake.items().count()
+    assert [line for line in lake.lines("state", as_of=f"{DAY}00:00:00Z")] == [
+        line for line in lake.lines("state", as_of=str(played[0]))
+    ]
+    assert lake.rounds(as_of=played[0]).count() == played[0]
+
+
+def test_messages_and_folders_are_told_as_lines(lake: Lake) -> None:
+    sent = list(lake.lines("messages"))
+    assert lake.messages().count() == len(sent)
+    assert {(line["from"], line["folder"]) for line in sent if line["type"] == "0x4"} == {("PFS1", "/Sales")}
+    seen = {(line["store"], line["path"]): line["replicas"] for line in lake.lines("folders")}
+    assert seen["PFS2", "/Sales/West"] == {"PFS1": "active"}
+
+
+def test_an_idle_round_is_cheap(lake: Lake) -> None:
+    lake.round(f"{DAY}00:00:00Z")
+    began = time.process_time()
+    assert lake.round(f"{DAY}00:00:00Z").turns == {}
+    assert time.process_time() - began < 0.5
+
+
+def test_mistakes_name_the_nearest_known(lake: Lake) -> None:
+    mistakes = {
+        "store 'PFS' is not known in 'main'; the nearest known is 'PFS": lambda: lake.post("PFS", "/Sales", b""),
+        "folder '/Sale' is not known at PFS1; the nearest known is '/Sales'": lambda: lake.post("PFS1", "/Sale", b""),
+        "item 'on' is not known in that folder at PFS1; the nearest known is 'one'": lambda: lake.modify(
+            "PFS1", "/Sales", "on", b""
+        ),
+        "2 items are called 'one': name one by its id": lambda: lake.modify("PFS1", "/Sales", "one", b""),
+        "organization 'mein' is not known; the nearest known is 'main'": lambda: lake.lines("state", org="mein"),
+        "found 'stat', expected state, .*; the nearest known is 'state'": lambda: lake.lines("stat"),
+        "no store is in the site 'Pari'; the nearest known is 'Paris'": lambda: lake.link("Pari", "Redmond"),
+        "a folder has no 'colour'": lambda: lake.folder_set("PFS1", "/Sales", colour="red"),
+        "no name of a store": lambda: lake.store("a b", "Paris"),
+        "in which site": lambda: lake.store("PFS3"),
+        "no name of a folder": lambda: lake.folder_rename("PFS1", "/Sales", "a/b"),
+        "expected a time such as": lambda: lake.round("noon"),
+    }
+    before = lake.table("edits").count()
+    for said, mistake in mistakes.items():
+        with pytest.raises(UsageError, match=said):
+            mistake()
+    assert lake.table("edits").count() == before
+
+
+def test_an_organization_is_said_again_and_the_last_word_counts(lake: Lake) -> None:
+    lake.store("PFS2", preferred=True)
+    lake.suspend()
+    stores = {row["store"]: row for row in lake._directory("stores").values()}
+    assert (stores["PFS2"]["site"], stores["PFS2"]["preferred"]) == ("Paris", True)
+    assert lake._organization(None)["suspended"] is True
+    lake.suspend(suspended=False)
+    assert lake._organization(None)["suspended"] is False
+    assert lake._organization(None)["start"].isoformat() == f"{DAY}00:00:00+00:00"
