@@ -111,6 +111,15 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     clock = turns.select("org", F.col("now").alias("at"))
     directory = {"stores": world.stores, "links": world.links}
 
+    # A store that is down plays no part: what is due there waits.
+    down = cut("down", lambda: world.conditions.where("down").select("org", "store"), when=[world.conditions])
+    calendar = cut(
+        "calendar",
+        lambda: world.agenda.join(down, ["org", "store"], "left_anti"),
+        when=[down],
+        otherwise=world.agenda,
+    )
+
     # Arrive: what is due by now reaches its recipient, or is lost at the door.
     reached = cut(
         "reached",
@@ -144,16 +153,14 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     let_in = cut("let in", lambda: judged.where("lost is null and reason is null"), when=[judged])
     carried = cut("carried", lambda: receipt.unpack(let_in.where(F.col("type").isin(*CARRYING))), when=[let_in])
 
+    in_hand = applied_by.unionByName(carried.select(*RANGES))
+
     # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
     vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=replicas), when=[let_in])
-    night = cut("night", lambda: removal.night(replicas, agenda=world.agenda, turns=turns).join(clock, "org"))
+    night = cut("night", lambda: removal.night(replicas, agenda=calendar, turns=turns).join(clock, "org"))
     leaving = cut(
         "steps",
-        lambda: (
-            removal.advance(vouched, applied=applied_by.unionByName(carried.select(*RANGES)), replicas=replicas)
-            .join(clock, "org")
-            .unionByName(night)
-        ),
+        lambda: removal.advance(vouched, applied=in_hand, replicas=replicas).join(clock, "org").unionByName(night),
         when=[vouched, night],
     )
     replicas = _take(replicas, leaving, cut)
@@ -201,7 +208,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     replicas = _take(replicas, last_steps, cut)
     lineage = cut(
         "lineage",
-        lambda: items.lineage(items.versions(items.seen(intake.edited(world.changes, of_items), applied=applied_by))),
+        lambda: items.lineage(items.versions(items.seen(intake.edited(world.changes, of_items), applied=in_hand))),
         when=[of_items],
     )
     judged_items = cut(
@@ -239,7 +246,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             on_arrival.lists,
             by_edits.lists,
             steps,
-            world.agenda.join(clock, "org").where("due <= at"),
+            calendar.join(clock, "org").where("due <= at"),
         ),
     )
     table = cut("table", lambda: world.state.join(touched, list(HERE), "left_semi"), when=[touched])
@@ -282,7 +289,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
 
     # Note holes; ask for those whose time has come, each of its best source.
-    noted = cut("noted", lambda: backfill.note(line, turns=turns), when=[line])
+    noted = cut("noted", lambda: backfill.note(line, replicas=replicas, turns=turns), when=[line])
     timed = cut("timed", lambda: backfill.due(noted, turns=turns), when=[noted])
     asking = cut("timed", lambda: backfill.asked_now(timed), when=[timed])
     gives = cut("gives", lambda: sources.content(_of(claims, asking)), when=[asking])
@@ -306,12 +313,19 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     limits = cut("limits", lambda: packing.limits(_of(seen.tree, touched)), when=[touched])
     cycle = cut(
         "cycle",
-        lambda: packing.cycle(waiting, agenda=world.agenda, replicas=replicas, limits=limits, stores=world.stores, turns=turns),
+        lambda: packing.cycle(waiting, agenda=calendar, replicas=replicas, limits=limits, stores=world.stores, turns=turns),
         when=[waiting],
     )
     sending = cut("ranges", lambda: _of(waiting, cycle.where("goes")), when=[cycle])
     hidden = cut("ranges", lambda: packing.hidden(waiting, cycle=cycle, replicas=replicas), when=[cycle])
     shown = cut("ranges", lambda: state.shown(applied, hidden=hidden), when=[hidden], otherwise=applied)
+
+    told_before = cut(
+        "ranges",
+        lambda: state.shown(applied, hidden=packing.unsent(waiting, replicas=replicas)),
+        when=[waiting],
+        otherwise=applied,
+    )
 
     # Answer requests for content and for status.
     content_requests = cut("let in", lambda: backfill.requests(let_in), when=[let_in])
@@ -345,7 +359,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
 
     # Inquire after a change of the own entry, and tell unasked when a folder has been quiet.
-    begin = cut("begin", lambda: status.begin(steps, agenda=world.agenda, turns=turns), when=[steps, world.agenda])
+    begin = cut("begin", lambda: status.begin(steps, agenda=calendar, turns=turns), when=[steps, calendar])
     responders = cut(
         "responders",
         lambda: sources.responders(
@@ -358,7 +372,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         ),
         when=[begin],
     )
-    inquiring = cut("agenda", lambda: status.inquiring(world.agenda, touched=touched), when=[world.agenda])
+    inquiring = cut("agenda", lambda: status.inquiring(calendar, touched=touched), when=[calendar])
     inquiries = cut(
         "inquiries",
         lambda: status.inquire(
@@ -380,13 +394,13 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: status.repeat(
             status.behind(shown, beliefs=believed, peers=recipients),
             keys=touched,
-            agenda=world.agenda,
+            agenda=calendar,
             changed=changed,
             turns=repeating,
         ),
         when=[repeating],
     )
-    quiet = cut("keys", lambda: status.fall_due(world.agenda, turns=turns), when=[world.agenda])
+    quiet = cut("keys", lambda: status.fall_due(calendar, turns=turns), when=[calendar])
     telling = cut(
         "keys",
         lambda: _distinct(HERE, quiet, repeats.where("goes")).join(status.speakers(replicas), list(HERE), "left_semi"),
@@ -431,7 +445,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: aging.limited(_of(replicas, touched), tree=_of(seen.tree, touched), turns=turns),
         when=[touched],
     )
-    night_shift = cut("night shift", lambda: aging.at_night(limited, agenda=world.agenda, turns=turns), when=[limited])
+    night_shift = cut("night shift", lambda: aging.at_night(limited, agenda=calendar, turns=turns), when=[limited])
     readable = cut(
         "versions",
         lambda: items.versions(items.seen(world.changes, applied=cnset.subtract(_of(own, night_shift), empty_before, LINE))),

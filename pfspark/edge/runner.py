@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -70,13 +70,13 @@ def held(table: DataFrame, replicas: DataFrame) -> DataFrame:
     return cnset.subtract(applied, own.where(F.col("entry") == Entry.EMPTY).select(*RANGES), LINE)
 
 
-def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, lives: DataFrame) -> DataFrame:
-    """The view `array`: what was heard of in the replica's current life and is not applied.
+def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun: DataFrame) -> DataFrame:
+    """The view `array`: what a replica has heard of since it last became one, and is not applied.
 
     A number was heard of when its step says; each request counts one attempt, and the times between one request and the
-    next add up to the time of the last. `lives` says in which round (`since_round`) each replica's current life began.
+    next add up to the time of the last. `begun` says in which round (`since_round`) each replica that misses anything at all began.
     """
-    current = steps.join(lives, list(HERE)).where("round >= since_round")
+    current = steps.join(begun, list(HERE)).where("round >= since_round")
     heard = current.where("step = 'heard'").select(*RANGES, F.lit(1).alias("open"), F.unix_micros("at").alias("heard"))
     asked = current.where("step = 'asked'").select(
         *RANGES,
@@ -92,6 +92,14 @@ def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, lives
         F.col("attempt").cast("bigint").alias("attempt"),
         F.when(F.col("attempt") > 0, F.timestamp_micros("asked")).alias("asked"),
     )
+
+
+def begun(steps: DataFrame) -> DataFrame:
+    """In which round (`since_round`) each replica last became one: when it was made, or put back after it was gone."""
+    gone = F.col("standing").isin(Standing.DELETE_NOW, Standing.ERASED)
+    last_gone = F.coalesce(F.max(F.when(gone, F.col("round"))).over(Window.partitionBy(*HERE)), F.lit(0))
+    since = steps.withColumn("last_gone", last_gone).where("round > last_gone")
+    return since.groupBy(*HERE).agg(F.min("round").alias("since_round"))
 
 
 def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
@@ -152,7 +160,6 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
     }
     views = _computed(first)
     stores, table, replicas = (_local(spark, name, views[name]) for name in ("stores", "state", "replicas"))
-    began = read["replicas"].join(replicas.select(*HERE, "life"), [*HERE, "life"]).groupBy(*HERE)
     own_tree = _local(spark, "changes", views["changes"]).where(F.col("folder") == HIERARCHY)
     views |= _computed(
         {
@@ -161,7 +168,7 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
                 read["backfill"],
                 table=table,
                 replicas=replicas,
-                lives=began.agg(F.min("round").alias("since_round")),
+                begun=begun(read["replicas"]),
             ),
         }
     )

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import HIERARCHY, MessageType
+from pfspark.words import HIERARCHY, MessageType, Standing
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -41,16 +41,20 @@ def settle_empty(line: DataFrame) -> DataFrame:
     return line.where("applied = 0 and arriving = 0 and void > 0 and claimed <= 0")
 
 
-def note(line: DataFrame, *, turns: DataFrame) -> DataFrame:
+def note(line: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
     """The open array as it now stands: numbers heard of and not held.
 
     One row a piece of the line, with `claimed`, `near` and `leaving` (how many replicas claim content, how many of them
     in the same site, how many are leaving). A number in the array keeps its age; one that others claim and that is new
     to the array was heard of now. A number that nobody claims any more stays open: it is `lost` until somebody does.
+    A replica that is to be deleted now, or is erased, misses nothing (D8).
 
     Source: R76, R85, R88-R90 (Exchange 2007, "Backfill Requests and Backfill Messages"); Q10.
     """
-    missing = line.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)")
+    keeps = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
+    settled = (F.col("void") > 0) & (F.col("claimed") <= 0)
+    missing = line.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)").where(~settled)
+    missing = missing.join(keeps, list(HERE), "left_semi")
     now = F.unix_micros("now")
     aged = missing.join(turns.select("org", "now"), "org").withColumn(
         "heard", F.when(F.col("open") > 0, F.col("heard")).otherwise(now)

@@ -223,6 +223,12 @@ def hidden(waiting: DataFrame, *, cycle: DataFrame, replicas: DataFrame) -> Data
     return waiting.join(stay, list(HERE), "left_semi")
 
 
+def unsent(waiting: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """Numbers that others have not been shown before this round's cycle (F60); a leaver shows all it has (D7)."""
+    leavers = replicas.where(F.col("standing") == Standing.DELETE_PENDING).select(*HERE)
+    return waiting.join(leavers, list(HERE), "left_anti")
+
+
 def recipients(lists: DataFrame) -> DataFrame:
     """To whom a store's own changes go: the others its view of the list shows (R44, R58, R147)."""
     return lists.where((F.col("peer") != F.col("store")) & (F.col("listing") == Listing.LISTED)).select(*HERE, "peer")

@@ -24,7 +24,7 @@ Readings, where the texts are silent:
   `delete_pending_timeout` after that answer (D7 back to D5). A replica that is itself leaving answers it plainly.
 - Back on the list before erasure: active in the same life, and it asks for status. Delete now accepts nothing and
   answers nothing.
-- A deleted folder's replicas are delete now at once, and erased by maintenance without a second look.
+- A deleted folder's replicas are erased at once: nothing of them is preserved.
 - Erasure looks whether active and delete-pending replicas elsewhere hold what is not empty here.
 - `gone` beats whatever the object says of that replica before its stamp. A list without anyone keeps, among the
   removed before the gone, the one with the highest stamp.
@@ -352,7 +352,7 @@ class World:
         self.arrive()
         playing = [server for server in self.servers.values() if not server.down]
         before_sending = (self.sift, self.learn, self.intake, self.note, self.choose, self.answer, self.inquire)
-        for play_step in (*before_sending, self.remove, self.pack, self.dispatch, self.maintain):
+        for play_step in (*before_sending, self.remove, self.pack, self.repeat, self.dispatch, self.maintain):
             for server in playing:
                 play_step(server)
         self._keep()
@@ -806,8 +806,14 @@ class World:
         if replica.status_due and replica.status_due <= self.now:
             replica.status_due = None
             self._status_to_all(server, folder)
-        if self.policy.status_again is None:
-            return
+
+    def repeat(self, server: Server) -> None:
+        """Status again while somebody is believed to lack what is shown, this round's sendings included."""
+        for folder, replica in server.live() if self.policy.status_again else ():
+            self._repeat(server, folder, replica)
+
+    def _repeat(self, server: Server, folder: str, replica: Replica) -> None:
+        assert self.policy.status_again
         first, longest = self.policy.status_again
         peers = [name for name in self.listed(server, folder) if name != server.name]
         lacking = any(replica.shown - replica.belief(name)[0] for name in peers)
@@ -1002,7 +1008,7 @@ class World:
             replica = server.replicas.get(folder)
             if seen.deleted:
                 if replica and replica.live:
-                    replica.give_up()  # R140
+                    server.replicas[folder] = Replica(replica.label, Standing.ERASED)  # R140: nothing is preserved
             elif listed and (replica is None or replica.standing == Standing.ERASED):
                 server.replicas[folder] = replica = Replica("", asking=self.policy.responders_list_change)
                 self._new_life(server, folder, replica)

@@ -36,6 +36,7 @@ class _Playing:
         self.cut: set[str] = set()
         self.down: set[str] = set()
         self.suspended = False
+        self.started: set[str] = set()
         self.shows: list[str] = []
         self.last: datetime | None = None
         self.past: list[tuple[datetime, Mapping[str, pa.Table]]] = []
@@ -64,6 +65,7 @@ class _Playing:
         """The steps that this round sees, their conditions set."""
         steps = [step for step in self.to_come if step.at <= now]
         self.to_come = self.to_come[len(steps) :]
+        self.started = set()
         self.shows = [name for step in steps if step.verb == "show" for name in step.args["what"]]
         for step in steps:
             match step.verb:
@@ -74,6 +76,7 @@ class _Playing:
                 case "down":
                     self.down |= set(step.args["stores"])
                 case "up":
+                    self.started |= self.down & set(step.args["stores"])
                     self.down -= set(step.args["stores"])
                 case "suspend" | "resume":
                     self.suspended = step.verb == "suspend"
@@ -141,8 +144,9 @@ def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], now: datetime) ->
     for step in steps:
         if step.verb == "restore":
             kept.restore(org, step.args["store"], one.tables_at(step.args["to"]), now)
-        elif step.verb == "up" and one.scenario.policy.startup_status != "off":
-            kept.ask(org, step.args["stores"], now, seeming_gaps=one.scenario.policy.startup_status == "seeming_gaps")
+    switch = one.scenario.policy.startup_status
+    if one.started and switch != "off":
+        kept.ask(org, sorted(one.started), now, seeming_gaps=switch == "seeming_gaps")
 
 
 def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, _Playing], turns: Mapping[str, datetime]) -> set[str]:

@@ -181,14 +181,14 @@ def test_a_place_that_is_taken_is_refused(lake: Tables, spark: SparkSession, tmp
     with pytest.raises(LakeError, match="is a lake already"):
         Tables.create(spark, lake.where)
     (tmp_path / "thesis.doc").write_text("mine")
-    with pytest.raises(LakeError, match="not empty .it has 'thesis.doc'"):
+    with pytest.raises(LakeError, match=r"not empty .it has 'thesis.doc'"):
         Tables.create(spark, tmp_path)
     assert [file.name for file in tmp_path.iterdir()] == ["thesis.doc"]
 
 
 def test_a_lake_of_a_newer_pfspark_is_refused(lake: Tables, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delta, "FORMAT", 0)
-    with pytest.raises(LakeError, match="newer pfspark .format 1, this one knows 0"):
+    with pytest.raises(LakeError, match=r"newer pfspark .format 1, this one knows 0"):
         Tables.open(spark, lake.where)
 
 
