@@ -333,7 +333,9 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     status_requests = cut("status requests", lambda: status.asked_for(let_in), when=[let_in])
     answered = cut(
         "answered",
-        lambda: status.answer(status_requests, shown=shown, applied=applied, beliefs=believed, replicas=replicas, turns=turns),
+        lambda: status.answer(
+            status_requests, shown=told_before, applied=applied, beliefs=believed, replicas=replicas, turns=turns
+        ),
         when=[status_requests],
     )
     unserved = cut(

@@ -23,16 +23,18 @@ BELOW = {
     "cnset": {"vocabulary"},
     "rules": {"vocabulary", "cnset"},
     "round": {"vocabulary", "cnset", "rules"},
-    "ask": {"vocabulary", "cnset", "rules", "round"},
-    "sim": {"vocabulary", "cnset", "rules", "round"},
-    "edge": {"vocabulary", "cnset", "rules", "round", "ask", "sim", "lake"},
-    "lake": {"vocabulary", "cnset", "rules", "round", "ask", "sim", "edge"},
+    "kept": {"vocabulary", "cnset", "rules", "round"},
+    "ask": {"vocabulary", "cnset", "rules", "round", "kept"},
+    "sim": {"vocabulary", "cnset", "rules", "round", "kept", "ask"},
+    "edge": {"vocabulary", "cnset", "rules", "round", "kept", "ask", "sim", "lake"},
+    "lake": {"vocabulary", "cnset", "rules", "round", "kept", "ask", "sim", "edge"},
 }
 BETTER_IMPORT = {
     "vocabulary": "the vocabulary knows nobody: move what needs more to where it is used",
     "cnset": "the algebra knows ranges and words only: let the caller hand in the frame",
     "rules": "a rule takes what it needs as a frame: let round.py, where rules meet, hand it in",
     "round": "a round is pure: let the edge hand in the snapshot and take the new rows",
+    "kept": "between rounds the world is rows: let the edge read and store them",
     "ask": "a question reads a snapshot: let the caller open it and hand it in",
     "sim": "an invented world hands frames to round.play: let the edge store and show them",
 }
@@ -135,6 +137,8 @@ def imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
 def faults_of_import(module: str, tree: ast.AST) -> Iterator[str]:
     """Imports against the order of the house. A name that is imported from the package itself counts as its module."""
     mine = layer(module)
+    if module == "pfspark":  # the door: it opens on whatever users ask for by name
+        return
     if mine not in BELOW:  # a fault of its own, see test_every_module_has_its_place
         return
     for line, target in imports(tree):
@@ -253,7 +257,6 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.rules.state", "def f():\n    from pfspark import round", "line 2 imports pfspark.round: a rule"),
         ("pfspark.round", "from pfspark.edge.delta import read", "a round is pure"),
         ("pfspark.ask.gaps", "from pfspark.lake import Lake", "a question reads a snapshot"),
-        ("pfspark.sim.whatif", "from pfspark.ask import gaps", "an invented world"),
         ("pfspark.sim.oracle", "from pfspark.round import play", "the oracle is written from the articles"),
         ("pfspark.sim.oracle", "from pfspark.sim.fates import fate", "the oracle is written from the articles"),
         ("pfspark.sim.oracle", "import pyspark", "the oracle is written from the articles"),

@@ -74,7 +74,8 @@ def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun
     """The view `array`: what a replica has heard of since it last became one, and is not applied.
 
     A number was heard of when its step says; each request counts one attempt, and the times between one request and the
-    next add up to the time of the last. `begun` says in which round (`since_round`) each replica that misses anything at all began.
+    next add up to the time of the last. `begun` says in which round (`since_round`) each replica that misses
+    anything at all began.
     """
     current = steps.join(begun, list(HERE)).where("round >= since_round")
     heard = current.where("step = 'heard'").select(*RANGES, F.lit(1).alias("open"), F.unix_micros("at").alias("heard"))

@@ -343,7 +343,7 @@ def test_the_demo(run: Callable[..., str], tmp_path: Path, spark: SparkSession) 
     assert any("PFS3 → PFS1 0x8 backfill request /Launch asks for PFS1:7-15" in line for line in lines)
     [gap] = [line for line in lines if "nobody yet" in line]
     assert gap == "PFS3 /Launch PFS1:7-15 2026-01-05 23:45 nobody yet 2026-01-06 11:45"
-    assert "PFS3 /Launch PFS1:1-6,PFS3:1-8 active" in lines  # as of the round before
+    assert "PFS3 PFS1:1-6,PFS3:1-8 14 mails" in lines  # as of the round before
     for words in [line.strip("│ ") for line in lines if "│ pfspark " in line]:  # the commands to try
         run(*shlex.split(words.replace("paris.mbox", str(tmp_path / "paris.mbox")))[1:])
     assert (tmp_path / "lake-2" / "rounds").is_dir()  # the name was taken

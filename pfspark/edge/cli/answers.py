@@ -26,9 +26,7 @@ OfFolder = Annotated[str | None, typer.Option("--folder", help="Only this folder
 
 
 @verbs.command(rich_help_panel=PANEL)
-def status(
-    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False
-) -> None:
+def status(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print how each organization stands: whether all replicas are equal, what waits, what is missing, what is due."""
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
@@ -90,8 +88,7 @@ def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iter
     """One line for each organization: whether its active replicas are equal, and what is still to come."""
     edits, receipts = (there.table(name, as_of).select("org", "edit_id") for name in ("edits", "receipts"))
     waiting = {
-        row["org"]: row["count"]
-        for row in edits.join(receipts, ["org", "edit_id"], "anti").groupBy("org").count().collect()
+        row["org"]: row["count"] for row in edits.join(receipts, ["org", "edit_id"], "anti").groupBy("org").count().collect()
     }
     due = list(there.lines("rounds", as_of))[-1]["next_due"]
     found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)

@@ -59,7 +59,7 @@ def demo(lake: given.LakeName = None) -> None:
     name = shlex.quote(where)
     _panel(
         f"All equal, after {time.monotonic() - began:.0f} seconds. Try next",
-        f"pfspark log messages --folder {FOLDER} --lake {name}",
+        f"pfspark state --as-of {story.before} --lake {name}",
         f"pfspark items --store PFS3 --lake {name}",
         f"pfspark export paris.mbox --store PFS3 --folder {FOLDER} --lake {name}",
     )
@@ -76,6 +76,8 @@ class _Story:
         self._folder = folder
         self._mails = [("", each.envelope, each.raw or b"") for each in mail.split_mbox(conf_folder() / "demo.mbox")]
         self._last = 0
+        self.before = 0
+        """The last round before the line was back."""
 
     def begin(self) -> None:
         self._lake.organization(ORG, "exchange_2007", start=_at(MONDAY, 12, 30))
@@ -110,7 +112,7 @@ class _Story:
         self._import("PFS1", EVENING, _at(MONDAY, 22, 40))
         self._run(_at(MONDAY, 23), cut=["PFS3"])
         self._compare()
-        self._before = self._last
+        self.before = self._last
 
     def a_hole_is_seen(self) -> None:
         _chapter(
@@ -133,12 +135,15 @@ class _Story:
             raise ViolationError("the demo ended with replicas that differ: a fault of pfspark, please report it")
 
     def the_past(self) -> None:
+        from pfspark.ask import lines
+
         _chapter(
             "6. The past can still be asked",
-            f"Every table keeps its history. As of round {self._before}, before the line was back, PFS3 held:",
+            f"Every table keeps its history. As of round {self.before}, before the line was back, PFS3 held:",
         )
-        found = self._lake.lines("state", self._before, org=ORG)
-        screen.lines(screen.about(found, "PFS3", FOLDER), json=False)
+        found = self._lake.table("state", self.before).where("store = 'PFS3' and entry = 'applied' and folder != '1-1'")
+        held = lines.cnset(found.toArrow().to_pylist())
+        screen.table(("store", "holds", ""), [("PFS3", cntext.show(held), screen.number(cntext.size(held), "mail"))])
 
     def _import(self, store: str, part: slice, at: datetime) -> None:
         from pfspark.edge import mail
@@ -164,9 +169,7 @@ class _Story:
             (store, site, held[store], screen.number(cntext.size(cntext.parse(held[store])), "mail"))
             for store, site in SITES.items()
         ]
-        screen.table(
-            ("store", "site", "holds", ""), rows, f"{FOLDER} is " + ("equal everywhere" if same else "not equal")
-        )
+        screen.table(("store", "site", "holds", ""), rows, f"{FOLDER} is " + ("equal everywhere" if same else "not equal"))
         return same
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pfspark.edge.cli import given, screen
 from pfspark.errors import UsageError
 from pfspark.settings import nearest, parse_duration, parse_schedule, parse_size
+
+if TYPE_CHECKING:
+    from pfspark.lake import Lake
 
 PANEL = "An organization"
 
@@ -81,9 +84,7 @@ def set_store(
 
 
 @store.command("list")
-def list_stores(
-    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False
-) -> None:
+def list_stores(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print the stores."""
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
@@ -118,7 +119,7 @@ def _told(
     return {name: value for name, value in said.items() if value is not None}
 
 
-def _known(there: Any, org: str) -> dict[str, dict[str, Any]]:
+def _known(there: Lake, org: str | None) -> dict[str, dict[str, Any]]:
     """What is said of each store, in the words of `Lake.store`."""
     known = {}
     for row in there.lines("stores", org=org):

@@ -86,9 +86,7 @@ def set_properties(
 
 @folder.command("list")
 @replica.command("list")
-def list_folders(
-    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False
-) -> None:
+def list_folders(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print the folders that each store sees, with their replicas."""
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:

@@ -51,18 +51,14 @@ def run(
 
 
 @verbs.command(rich_help_panel=PANEL)
-def wait(
-    at_most: Annotated[str, typer.Option(help="How long, by the clock.")] = "1h", lake: given.LakeName = None
-) -> None:
+def wait(at_most: Annotated[str, typer.Option(help="How long, by the clock.")] = "1h", lake: given.LakeName = None) -> None:
     """Wait until all edits are taken in and all replicas are equal, while another process plays the rounds."""
     seconds = parse_duration(at_most).total_seconds()
     began = time.monotonic()
     with given.opened(lake) as there:
         while not all(line["equal"] and not line["waiting"] for line in standing(there, None, None)):
             if time.monotonic() - began > seconds:
-                raise PfsparkError(
-                    f"not equal after {at_most}; `pfspark status` and `pfspark gaps` show where it stands"
-                )
+                raise PfsparkError(f"not equal after {at_most}; `pfspark status` and `pfspark gaps` show where it stands")
             time.sleep(1)
 
 
