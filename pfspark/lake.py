@@ -1,13 +1,13 @@
 """The door for users: a lake, what is said and posted in it, its rounds, and what can be asked of it.
 
->>> from pfspark.lake import Lake                                            # doctest: +SKIP
->>> lake = Lake.create("/data/lake")                                         # doctest: +SKIP
->>> lake.organization(profile="modern")                                      # doctest: +SKIP
->>> lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris")               # doctest: +SKIP
->>> lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"])                   # doctest: +SKIP
->>> lake.post("PFS1", "/Sales", b"Hello", name="first")                      # doctest: +SKIP
->>> lake.run(until_quiet=True)                                               # doctest: +SKIP
->>> lake.state().show()                                                      # doctest: +SKIP
+    from pfspark.lake import Lake
+    lake = Lake.create("/data/lake")
+    lake.organization(profile="modern")
+    lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris")
+    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"])
+    lake.post("PFS1", "/Sales", b"Hello", name="first")
+    lake.run(until_quiet=True)
+    lake.state().show()
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Written from the articles, the rule book and the contracts, and knows nothing of
 a frozenset of `(origin label, cn)`; a round is a method per step; every store acts only on what it holds itself and on
 the messages that reached it. Clarity over speed: an organization of a few stores and some thousand numbers.
 
->>> lines = play(scenario)  # doctest: +SKIP
+    lines = play(scenario)
 
 Readings, where the texts are silent:
 

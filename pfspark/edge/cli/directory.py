@@ -75,12 +75,12 @@ def set_store(
     retired: Retired = None, lake: given.LakeName = None, org: given.Org = None,
 ) -> None:  # fmt: skip
     """Change what is said of a store; what is not told stays."""
-    told = _told(version, preferred, interval, size_limit, schedule, site=site, retired=retired)
+    told = _told(version, preferred, interval, size_limit, schedule)
     with given.opened(lake) as there:
         stores = _known(there, org)
         if name not in stores:
             raise UsageError(f"the store {name!r} is not known{nearest(name, stores)}")
-        there.store(name, org=org, **(stores[name] | told))
+        there.store(name, site, org=org, retired=retired, **told)
 
 
 @store.command("list")
@@ -108,25 +108,20 @@ def link(
 
 
 def _told(
-    version: str | None, preferred: bool | None, interval: str | None, size_limit: str | None, schedule: str | None,
-    **more: Any,
-) -> dict[str, Any]:  # fmt: skip
-    """What is said of a store, read before Java starts."""
-    said = {
-        "version": version, "preferred": preferred, "interval": interval and parse_duration(interval),
-        "size_limit": size_limit and parse_size(size_limit), "schedule": schedule and parse_schedule(schedule), **more,
-    }  # fmt: skip
-    return {name: value for name, value in said.items() if value is not None}
+    version: str | None, preferred: bool | None, interval: str | None, size_limit: str | None, schedule: str | None
+) -> dict[str, Any]:
+    """What is said of a store; what cannot be read is refused before Java starts."""
+    if schedule is not None:
+        parse_schedule(schedule)
+    return {
+        "version": version,
+        "preferred": preferred,
+        "interval": None if interval is None else parse_duration(interval),
+        "size_limit": None if size_limit is None else parse_size(size_limit),
+        "schedule": schedule,
+    }
 
 
-def _known(there: Lake, org: str | None) -> dict[str, dict[str, Any]]:
-    """What is said of each store, in the words of `Lake.store`."""
-    known = {}
-    for row in there.lines("stores", org=org):
-        slots = row["schedule"]
-        known[row["store"]] = {
-            "site": row["site"], "version": row["version"], "preferred": row["preferred"], "retired": row["retired"],
-            "interval": row["interval_s"] and parse_duration(f"{row['interval_s']}s"), "size_limit": row["size_limit"],
-            "schedule": None if slots is None else tuple(tuple(map(int, slot.split("-"))) for slot in slots.split(",") if slot),
-        }  # fmt: skip
-    return known
+def _known(there: Lake, org: str | None) -> list[str]:
+    rows = there.table("stores").select("org", "store").distinct().collect()
+    return sorted(row["store"] for row in rows if org in (None, row["org"]))
