@@ -57,12 +57,11 @@ def demo(lake: given.LakeName = None) -> None:
         story.asked_and_answered()
         story.the_past()
     name = shlex.quote(where)
-    _panel(
-        f"All equal, after {time.monotonic() - began:.0f} seconds. Try next",
-        f"pfspark state --as-of {story.before} --lake {name}",
-        f"pfspark items --store PFS3 --lake {name}",
-        f"pfspark export paris.mbox --store PFS3 --folder {FOLDER} --lake {name}",
-    )
+    screen.say()
+    screen.say((f"All equal, after {time.monotonic() - began:.0f} seconds. Try next:", "bold"))
+    screen.say(f"  pfspark state --as-of {story.before} --lake {name}")
+    screen.say(f"  pfspark items --store PFS3 --lake {name}")
+    screen.say(f"  pfspark export paris.mbox --store PFS3 --folder {FOLDER} --lake {name}")
 
 
 class _Story:
