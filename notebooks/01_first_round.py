@@ -89,3 +89,5 @@ equal = len(set(sets.values())) == 1
 for line in lake.lines("state", as_of=before_the_heal):
     if line["folder"] == "/Launch":
         print(line["store"], line["applied"])
+
+lake.close()

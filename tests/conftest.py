@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-LONG = ("test_lake.py", "test_notebooks.py", "test_round.py", "edge/test_cli.py", "edge/test_runner.py")
-"""Each plays rounds on Delta, or the same world many times over."""
+LONG = ("test_lake.py", "test_notebooks.py", "edge/test_cli.py", "edge/test_runner.py")
+"""Each plays rounds on Delta."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -23,7 +23,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--campaign-orgs", type=int, default=0, help="organizations in a campaign (0: none)")
     group.addoption("--campaign-rounds", type=int, default=40, help="rounds of half an hour in a campaign (40)")
     group.addoption("--kills", type=int, default=5, help="times a writer is killed at a random moment (5)")
-    group.addoption("--lakes", action="store_true", help="run what plays whole lakes and the laws of the round too (long)")
+    group.addoption("--lakes", action="store_true", help="run what plays whole lakes too (long)")
     group.addoption("--bench", action="store_true", help="run tests/bench too: they measure, and take their time")
 
 
