@@ -10,7 +10,7 @@ import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
@@ -25,6 +25,22 @@ from pfspark.sim.scenario import Scenario, Step
 from pfspark.words import Entry, Outcome
 
 Line = dict[str, Any]
+
+
+class Record(Protocol):
+    """Who keeps what is played."""
+
+    def begin(self, rows: Mapping[str, Sequence[invention.Row]]) -> None:
+        """The world before the first step."""
+
+    def round(
+        self,
+        turns: Mapping[str, datetime],
+        edits: Sequence[invention.Row],
+        made: Mapping[str, pa.Table],
+        due: Mapping[str, datetime],
+    ) -> None:
+        """A round: who played when, the edits it was given, its new rows, and when each organization plays next."""
 
 
 class _Playing:
@@ -83,34 +99,42 @@ class _Playing:
         return steps
 
 
-def play(scenarios: Sequence[Scenario], spark: SparkSession) -> Iterator[Line]:
+def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | None = None) -> Iterator[Line]:
     """The lines of all scenarios, each organization's in order of time, its `end` line last."""
     rows: dict[str, list[Any]] = defaultdict(list)
     for scenario in scenarios:
         for name, some in invention.begin(scenario).items():
             rows[name] += some
     kept = Kept(spark, rows)
+    if record:
+        record.begin(rows)
     playing = {scenario.name: _Playing(scenario) for scenario in scenarios}
     for one in playing.values():
         one.remember(one.scenario.start - one.scenario.interval, kept.tables)
     while turns := _next_turns(kept, playing):
-        yield from _round(kept, playing, turns)
+        yield from _round(kept, playing, turns, record)
     broken = _violations(kept)
     for org, one in playing.items():
         yield _end(kept, org, one, violations=broken.get(org, 0))
 
 
-def _next_turns(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
-    due = due_moments(
+def _due(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
+    return due_moments(
         kept,
         down={(org, store) for org, one in playing.items() for store in one.down},
         suspended={org for org, one in playing.items() if one.suspended},
     )
+
+
+def _next_turns(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
+    due = _due(kept, playing)
     moments = {org: one.next_round(due.get(org)) for org, one in playing.items()}
     return {org: now for org, now in moments.items() if now is not None}
 
 
-def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime]) -> Iterator[Line]:
+def _round(
+    kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime], record: Record | None
+) -> Iterator[Line]:
     edits: list[Any] = []
     for org, now in turns.items():
         steps = playing[org].take_steps(now)
@@ -132,6 +156,8 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, date
     )
     for org, now in turns.items():
         playing[org].remember(now, kept.tables)
+    if record:
+        record.round(turns, edits, made, _due(kept, playing))
     views = {org: lines.Stores(kept.tables, org) for org in _speaking(made, playing, turns)}
     yield from _refusals(made["receipts"])
     yield from lines.messages(made["messages"], views)

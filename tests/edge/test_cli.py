@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import signal
 import subprocess
 import sys
@@ -12,10 +11,8 @@ import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
 
@@ -165,19 +162,6 @@ def test_interrupted() -> None:
 # --- in this process, with the session that all tests share ---
 
 
-@pytest.fixture
-def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs a verb and gives what it printed; its exit code and what it said on stderr are told beforehand."""
-
-    def run(*words: str, code: int = 0, told: str = "") -> str:
-        assert cli.run(words) == code
-        captured = capsys.readouterr()
-        assert told in captured.err and (told or captured.err == "")
-        return captured.out
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def two_rounds(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A scenario of two rounds, one of its names not to be trusted."""
@@ -234,118 +218,12 @@ def test_the_doctor(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest
     assert "BAD Java" in shown and "Install a full OpenJDK" in shown
 
 
-# --- a lake, by its verbs ---
-
-
-@pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The first five minutes of the README, with PFS2 cut off from the last mail: a hole is seen and filled later."""
-    where = tmp_path_factory.mktemp("lakes") / "lake"
-    mbox = where.parent / "mail.mbox"
-    mbox.write_bytes(b"From a@b Mon Jan  5 07:42:11 2026\nSubject: one\n\nHello\n\n" * 2)
-    for words in (
-        "init --profile modern --option relay_status=false --start 2026-01-05",
-        "store add PFS1 --site Redmond",
-        "store add PFS2 --site Paris --version 2003 --schedule Sun.8:00-Sun.9:00",
-        "store set PFS2 --preferred",
-        "link Redmond Paris --cost 10",
-        "folder create /Sales --store PFS1 --replicas PFS1,PFS2 --now 2026-01-05T08:00 --set size_limit=1MB",
-        f"import {mbox} --store PFS1 --folder /Sales --now 2026-01-05T08:01",
-        "post --store PFS1 --folder /Sales --name hello --text Hello --now 2026-01-05T08:02",
-        "run --until 2026-01-05T08:30",
-    ):
-        assert cli.run([*words.split(), "--lake", str(where)]) == 0, words
-    return str(where)
-
-
-def answers(run: Callable[..., str], *words: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in run(*words, "--json").splitlines()]
-
-
-def test_state(run: Callable[..., str], lake: str) -> None:
-    held = {line["store"]: line["applied"] for line in answers(run, "state", "--lake", lake, "--folder", "/Sales")}
-    assert held == {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"}
-    shown = run("state", "--lake", lake, "--store", "PFS2")
-    assert "PFS2    /Sales   PFS1:1-3" in shown and "PFS1    /Sales" not in shown
-
-
-def test_the_past(run: Callable[..., str], lake: str) -> None:
-    rounds = answers(run, "log", "rounds", "--lake", lake)
-    assert [line["what"] for line in rounds[:3]] == ["created", "opened", "played"]
-    assert [line for line in answers(run, "state", "--lake", lake, "--as-of", "2") if line["folder"] == "/Sales"] == []
-    first = next(line["turns"]["main"] for line in rounds if "changes" in line["counts"])
-    assert {line["store"] for line in answers(run, "folder", "list", "--lake", lake, "--as-of", first)} == {"PFS1"}
-    assert {line["store"] for line in answers(run, "folder", "list", "--lake", lake)} == {"PFS1", "PFS2"}
-    run("state", "--lake", lake, "--as-of", "999", code=1, told="has no round 999")
-
-
-def test_items_messages_and_stores(run: Callable[..., str], lake: str) -> None:
-    items = answers(run, "items", "--lake", lake, "--store", "PFS2")
-    assert [(line["item"], line["name"]) for line in items] == [("PFS1:1", "one"), ("PFS1:2", "one"), ("PFS1:3", "hello")]
-    messages = answers(run, "log", "messages", "--lake", lake, "--folder", "/Sales")
-    assert [line["carries"] for line in messages if line["type"] == "0x4"] == ["PFS1:1-3"]
-    stores = answers(run, "store", "list", "--lake", lake)
-    assert [(line["store"], line["version"], line["preferred"]) for line in stores] == [
-        ("PFS1", "2007", False),
-        ("PFS2", "2003", True),  # what `store set` does not tell stays
-    ]
-    assert stores[1]["schedule"] == "480-540"
-
-
-def test_mail_goes_out_as_it_came_in(run: Callable[..., str], lake: str, tmp_path: Path) -> None:
-    mbox = Path(lake).parent / "mail.mbox"
-    words = ("import", str(mbox), "--lake", lake, "--store", "PFS1", "--folder", "/Sales")
-    assert answers(run, *words) == [{"posted": 0, "known": 2, "unkept": 0}]
-    run("export", str(tmp_path / "out"), "--lake", lake, "--store", "PFS2", "--folder", "/Sales", "--form", "eml")
-    assert (tmp_path / "out" / "hello.eml").read_bytes() == b"Hello"
-    assert (tmp_path / "out" / "one~2.eml").read_bytes() == b"Subject: one\n\nHello\n"
-
-
-def test_a_dry_run_changes_nothing(run: Callable[..., str], lake: str) -> None:
-    before = run("log", "rounds", "--lake", lake, "--json")
-    lines = [*map(json.loads, run("round", "--dry-run", "--now", "2026-02-01", "--lake", lake, "--json").splitlines())]
-    assert lines[-1]["round"] is None and lines[-1]["turns"] == {"main": "2026-02-01T00:00:00Z"}
-    assert run("log", "rounds", "--lake", lake, "--json") == before
-
-
-def test_how_it_stands(run: Callable[..., str], lake: str) -> None:
-    [line] = answers(run, "status", "--lake", lake)
-    assert (line["equal"], line["waiting"], line["missing"], line["lost"]) == (True, 0, 0, 0)
-    run("wait", "--lake", lake, "--at-most", "0m")
-    assert answers(run, "gaps", "--lake", lake) == []
-
-
-@pytest.mark.parametrize(
-    ("words", "code", "told"),
-    [
-        ("post --store PFS9 --folder /Sales --text x", 2, "'PFS9' is not known"),
-        ("post --store PFS1 --folder /Sale --text x", 2, "the nearest known is '/Sales'"),
-        ("state --org nobody", 2, "'nobody' is not known"),
-        ("store add PFS1 --site X", 2, "'PFS1' is there already"),
-        ("store set PFS3 --site X", 2, "the nearest known is"),
-        ("init", 2, "has an organization 'main' already"),
-        ("folder set /Sales colour=red --store PFS1", 2, "a folder has no 'colour'"),
-    ],
-)
-def test_what_a_lake_refuses(run: Callable[..., str], lake: str, words: str, code: int, told: str) -> None:
-    assert run(*words.split(), "--lake", lake, code=code, told=told) == ""
-
-
-def test_no_lake(run: Callable[..., str], tmp_path: Path) -> None:
-    run("state", "--lake", str(tmp_path), code=1, told="is not a lake")
-
-
-def test_the_demo(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "lake").mkdir()
-    shown = run("demo", "--lake", str(tmp_path / "lake"), told="starting Spark")
-    lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert lines.count("/Launch is equal everywhere") == 2 and lines.count("/Launch is not equal") == 1
-    assert any("PFS3 → PFS1 0x8 backfill request /Launch asks for PFS1:7-15" in line for line in lines)
-    [gap] = [line for line in lines if "nobody yet" in line]
-    assert gap == "PFS3 /Launch PFS1:7-15 2026-01-05 23:45 nobody yet 2026-01-06 11:45"
-    assert "PFS3 PFS1:1-6,PFS3:1-8 14 mails" in lines  # as of the round before
-    to_try = [shlex.split(line) for line in lines if line.startswith("pfspark ")][-3:]
-    monkeypatch.chdir(tmp_path)
-    assert all(run(*words[1:]) for words in to_try)
-    assert (tmp_path / "lake-2" / "rounds").is_dir()  # the name was taken
-    assert (tmp_path / "paris.mbox").read_bytes().count(b"\nMessage-ID:") == 24
+def test_a_ctrl_c_is_seen_behind_what_it_caused() -> None:
+    try:
+        try:
+            raise KeyboardInterrupt
+        except KeyboardInterrupt:
+            raise ConnectionError("gateway") from None
+    except ConnectionError as error:
+        assert cli._interrupted(error)
+    assert not cli._interrupted(ConnectionError("gateway"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 from typing import Annotated, Any
 
 import typer
@@ -17,6 +18,7 @@ verbs = typer.Typer()
 def play(
     files: Annotated[list[str], typer.Argument(help="Scenario files, or folders of them.", metavar="FILE…")],
     json: given.Json = False,
+    lake: Annotated[str | None, typer.Option("--lake", help="A new lake to play in; else in memory.", metavar="DIR")] = None,
 ) -> None:
     """Play scenarios: invented organizations, each in a file, and what is done to them when."""
     from pfspark.edge.config import conf_folder
@@ -24,17 +26,20 @@ def play(
 
     scenarios = scenario.read(files, conf_folder())  # a bad file is refused before Java starts
 
+    from pfspark.edge.played import written
     from pfspark.edge.session import open_session
     from pfspark.sim.player import play
 
     violations = 0
 
-    def counted() -> Iterator[dict[str, Any]]:
+    def counted(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         nonlocal violations
-        for line in play(scenarios, open_session()):
+        for line in found:
             violations += line.get("violations", 0)
             yield line
 
-    screen.lines(counted(), json=json, orgs=len(scenarios) > 1)
+    spark = open_session()
+    with written(spark, lake, scenarios) if lake else nullcontext() as record:
+        screen.lines(counted(play(scenarios, spark, record)), json=json, orgs=len(scenarios) > 1)
     if violations:
-        raise ViolationError(f"{violations} rows break a promise; the `end` lines say in which organization")
+        raise ViolationError(f"{screen.number(violations, 'row')} against a promise; the `end` lines say where")

@@ -1,0 +1,100 @@
+"""A lake of invented organizations: what `pfspark play --lake` writes, round for round."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pfspark.edge.config import conf_folder
+from pfspark.edge.delta import LEDGER, Row, Tables, Writer
+from pfspark.edge.runner import named, with_rows
+from pfspark.edge.world import WRITTEN
+from pfspark.errors import ScenarioError
+from pfspark.kept import schema_of
+from pfspark.settings import differences, load_profile
+from pfspark.sim.scenario import Scenario
+from pfspark.tables import TABLES
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Written:
+    """Keeps what is played in a lake (`sim.player.Record`), so that it can be asked, and played on, like any other."""
+
+    def __init__(self, tables: Tables, writer: Writer, scenarios: Sequence[Scenario]) -> None:
+        """`tables`: a new lake, of which `writer` has just taken the next number."""
+        self._tables = tables
+        self._writer = writer
+        self._scenarios = {scenario.name: scenario for scenario in scenarios}
+        self._began = datetime.now(UTC)
+
+    def begin(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+        """The directory, and the changes, replicas and states that the stores have at the start."""
+        self._tables.append("organizations", _arrow("organizations", map(_organization, self._scenarios.values())))
+        dated = {name: [{"at": self._scenarios[row["org"]].start, **row} for row in some] for name, some in rows.items()}
+        for name in ("stores", "links"):
+            self._tables.append(name, _arrow(name, dated.get(name, ())))
+        facts = ("changes", "state", "replicas")
+        self._write({name: _arrow(name, dated.get(name, ()), ("round",)) for name in facts}, {}, {})
+
+    def round(
+        self,
+        turns: Mapping[str, datetime],
+        edits: Sequence[Mapping[str, Any]],
+        made: Mapping[str, pa.Table],
+        due: Mapping[str, datetime],
+    ) -> None:
+        """A round; its edits before its facts, as when people make them."""
+        if edits:
+            self._tables.append("edits", _arrow("edits", edits))
+        self._write({**made, "backfill": with_rows(made["backfill"], named(made, turns))}, turns, due)
+
+    def _write(self, made: Mapping[str, pa.Table], turns: Mapping[str, datetime], due: Mapping[str, datetime]) -> None:
+        assert self._writer.last is not None
+        number = self._writer.last.round + 1
+        counts = {name: made[name].num_rows for name in WRITTEN if name in made and made[name].num_rows}
+        for name in counts:
+            self._tables.append(name, made[name], number)
+        versions = self._tables.versions(name for name in TABLES if name != LEDGER)
+        cursors, ended = {"edits": versions["edits"]}, datetime.now(UTC)
+        kind = "played" if turns else "created"
+        self._writer.record(Row(number, kind, self._writer.name, turns, self._began, ended, versions, cursors, counts, due))
+        self._began = ended
+
+
+@contextmanager
+def written(spark: SparkSession, where: str, scenarios: Sequence[Scenario]) -> Iterator[Written]:
+    """A new lake, for what is going to be played.
+
+    Raises ScenarioError for a store that is restored: its rows are taken back, and rounds of a lake only append.
+    """
+    for scenario in scenarios:
+        for step in scenario.steps:
+            if step.verb == "restore":
+                told = "restore takes rows back, and a lake only adds; play it without --lake"
+                raise ScenarioError(f"{scenario.file}: step {step.number}: {told}")
+    tables = Tables.create(spark, where)
+    with tables.writing() as writer:
+        writer.open()
+        yield Written(tables, writer, scenarios)
+
+
+def _organization(scenario: Scenario) -> dict[str, Any]:
+    policy = replace(scenario.policy, interval=scenario.interval)
+    options = differences(policy, load_profile(scenario.profile, conf_folder()))
+    return {
+        "org": scenario.name, "profile": scenario.profile, "options": json.dumps(options, sort_keys=True),
+        "start": scenario.start, "suspended": False, "at": scenario.start,
+    }  # fmt: skip
+
+
+def _arrow(name: str, rows: Iterable[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> pa.Table:
+    return pa.Table.from_pylist(list(rows), schema=to_arrow_schema(schema_of(name, leave_out), timezone="UTC"))
