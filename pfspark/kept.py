@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -43,20 +44,32 @@ def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
     return struct(", ".join(columns))
 
 
+@cache
 def struct(ddl: str) -> StructType:
     made = StructType.fromDDL(ddl)
     assert isinstance(made, StructType)
     return made
 
 
+def ddl(schema: StructType) -> str:
+    """The columns of a frame as `struct` reads them; whether they may be null is not said."""
+    return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema)
+
+
+def frames() -> dict[str, str]:
+    """The frames that a round cuts, by name, with their columns."""
+    read: dict[str, str] = json.loads((Path(__file__).parent / "frames.json").read_text())
+    return read
+
+
 class Cuts:
     """The cuts of one round in a small world: every frame cut becomes a local relation, whose rows are known.
 
-    What a frame of some name looks like is learnt when it is first built, so that later rounds need not build it to say
-    that it is empty.
+    What frames look like is written down in `frames.json`, so that none need be built only to say that it is empty.
     """
 
-    def __init__(self, spark: SparkSession, columns: dict[str, StructType]) -> None:
+    def __init__(self, spark: SparkSession, columns: dict[str, str]) -> None:
+        """`columns`: of frames by their names; those of every frame that is built are entered."""
         self._spark = spark
         self._columns = columns
         self._rows: dict[int, tuple[DataFrame, pa.Table]] = {}
@@ -74,11 +87,11 @@ class Cuts:
         if nothing and otherwise is not None:
             return otherwise
         if nothing and name in self._columns:
-            schema = self._columns[name]
+            schema = struct(self._columns[name])
             return self.know(local(self._spark, _no_rows(schema), schema), _no_rows(schema))
         frame = build()
         rows = frame.toArrow()
-        self._columns[name] = frame.schema
+        self._columns[name] = ddl(frame.schema)
         return self.know(local(self._spark, rows, frame.schema), rows)
 
     def know(self, frame: DataFrame, rows: pa.Table) -> DataFrame:
@@ -105,7 +118,8 @@ class Kept:
         }
         self._schemas["taken"] = struct("org string, edit_id string")
         self._frames: dict[str, DataFrame] = {}
-        self._columns: dict[str, StructType] = {}
+        self.columns = frames()
+        """Columns of the frames of a round, by name."""
         self.tables: dict[str, pa.Table] = {}
         for name, schema in self._schemas.items():
             self.tables[name] = pa.Table.from_pylist(
@@ -143,7 +157,7 @@ class Kept:
         schema = schema_of("turns")
         rows = [{"org": org, **columns} for org, columns in sorted(turns.items())]
         frame = local(self.spark, pa.Table.from_pylist(rows, schema=to_arrow_schema(schema, timezone="UTC")), schema)
-        cuts = Cuts(self.spark, self._columns)
+        cuts = Cuts(self.spark, self.columns)
         outcome = play(self.world(cuts), frame, cuts)
         made = {field.name: cuts.rows(getattr(outcome, field.name)) for field in fields(Outcome)}
         self.fold(made)

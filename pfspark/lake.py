@@ -31,15 +31,16 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pfspark import cntext
-from pfspark.ask import lines
-from pfspark.edge import mail
+from pfspark.ask import events, lines, standing
+from pfspark.edge import copying, mail, restoring
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
-from pfspark.edge.runner import DIRECTORY, HERE, Played, Runner, held, newest, trees, world
+from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
+from pfspark.edge.world import DIRECTORY, HERE, as_kept, held, kept_world, newest, trees
 from pfspark.errors import CnSetError, UsageError
-from pfspark.kept import Kept, local, schema_of
-from pfspark.rules import items
+from pfspark.kept import local, schema_of
+from pfspark.rules import items, referral
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_schedule, parse_size
 from pfspark.sim.invention import set_properties, slots
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Outcome, Why
@@ -229,6 +230,53 @@ class Lake:
         """Deletes a folder, everywhere and for ever."""
         return self._edit(org, store, Action.DELETE_FOLDER, folder, {}, at)
 
+    def folder_recover(
+        self,
+        store: str,
+        folder: str,
+        name: str | None = None,
+        as_of: When = None,
+        *,
+        org: str | None = None,
+        at: When = None,
+    ) -> str:
+        """Copies a deleted folder, with the items that its readers saw, into a new one; gives the id of its edit.
+
+        `folder`: its id, or the path it had. `as_of`: the round to copy from, if none is told the last before the deletion.
+        `name`: of the copy, which lies at the top; `… recovered` unless told. The copy has one replica, at `store`.
+
+        Source: R141, R149; F59.
+        """
+        org = self._org(org, store)
+        target, earlier = self._deleted(org, folder) if as_of is None else (folder, _as_of(as_of))
+        seen = self.items(None, target, earlier, org=org).where("not deleted").toArrow().to_pylist()
+        viewers = {viewer: [row for row in seen if row["store"] == viewer] for viewer in {row["store"] for row in seen}}
+        copied = max(viewers.items(), key=lambda pair: (pair[0] == store, len(pair[1]), pair[0]), default=(store, []))[1]
+        path = str(copied[0]["path"]) if copied else folder
+        rows = copying.recovered(
+            sorted(copied, key=lambda row: _place_of(row["item"])),
+            org=org, store=store, name=_folder_name(name or f"{path.rpartition('/')[2]} recovered"), parent=ROOT,
+            at=_time(at) or datetime.now(UTC),
+        )  # fmt: skip
+        have = self._tables.read("content").select("hash")
+        needed = F.col("hash").isin(sorted({row["hash"] for row in rows if row["hash"]}))
+        self._tables.append("content", self._tables.read("content", earlier).where(needed).join(have, "hash", "left_anti"))
+        self._tables.append("edits", _arrow("edits", rows))
+        return str(rows[0]["edit_id"])
+
+    def _deleted(self, org: str, folder: str) -> tuple[str, int]:
+        """The id of a deleted folder, named by it or by the path it had, and the last round before it was deleted."""
+        gone = self._tables.read("changes").where((F.col("org") == org) & (F.col("action") == Action.DELETE_FOLDER))
+        rows = gone.groupBy("object").agg(F.min("round").alias("round")).orderBy(F.desc("round")).collect()
+        for row in rows:
+            if folder == row["object"]:
+                return str(row["object"]), row["round"] - 1
+        for row in rows:
+            known = self._world(row["round"] - 1)
+            if any(self._resolve(known, org, viewer, folder) == row["object"] for viewer in _stores(known, org)):
+                return str(row["object"]), row["round"] - 1
+        raise UsageError(f"no deleted folder had the path or id {folder!r}")
+
     def folder_set(self, store: str, folder: str, *, org: str | None = None, at: When = None, **props: Any) -> str:
         """Sets schedule, size_limit, age_limit or conflict of a folder."""
         return self._edit(org, store, Action.SET_FOLDER, folder, _properties(props), at)
@@ -237,6 +285,39 @@ class Lake:
         """Puts a store on the replica list of a folder, as said at `store`."""
         self._org(org, replica)
         return self._edit(org, store, Action.SET_FOLDER, folder, {f"{REPLICA}{replica}": str(Listing.LISTED)}, at)
+
+    def replica_move(
+        self,
+        store: str,
+        folder: str,
+        source: str,
+        target: str,
+        wait: Callable[[str], object],
+        *,
+        org: str | None = None,
+        at: When = None,
+    ) -> str:
+        """Moves a replica: adds the new one, waits for hierarchy and content, then removes the old one (R142).
+
+        Gives the id of the last edit. `wait` is called, with what is waited for, until all stores list the new replica and
+        it holds all that the old one does; it lets time pass, or plays a round.
+        """
+        org = self._org(org, store, source, target)
+        self.replica_add(store, folder, target, org=org, at=at)
+        named = self._folder(org, store, folder)
+
+        def open_points() -> Iterator[str]:
+            known = lines.Stores(self._world(), org)
+            unaware = [each for each in known.stores if target not in known.listed(each, named)]
+            if unaware:
+                yield f"the list to reach {', '.join(unaware)}"
+            lacking = cntext.subtract(known.held(source, named), known.held(target, named))
+            if lacking or (target, named) not in known.replicas:
+                yield f"{target} to get {cntext.show(lacking) or 'its replica'}"
+
+        while awaited := list(open_points()):
+            wait("; ".join(awaited))
+        return self.replica_remove(store, folder, source, org=org)
 
     def replica_remove(self, store: str, folder: str, replica: str, *, org: str | None = None, at: When = None) -> str:
         """Takes a store off the replica list of a folder, as said at `store`."""
@@ -277,6 +358,26 @@ class Lake:
     ) -> str:
         """Gives an item another body; `item`: its id, `@` and the edit that posted it, or its name."""
         return self._edit(org, store, Action.MODIFY, folder, properties or {}, at, body=body, item=item, edit_id=edit_id)
+
+    def resolve(
+        self, store: str, folder: str, item: str, keep: str, *, org: str | None = None, at: When = None
+    ) -> list[str]:
+        """Settles a conflict as a user does: `keep` names the version that stands, or `all`; gives the ids of the edits.
+
+        Source: F34.
+        """
+        org = self._org(org, store)
+        target = self._folder(org, store, folder)
+        named = self._item(org, store, target, item)
+        frames = _Frames(self._tables.spark, self._world())
+        own = held(frames["state"], frames["replicas"]).where((F.col("org") == org) & (F.col("store") == store))
+        seen = items.versions(items.seen(frames["changes"].where(F.col("object") == named), applied=own))
+        there = seen.where((F.col("folder") == target) & ~F.col("dominated")).orderBy(*items.rank_of())
+        rows = copying.settled(
+            there.toArrow().to_pylist(), keep, org=org, store=store, folder=target, item=named, at=_time(at) or datetime.now(UTC)
+        )
+        self._tables.append("edits", _arrow("edits", rows))
+        return [str(row["edit_id"]) for row in rows]
 
     def delete(self, store: str, folder: str, item: str, *, org: str | None = None, at: When = None) -> str:
         """Deletes an item."""
@@ -396,6 +497,43 @@ class Lake:
                 progress(played)
         return count
 
+    def losses(self, store: str, to: When, *, org: str | None = None) -> list[Line]:
+        """What restoring a store to an earlier round would lose for ever: one line a folder; see `restoring.losses`."""
+        org = self._org(org, store)
+        return list(restoring.losses(org, store, self._world(), self._world(self._earlier(to).row.round)))
+
+    def restore(self, store: str, to: When, *, org: str | None = None, now: When = None, again: bool = False) -> Played:
+        """Takes a store back to what it knew after an earlier round; its replicas begin a new life and ask for status.
+
+        What others hold comes back by backfill. What it alone held (`losses`) is lost, or taken in `again` under new
+        numbers, as the edits that people made.
+
+        Source: R132, F8.
+        """
+        org, earlier = self._org(org, store), self._earlier(to)
+        lost = self.losses(store, earlier.row.round, org=org)
+        changes = self._world()["changes"]
+        played = self._runner.restore(org, store, earlier, _time(now))
+        if again and lost:
+            edits = self._tables.read("edits").toArrow()
+            rows = restoring.again(org, lost, changes, edits, played.turns[org])
+            self._tables.append("edits", _arrow("edits", rows))
+        return played
+
+    def maintain(self, now: When = None, told: Callable[[str], object] = lambda doing: None) -> dict[str, int]:
+        """Upkeep: what is void or superseded goes, ranges are merged, files joined; how many rows went from each table.
+
+        No answer changes, neither now nor as of an earlier round that the history reaches.
+
+        Source: F56, Q20.
+        """
+        return self._runner.maintain(_time(now), told)
+
+    def _earlier(self, to: When) -> Snapshot:
+        if to is None:
+            raise UsageError("restore to which round, or to what time?")
+        return self._tables.snapshot(_as_of(to))
+
     def said(self, played: Played) -> Iterator[Line]:
         """What was refused and sent in a round, as lines."""
         views = {org: lines.Stores(played.world, org) for org in played.turns}
@@ -461,20 +599,75 @@ class Lake:
         """The replication messages."""
         return self.table("messages", as_of)
 
+    def refer(
+        self,
+        store: str | None = None,
+        folder: str | None = None,
+        as_of: When = None,
+        *,
+        site: str | None = None,
+        org: str | None = None,
+    ) -> Iterator[Line]:
+        """Where readers are sent: at a store, at each store of a site, or everywhere; for one folder, or all they see."""
+        if store or folder or site:
+            org = self._org(org, *([store] if store else []))
+        seen = self._seen(as_of, org)
+        sites = {(row["org"], row["store"]): row["site"] for row in seen.world["stores"].to_pylist()}
+        if site and site not in sites.values():
+            raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
+        viewers = [store] if store else _stores(seen.world, str(org)) if folder else []
+        named = {self._resolve(seen.world, str(org), viewer, folder) for viewer in viewers if folder} - {None}
+        if folder and not named:
+            raise self._unknown_folder(seen.world, str(org), store, folder)
+        frames = _Frames(self._tables.spark, seen.world)
+        readers = frames["lists"].where(F.col("folder") != HIERARCHY).select(*HERE)
+        if named:
+            readers = readers.where(F.col("folder").isin(*named))
+        given = {name: frames[name] for name in ("lists", "replicas", "stores", "links")}
+        rows = referral.refer(readers, **given).toArrow().to_pylist()
+        for each, stores in seen.views.items():
+            for line in lines.referrals([row for row in rows if row["org"] == each], stores, each, seen.at[each]):
+                here = store in (None, line["store"]) and site in (None, sites[each, line["store"]])
+                if here and (not named or line["id"] in named):
+                    yield line
+
+    def event_logs(self, as_of: When = None, *, org: str | None = None) -> Iterator[events.Log]:
+        """The replication events of each organization, as Exchange logs them."""
+        seen = self._seen(as_of, org)
+        parent = F.filter("properties", lambda each: each["name"] == PARENT).alias("properties")
+        read = {
+            "messages": seen.snapshot.read("messages").drop("status"),
+            "receipts": seen.snapshot.read("receipts").where("message_id is not null"),
+            "changes": seen.snapshot.read("changes").withColumn("properties", parent),
+            "replicas": seen.snapshot.read("replicas"),
+        }
+        tables = {name: frame.toArrow() for name, frame in read.items()}
+        import pyarrow.compute as pc
+
+        for each, stores in seen.views.items():
+            own = {name: table.filter(pc.equal(table["org"], each)).to_pylist() for name, table in tables.items()}
+            ids = events.replids(own["replicas"], own["changes"], own["messages"])
+            yield events.Log(each, ids, events.events(**own, stores=stores))
+
     def rounds(self, as_of: When = None) -> DataFrame:
         """The ledger."""
         return self.table("rounds", as_of)
 
     def lines(self, kind: str, as_of: When = None, *, org: str | None = None) -> Iterator[Line]:
-        """The answer as JSON lines: `state`, `items`, `folders`, `gaps`, `messages`, `stores`, `rounds`."""
+        """The answer as JSON lines: state, replicas, items, folders, gaps, messages, events, referrals, stores, rounds."""
         kinds: dict[str, Callable[[_Seen], Iterator[Line]]] = {
             "state": _state_lines, "items": self._item_lines, "folders": _folder_lines, "gaps": _gap_lines,
-            "messages": self._message_lines, "stores": _store_lines,
+            "messages": self._message_lines, "stores": _store_lines, "replicas": _replica_lines,
         }  # fmt: skip
         if kind == "rounds":
             return self._round_lines(as_of)
+        if kind == "events":
+            return (line for log in self.event_logs(as_of, org=org) for line, _ in log.lines())
+        if kind == "referrals":
+            return self.refer(as_of=as_of, org=org)
         if kind not in kinds:
-            raise UsageError(f"found {kind!r}, expected {', '.join([*kinds, 'rounds'])}{nearest(kind, [*kinds, 'rounds'])}")
+            every = [*kinds, "events", "referrals", "rounds"]
+            raise UsageError(f"found {kind!r}, expected {', '.join(every)}{nearest(kind, every)}")
         return kinds[kind](self._seen(as_of, org))
 
     def _seen(self, as_of: When, org: str | None) -> _Seen:
@@ -533,7 +726,7 @@ class Lake:
             return self._runner.kept().tables
         snapshot = self._tables.snapshot(_as_of(as_of))
         if self._views is None or self._views[0] != snapshot.row.round:
-            self._views = snapshot.row.round, _kept(self._tables.spark, world(snapshot))
+            self._views = snapshot.row.round, kept_world(snapshot).tables
         return self._views[1]
 
     def _tree_world(self) -> Mapping[str, pa.Table]:
@@ -543,7 +736,7 @@ class Lake:
         snapshot = self._tables.snapshot()
         at = snapshot.row.round, self._tables.version("edits")
         if self._trees is None or self._trees[0] != at:
-            self._trees = at, _kept(self._tables.spark, trees(snapshot))
+            self._trees = at, as_kept(self._tables.spark, trees(snapshot)).tables
         return self._trees[1]
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:
@@ -614,7 +807,7 @@ class Lake:
         return str(row["edit_id"])
 
     def _folder(self, org: str, store: str, folder: str) -> str:
-        """The id of a folder that a store sees by that path; of one whose creation waits, `@` and the edit."""
+        """The id of a folder that a store sees by that path (R149); of one whose creation waits, `@` and the edit."""
         known = self._tree_world()
         found = self._resolve(known, org, store, folder)
         if found is None:
@@ -690,6 +883,11 @@ def _state_lines(seen: _Seen) -> Iterator[Line]:
         yield from lines.state(stores, org, seen.at[org])
 
 
+def _replica_lines(seen: _Seen) -> Iterator[Line]:
+    for org, stores in seen.views.items():
+        yield from standing.replicas(seen.world, stores, org, seen.at[org])
+
+
 def _folder_lines(seen: _Seen) -> Iterator[Line]:
     for org, stores in seen.views.items():
         yield from lines.folders(stores, org, seen.at[org])
@@ -703,7 +901,7 @@ def _store_lines(seen: _Seen) -> Iterator[Line]:
 
 def _gap_lines(seen: _Seen) -> Iterator[Line]:
     """Open ranges; of one that was asked for, of whom, and when it is asked for again unless it comes."""
-    steps = seen.snapshot.read("backfill").where("step = 'asked'").toArrow().to_pylist()
+    steps = seen.snapshot.read("backfill").where("step = 'asked' and of is not null").toArrow().to_pylist()
     due = {
         (row["org"], row["store"], row["folder"]): row["due"]
         for row in seen.world["agenda"].to_pylist()
@@ -732,14 +930,6 @@ def _gap_lines(seen: _Seen) -> Iterator[Line]:
 
 
 # Words ---------------------------------------------------------------------------------------------------------------
-
-
-def _kept(spark: SparkSession, views: Mapping[str, pa.Table]) -> Mapping[str, pa.Table]:
-    """Views as the tables of a world; what is not given is empty."""
-    kept = Kept(spark)
-    for name, rows in views.items():
-        kept.append(name, rows)
-    return kept.tables
 
 
 class _Frames:
@@ -778,6 +968,11 @@ def _seen_paths(known: Mapping[str, pa.Table], org: str, store: str) -> dict[str
 def _stores(known: Mapping[str, pa.Table], org: str) -> list[str]:
     rows = zip(known["stores"]["org"].to_pylist(), known["stores"]["store"].to_pylist(), strict=True)
     return sorted(store for of, store in rows if of == org)
+
+
+def _place_of(item: str) -> tuple[tuple[bytes, int], int]:
+    label, _, number = item.rpartition(":")
+    return cntext.label_key(label), int(number)
 
 
 def _is_id(text: str) -> bool:

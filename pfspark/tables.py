@@ -283,7 +283,7 @@ due | timestamp | the moment; null when it is settled
             ("round",),
             _columns("""
 round | bigint | 1, 2, ... without gaps
-kind | string | created, opened, played, maintained
+kind | string | created, opened, played, restored, maintained
 writer | string | who wrote it
 turns | array<struct<org:string,now:timestamp>> | the organizations that played, each at its own time
 began | timestamp | wall time
@@ -292,6 +292,7 @@ versions | map<string,bigint> | the version of every table that belongs to this 
 cursors | map<string,bigint> | how far the edits have been taken in
 counts | map<string,bigint> | rows written to each table
 next_due | map<string,timestamp> | when each organization has something to do; absent when nothing
+restored | array<struct<org:string,store:string,to:bigint>> | stores whose own rows this round took back to those of round `to`
 digest | string | SHA-256 over this row and the digest before
 format | bigint | version of these tables
 """),

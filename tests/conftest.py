@@ -14,7 +14,10 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-LONG = ("test_lake.py", "test_notebooks.py", "edge/test_cli.py", "edge/test_runner.py")
+LONG = (
+    "test_lake.py", "test_notebooks.py", "edge/test_cli_answers.py", "edge/test_cli_lakes.py",
+    "edge/test_first_start.py", "edge/test_restoring.py", "edge/test_runner.py",
+)  # fmt: skip
 """Each plays rounds on Delta."""
 
 

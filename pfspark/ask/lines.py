@@ -86,6 +86,10 @@ class Stores:
             and cntext.split_label(row["about"])[1] >= newest
         )
 
+    def listed(self, store: str, folder: str) -> list[str]:
+        """The replica list of a folder as that store sees it."""
+        return sorted(peer for peer, listing in self._lists[store, folder].items() if listing == Listing.LISTED)
+
     def peers(self, store: str, folder: str) -> list[str]:
         """Whom a store may ask about a folder: the other replicas of its list, and leavers that still hold."""
         listed = self._lists[store, folder]
@@ -152,6 +156,32 @@ def folders(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
                 "replicas": {
                     peer: str(words[Listing(listing)]) for peer, listing in sorted(listed.items()) if listing != Listing.GONE
                 },
+            }
+
+
+def referrals(rows: Iterable[Mapping[str, Any]], stores: Stores, org: str, at: datetime) -> Iterator[Line]:
+    """One line for each folder that a store sees alive: who may serve a reader there, in order, at which cost.
+
+    Readers are spread over the first `cheapest` of them; where there is none, no replica is available. Rows as
+    `rules.referral.refer` gives them.
+    """
+    named: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
+    for row in sorted(rows, key=lambda row: int(row["nth"])):
+        named[row["store"], row["folder"]].append(row)
+    for store in stores.stores:
+        seen = [folder for folder in stores.tree[store] if stores._lists.get((store, folder))]
+        for folder in sorted(seen, key=lambda folder: (stores.path(store, folder), folder)):
+            found = named[store, folder]
+            yield {
+                "org": org,
+                "at": moment(at),
+                "kind": "referral",
+                "store": store,
+                "folder": stores.path(store, folder),
+                "id": folder,
+                "stores": [row["peer"] for row in found],
+                "costs": [row["cost"] for row in found],
+                "cheapest": sum(row["cheapest"] for row in found),
             }
 
 

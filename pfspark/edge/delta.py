@@ -18,7 +18,7 @@ import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -57,6 +57,15 @@ _CAUSES = re.compile(r"No space left on device|Permission denied|Read-only file 
 
 
 @dataclass(frozen=True)
+class Restored:
+    """A store whose own rows (state, replicas, backfill, agenda) were taken back to those of round `to`."""
+
+    org: str
+    store: str
+    to: int
+
+
+@dataclass(frozen=True)
 class Row:
     """A row of the ledger (`tables.TABLES["rounds"]`)."""
 
@@ -70,6 +79,7 @@ class Row:
     cursors: Mapping[str, int]
     counts: Mapping[str, int] = field(default_factory=dict)
     next_due: Mapping[str, datetime] = field(default_factory=dict)
+    restored: tuple[Restored, ...] = ()
     digest: str = ""
     format: int = FORMAT
 
@@ -77,19 +87,21 @@ class Row:
     def read(cls, row: Mapping[str, Any]) -> Row:
         """From a row as Arrow gives it."""
         maps = {name: dict(row[name] or ()) for name in ("versions", "cursors", "counts", "next_due")}
-        return cls(**{**row, **maps, "turns": {turn["org"]: turn["now"] for turn in row["turns"] or ()}})
+        turns = {turn["org"]: turn["now"] for turn in row["turns"] or ()}
+        return cls(**{**row, **maps, "turns": turns, "restored": _restored(row["restored"])})
 
     def written(self) -> dict[str, Any]:
         """As Arrow takes it."""
         maps = {name: sorted(getattr(self, name).items()) for name in ("versions", "cursors", "counts", "next_due")}
         turns = [{"org": org, "now": now} for org, now in sorted(self.turns.items())]
-        return {**{each.name: getattr(self, each.name) for each in fields(self)}, **maps, "turns": turns}
+        restored = [asdict(each) for each in self.restored]
+        return {**{each.name: getattr(self, each.name) for each in fields(self)}, **maps, "turns": turns, "restored": restored}
 
     def sealed(self, before: str) -> Row:
         """The same row with its digest: over the row, and over the digest of the row before."""
         said = {**asdict(self), "digest": before}
         text = json.dumps(said, sort_keys=True, default=lambda each: each.isoformat())
-        return Row(**{**said, "digest": hashlib.sha256(text.encode()).hexdigest()})
+        return replace(self, digest=hashlib.sha256(text.encode()).hexdigest())
 
 
 class Tables:
@@ -165,7 +177,9 @@ class Tables:
             wanted = number <= as_of if as_of is not None else F.lit(True)
         opened = F.when(F.col("kind") == "opened", number)
         picked = F.max_by(F.struct(*TABLES[LEDGER].names), F.when(wanted, number))
+        back = F.when(F.col("kind") == "restored", F.struct("round", "restored"))
         asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
+        asked.append(F.collect_list(back).alias("restores"))
         try:
             found = self._stored(LEDGER).agg(*asked, F.max("format").alias("format")).toArrow().to_pylist()[0]
         except PySparkException as error:
@@ -178,7 +192,9 @@ class Tables:
             )
         if found["row"] is None or (isinstance(as_of, int) and not 1 <= as_of <= found["last"]):
             raise LakeError(f"{self.where} has no round {as_of}: its rounds are 1 to {found['last']}.")
-        return Snapshot(self, Row.read(found["row"]), frozenset(found["void"]), latest=as_of is None)
+        row = Row.read(found["row"])
+        restores = {each["round"]: _restored(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
+        return Snapshot(self, row, frozenset(found["void"]), restores, latest=as_of is None)
 
     def read(self, name: str, as_of: AsOf = None) -> DataFrame:
         """The valid rows of a table, now or `as_of` a round or a time."""
@@ -198,7 +214,26 @@ class Tables:
         """
         frame = self._frame(name, rows, round)
         with contextlib.nullcontext() if name in FACTS else self._appending():
-            self._write(name, frame, {} if round is None else {"userMetadata": str(round)})
+            self._save(name, frame, "append", {} if round is None else {"userMetadata": str(round)})
+
+    def rewrite(self, name: str, rows: DataFrame) -> None:
+        """Other rows in place of all rows of a table that rounds write; older versions stay as they are."""
+        self._save(name, rows.select(*TABLES[name].names).coalesce(1), "overwrite", {})
+
+    def delete(self, name: str, condition: str) -> None:
+        """Rows go from the newest version of a table."""
+        with contextlib.nullcontext() if name in FACTS else self._appending():
+            self.spark.sql(f"DELETE FROM {self.name(name)} WHERE {condition}")
+
+    def tidy(self, name: str) -> None:
+        """Small files of a table are joined; files that its history no longer reaches are removed."""
+        with contextlib.nullcontext() if name in FACTS else self._appending():
+            self.spark.sql(f"OPTIMIZE {self.name(name)}")
+            self.spark.sql(f"VACUUM {self.name(name)}")
+
+    def count(self, name: str) -> int:
+        """How many rows a table has, void ones too."""
+        return self._stored(name).count()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Writer]:
@@ -222,9 +257,9 @@ class Tables:
         schema = schema_of(name)
         return local(self.spark, rows.select(list(names)).cast(to_arrow_schema(schema, timezone="UTC")), schema).coalesce(1)
 
-    def _write(self, name: str, frame: DataFrame, options: Mapping[str, str]) -> None:
+    def _save(self, name: str, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
         self.hook(f"before {name}")
-        writer = frame.write.format("delta").mode("append").options(**options)
+        writer = frame.write.format("delta").mode(mode).options(**options)
         try:
             if self._schema:
                 writer.saveAsTable(self.name(name))
@@ -299,6 +334,8 @@ class Snapshot:
     row: Row
     void: frozenset[int]
     """Numbers in the ledger whose facts do not count."""
+    restores: Mapping[int, tuple[Restored, ...]] = field(default_factory=dict)
+    """The rounds in which stores were restored."""
     latest: bool = True
     """Whether it is now: then what people say is read as it stands, not as the round found it."""
 
@@ -376,7 +413,7 @@ class Writer:
         arrow = pa.Table.from_pylist([sealed.written()], schema=to_arrow_schema(schema_of(LEDGER), timezone="UTC"))
         self.last = None
         try:
-            tables._write(LEDGER, tables._frame(LEDGER, arrow, None), options)
+            tables._save(LEDGER, tables._frame(LEDGER, arrow, None), "append", options)
         except LakeError as error:
             if "Concurrent" in str(error.__cause__):
                 raise self._taken_over(row.round) from error
@@ -403,6 +440,10 @@ class Writer:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def _restored(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Restored, ...]:
+    return tuple(Restored(**row) for row in rows or ())
 
 
 def _lock_file(path: Path) -> BinaryIO:

@@ -11,205 +11,29 @@ import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark import cnset
+from pfspark.edge import restoring, upkeep
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import THREADS, Row, Snapshot, Tables, Writer
-from pfspark.kept import Kept, due_moments, local, schema_of
-from pfspark.rules import backfill, hierarchy, items, state
+from pfspark.edge.delta import THREADS, Restored, Row, Snapshot, Tables, Writer
+from pfspark.edge.world import DIRECTORY, PAIR, WRITTEN, as_frame, computed, kept_world, lists_of, newest
+from pfspark.kept import Kept, due_moments
 from pfspark.settings import Policy, load_profile, override
-from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing, Why
+from pfspark.words import HIERARCHY, Standing, Why
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
-RANGES = (*LINE, "cn_min", "cn_max")
-PAIR = ("org", "store", "peer")
-DIRECTORY = {"organizations": ("org",), "stores": ("org", "store"), "links": ("org", "from_site", "to_site")}
-"""The tables that administrators write, with what names an entry; the latest row wins."""
-WRITTEN = ("changes", "messages", "receipts", "state", "replicas", "backfill", "agenda")
-"""The tables that rounds write."""
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
 
 Rows = Mapping[str, pa.Table]
-
-
-# The world, from the tables ------------------------------------------------------------------------------------------
-
-
-def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
-    """The row with the highest `by` of each key."""
-    return rows.groupBy(*key).agg(F.max_by(F.struct(*rows.columns), by).alias("row")).select("row.*")
-
-
-def in_flight(messages: DataFrame, receipts: DataFrame) -> DataFrame:
-    """The view `mail`: messages without a receipt of their recipient."""
-    had = receipts.where("message_id is not null").select("org", "message_id", F.col("store").alias("recipient"))
-    to = F.inline("recipients").alias("recipient", "due", "lost")
-    return messages.select("*", to).join(had, ["org", "message_id", "recipient"], "left_anti")
-
-
-def held(table: DataFrame, replicas: DataFrame) -> DataFrame:
-    """The numbers whose changes each store has: applied and not empty, of its replicas in their current lives."""
-    own = state.own(table, replicas=replicas)
-    applied = own.where(F.col("entry") == Entry.APPLIED).select(*RANGES)
-    return cnset.subtract(applied, own.where(F.col("entry") == Entry.EMPTY).select(*RANGES), LINE)
-
-
-def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun: DataFrame) -> DataFrame:
-    """The view `array`: what a replica has heard of since it last became one, and is not applied.
-
-    A number was heard of when its step says; each request counts one attempt, and the times between one request and the
-    next add up to the time of the last. `begun` says in which round (`since_round`) each replica that misses
-    anything at all began.
-    """
-    current = steps.join(begun, list(HERE)).where("round >= since_round")
-    heard = current.where("step = 'heard'").select(*RANGES, F.lit(1).alias("open"), F.unix_micros("at").alias("heard"))
-    asked = current.where("step = 'asked'").select(
-        *RANGES,
-        F.lit(1).alias("attempt"),
-        (F.unix_micros("at") - F.coalesce(F.unix_micros("since"), F.lit(0))).alias("asked"),
-    )
-    applied = state.own(table, replicas=replicas).where(F.col("entry") == Entry.APPLIED)
-    line = cnset.line(LINE, heard, asked, applied.select(*RANGES, F.lit(1).alias("applied")))
-    pieces = cnset.join_up(line.where("open > 0 and applied = 0"), LINE, backfill.TIMES)
-    return pieces.select(
-        *RANGES,
-        F.timestamp_micros("heard").alias("heard"),
-        F.col("attempt").cast("bigint").alias("attempt"),
-        F.when(F.col("attempt") > 0, F.timestamp_micros("asked")).alias("asked"),
-    )
-
-
-def begun(steps: DataFrame) -> DataFrame:
-    """In which round (`since_round`) each replica last became one: when it was made, or put back after it was gone."""
-    gone = F.col("standing").isin(Standing.DELETE_NOW, Standing.ERASED)
-    last_gone = F.coalesce(F.max(F.when(gone, F.col("round"))).over(Window.partitionBy(*HERE)), F.lit(0))
-    since = steps.withColumn("last_gone", last_gone).where("round > last_gone")
-    return since.groupBy(*HERE).agg(F.min("round").alias("since_round"))
-
-
-def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
-    """The view `contacts`: when each store last heard of another, and when it last asked it (see `sources.remember`)."""
-    peer = cnset.store_of("sender").alias("peer")
-    got = receipts.where(F.col("message_id").isNotNull() & (F.col("outcome") != Outcome.LOST)).select(
-        "org", "store", peer, "round", "at", F.when(F.col("type").isin(*CARRYING), F.col("round")).alias("carrying")
-    )
-    heard = got.groupBy(*PAIR).agg(
-        F.max("round").alias("heard_round"),
-        F.max_by("at", "round").alias("heard"),
-        F.max_by(F.when(F.col("carrying").isNotNull(), F.col("at")), "carrying").alias("sent"),
-    )
-    asked = steps.where("step in ('asked', 'named')").withColumnRenamed("of", "peer")
-    last = asked.groupBy(*PAIR).agg(F.max_by("at", "round").alias("asked"))
-    silent = (
-        asked.where("step = 'asked'")
-        .join(heard.select(*PAIR, "heard_round"), list(PAIR), "left")
-        .where("round >= coalesce(heard_round, 0)")
-        .groupBy(*PAIR)
-        .agg(F.min("due").alias("silent"))
-    )
-    known = heard.drop("heard_round").join(last, list(PAIR), "full").join(silent, list(PAIR), "left")
-    return known.select(*PAIR, "heard", "sent", "asked", "silent")
-
-
-def list_views(tree: DataFrame, stores: DataFrame) -> tuple[DataFrame, DataFrame]:
-    """The views `folders` and `lists`; a store that sees no folder yet has the list of the hierarchy all the same."""
-    folders = hierarchy.folders(tree)
-    seen = hierarchy.lists(tree, folders=folders, stores=stores).where(F.col("folder") != HIERARCHY)
-    return folders, seen.unionByName(hierarchy.everywhere(stores, stores))
-
-
-def world(snapshot: Snapshot) -> dict[str, pa.Table]:
-    """The world between two rounds, from the tables: see `kept.Kept`.
-
-    Frames that others are made of are computed once, as Arrow tables; `edits` are those that wait, as far as the ledger
-    has taken them in.
-    """
-    spark = snapshot.tables.spark
-    read = {name: snapshot.read(name) for name in WRITTEN}
-    directory = {name: newest(snapshot.read(name), key, "at") for name, key in DIRECTORY.items()}
-    let_in = read["receipts"].where("message_id is not null and reason is null")
-    delivered = let_in.select("org", "message_id", F.col("store").alias("recipient")).join(
-        read["messages"].drop("store"), ["org", "message_id"]
-    )
-    taken_in = snapshot.tables._stored("edits", snapshot.row.cursors["edits"])
-    first = {
-        **{name: directory[name] for name in ("stores", "links")},
-        "changes": read["changes"],
-        "state": cnset.canonical(read["state"], (*HERE, "entry", "about", "origin", "relayed")),
-        "replicas": newest(read["replicas"], HERE, "round"),
-        "mail": in_flight(read["messages"], read["receipts"]),
-        "agenda": newest(read["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
-        "contacts": remembered(read["receipts"], read["backfill"]),
-        "lives": state.read_lives(delivered, lives=_nothing(spark, "lives")),
-        "edits": taken_in.join(read["receipts"].select("org", "edit_id"), ["org", "edit_id"], "left_anti"),
-    }
-    views = _computed(first)
-    stores, table, replicas = (_local(spark, name, views[name]) for name in ("stores", "state", "replicas"))
-    own_tree = _local(spark, "changes", views["changes"]).where(F.col("folder") == HIERARCHY)
-    views |= _computed(
-        {
-            "tree": hierarchy.merge(_nothing(spark, "tree"), items.seen(own_tree, applied=held(table, replicas))),
-            "array": open_array(
-                read["backfill"],
-                table=table,
-                replicas=replicas,
-                begun=begun(read["replicas"]),
-            ),
-        }
-    )
-    folders, lists = list_views(_local(spark, "tree", views["tree"]), stores)
-    return views | _computed({"folders": folders, "lists": lists})
-
-
-def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
-    """As much of the world as the paths of folders need: `stores`, `tree`, `folders`, and the edits that wait."""
-    here = F.col("folder") == HIERARCHY
-    table, changes = snapshot.read("state").where(here), snapshot.read("changes").where(here)
-    replicas = newest(snapshot.read("replicas").where(here), HERE, "round")
-    spark, receipts = snapshot.tables.spark, snapshot.read("receipts").where("edit_id is not null")
-    views = _computed(
-        {
-            "stores": newest(snapshot.read("stores"), DIRECTORY["stores"], "at"),
-            "tree": hierarchy.merge(_nothing(spark, "tree"), items.seen(changes, applied=held(table, replicas))),
-            "edits": snapshot.read("edits").join(receipts.select("org", "edit_id"), ["org", "edit_id"], "left_anti"),
-        }
-    )
-    return views | _computed({"folders": hierarchy.folders(_local(spark, "tree", views["tree"]))})
-
-
-def _computed(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    with ThreadPoolExecutor(THREADS) as threads:
-        return dict(zip(frames, threads.map(DataFrame.toArrow, frames.values()), strict=True))
-
-
-def _local(spark: SparkSession, name: str, rows: pa.Table) -> DataFrame:
-    left_out = [column for column in schema_of(name).names if column not in rows.column_names]
-    schema = schema_of(name, left_out)
-    return local(spark, rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")), schema)
-
-
-def _nothing(spark: SparkSession, name: str) -> DataFrame:
-    schema = schema_of(name)
-    return local(spark, pa.Table.from_pylist([], schema=to_arrow_schema(schema, timezone="UTC")), schema)
-
-
-# Playing -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -276,6 +100,43 @@ class Runner:
                 yield played
             else:
                 time.sleep(LOOK_AGAIN)
+
+    def restore(self, org: str, store: str, to: Snapshot, now: datetime | None = None) -> Played:
+        """Takes a store's own rows back to those of an earlier round; its replicas begin a new life and ask for status.
+
+        `now` is the organization's time, of the clock on the wall if none is given; never before its last round.
+        """
+        began = datetime.now(UTC)
+        with self._writing():
+            self._look()
+            self._taken_over()
+            assert self._kept is not None
+            at = now or began
+            at = max(at, self._last.get(org, at))
+            self._kept.restore(org, store, kept_world(to).tables, at)
+            made = restoring.facts(self._kept, org, store, at)
+            return self._record("restored", {org: at}, made, began, (Restored(org, store, to.row.round),))
+
+    def maintain(self, now: datetime | None, told: Callable[[str], object]) -> dict[str, int]:
+        """Upkeep of the tables, in a round of its own; how many rows went from each. No answer changes.
+
+        `now` says how old bodies of deleted items are: the clock on the wall if None, never before the last round.
+        """
+        began = datetime.now(UTC)
+        with self._writing() as writer:
+            self._look()
+            self._taken_over()
+            assert writer.last is not None
+            retention = {
+                org: max(now or began, self._last.get(org, row["start"])) - policy.deleted_item_retention
+                for org, (row, policy) in self._policies.items()
+            }
+            gone = upkeep.keep_up(self._tables.snapshot(), retention, told)
+            row, ended = writer.last, datetime.now(UTC)
+            self._number = row.round + 1
+            versions = {**row.versions, **self._tables.versions((*WRITTEN, "content"))}
+            writer.record(Row(self._number, "maintained", writer.name, {}, began, ended, versions, row.cursors, {}, row.next_due))
+            return gone
 
     @property
     def has_world(self) -> bool:
@@ -358,16 +219,13 @@ class Runner:
 
     def _begin(self, snapshot: Snapshot) -> None:
         directory = self._tables.versions(DIRECTORY)
-        kept = Kept(self._tables.spark)
-        for name, rows in world(snapshot).items():
-            kept.append(name, rows)
         turns = snapshot.read("rounds").select("round", F.inline("turns"))
         self._last = {row["org"]: row["now"] for row in newest(turns, ["org"], "round").toArrow().to_pylist()}
         self._number, self._cursor = snapshot.row.round, snapshot.row.cursors["edits"]
         self._news = any(directory[name] != snapshot.row.versions[name] for name in DIRECTORY)
         self._directory = directory
         self._read_policies()
-        self._kept = kept
+        self._kept = kept_world(snapshot)
 
     def _read_policies(self) -> None:
         rows = newest(self._tables.snapshot().read("organizations"), ["org"], "at").toArrow().to_pylist()
@@ -389,9 +247,9 @@ class Runner:
     def _read_directory(self, kept: Kept) -> None:
         snapshot, spark = self._tables.snapshot(), self._tables.spark
         self._read_policies()
-        rows = _computed({name: newest(snapshot.read(name), DIRECTORY[name], "at") for name in ("stores", "links")})
-        tree, stores = _local(spark, "tree", kept.tables["tree"]), _local(spark, "stores", rows["stores"])
-        rows["lists"] = list_views(tree, stores)[1].toArrow()
+        rows = computed({name: newest(snapshot.read(name), DIRECTORY[name], "at") for name in ("stores", "links")})
+        tree, folders = (as_frame(spark, name, kept.tables[name]) for name in ("tree", "folders"))
+        rows["lists"] = lists_of(tree, folders=folders, stores=as_frame(spark, "stores", rows["stores"])).toArrow()
         for name, table in rows.items():
             kept.reset(name, ())
             kept.append(name, table)
@@ -414,15 +272,24 @@ class Runner:
 
     # A round
 
+    @contextmanager
+    def _writing(self) -> Iterator[Writer]:
+        """The writer of this lake, kept for the rounds to come, but given up where something fails."""
+        if self._writer is None:
+            self._writer = Writer(self._tables)
+        try:
+            yield self._writer
+        except BaseException:
+            self.close()  # what was written under this number is void; whoever goes on takes the next
+            raise
+
     def _play(
         self,
         choose: Callable[[Mapping[str, datetime]], dict[str, datetime]],
         dry_run: bool = False,
     ) -> Played:
         began = datetime.now(UTC)
-        if not dry_run and self._writer is None:
-            self._writer = Writer(self._tables)
-        try:
+        with nullcontext() if dry_run else self._writing():
             self._look()
             turns = choose(self._moments())
             if turns and dry_run:
@@ -431,9 +298,6 @@ class Runner:
                 turns = choose(self._moments())
             if turns:
                 return self._commit(turns, began)
-        except BaseException:
-            self.close()  # what was written under this number is void; whoever goes on takes the next
-            raise
         if self._writer is not None and self._writer.last is None:
             self.close()
         return Played()
@@ -459,12 +323,19 @@ class Runner:
         return Played(None, turns, self._new_rows(trial, turns), trial.tables)
 
     def _commit(self, turns: Mapping[str, datetime], began: datetime) -> Played:
+        assert self._kept is not None
+        made = self._new_rows(self._kept, turns)
+        self._news = False
+        return self._record("played", turns, made, began)
+
+    def _record(
+        self, kind: str, turns: Mapping[str, datetime], made: Rows, began: datetime, restored: tuple[Restored, ...] = ()
+    ) -> Played:
+        """The facts, each table by itself, then the row of the ledger that makes them count."""
         assert self._kept is not None and self._writer is not None and self._writer.last is not None
         tables, before = self._tables, self._writer.last
         number = before.round + 1
-        made = self._new_rows(self._kept, turns)
         self._last |= turns
-        self._news = False
         played = Played(number, turns, made, dict(self._kept.tables))
         with ThreadPoolExecutor(THREADS) as threads:
             list(threads.map(lambda name: tables.append(name, made[name], number), played.counts))
@@ -477,8 +348,8 @@ class Runner:
         }
         self._writer.record(
             Row(
-                number, "played", self._writer.name, turns, began, datetime.now(UTC), versions, {"edits": self._cursor},
-                played.counts, self._moments(),
+                number, kind, self._writer.name, turns, began, datetime.now(UTC), versions, {"edits": self._cursor},
+                played.counts, self._moments(), restored,
             )
         )  # fmt: skip
         self._number = number
@@ -499,8 +370,8 @@ class Runner:
             for org, now in turns.items()
         }
         made = kept.play(columns)
-        made["replicas"] = _with_rows(made["replicas"], newcomers)
-        made["backfill"] = _with_rows(made["backfill"], _named(made, turns))
+        made["replicas"] = with_rows(made["replicas"], newcomers)
+        made["backfill"] = with_rows(made["backfill"], named(made, turns))
         _forget_repeats(kept)
         return made
 
@@ -511,7 +382,7 @@ def policy_of(row: Mapping[str, Any]) -> Policy:
 
 
 def _admit(kept: Kept, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
-    """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R87, R131)."""
+    """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R86, R131)."""
     known = set(zip(*(kept.tables["replicas"][name].to_pylist() for name in ("org", "store")), strict=True))
     new = [
         {"org": row["org"], "store": row["store"], "folder": HIERARCHY}
@@ -526,7 +397,7 @@ def _admit(kept: Kept, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
     return begun
 
 
-def _named(made: Rows, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
+def named(made: Rows, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
     """Rows of `backfill` for those who were named to answer a status request, and so count as asked last (R126)."""
     asked = {(row["org"], row["store"], row["of"]) for row in made["backfill"].to_pylist()}
     return [
@@ -547,5 +418,5 @@ def _forget_repeats(kept: Kept) -> None:
         kept.reset("taken", ())
 
 
-def _with_rows(table: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
+def with_rows(table: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
     return pa.concat_tables([table, pa.Table.from_pylist(rows, schema=table.schema)]) if rows else table

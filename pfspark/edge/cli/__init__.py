@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from pfspark.edge.cli import answers, content, demo, directory, folders, machine, playing, rounds, sets
+from pfspark.edge.cli import answers, content, demo, directory, folders, keeping, machine, playing, rounds, rulebook, sets
 from pfspark.edge.plain import terminal
 from pfspark.errors import PfsparkError
 
@@ -23,7 +23,7 @@ app = typer.Typer(
     name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False,
 )  # fmt: skip
-for subject in (demo, directory, folders, content, rounds, playing, answers, sets, machine):
+for subject in (demo, directory, folders, content, rounds, playing, answers, keeping, rulebook, sets, machine):
     app.add_typer(subject.verbs)
 
 
@@ -68,10 +68,19 @@ def run(words: Sequence[str]) -> int:
     except SystemExit as end:
         done = end.code
     except Exception as error:
-        return _refused(error)
+        if not _interrupted(error):
+            return _refused(error)
+        done = INTERRUPTED
     if done == INTERRUPTED:
         print("pfspark: stopped", file=sys.stderr)
     return done if isinstance(done, int) else 0
+
+
+def _interrupted(error: BaseException | None) -> bool:
+    """Whether a Ctrl-C came first; py4j, interrupted in a call, goes on to fail in ways of its own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 def _refused(error: Exception) -> int:

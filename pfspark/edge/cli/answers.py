@@ -1,18 +1,21 @@
-"""`pfspark state`, `gaps`, `items`, `log` and `status`: what a lake knows, now or as of an earlier round."""
+"""`pfspark state`, `gaps`, `items`, `referrals`, `log` and `status`: what a lake knows, now or as of an earlier round."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pfspark import cntext
 from pfspark.edge.cli import given, screen
+from pfspark.errors import CnSetError, UsageError
 
 if TYPE_CHECKING:
+    from pfspark.ask.events import Log
     from pfspark.lake import Lake
 
 PANEL = "Answers"
@@ -26,11 +29,15 @@ OfFolder = Annotated[str | None, typer.Option("--folder", help="Only this folder
 
 
 @verbs.command(rich_help_panel=PANEL)
-def status(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
-    """Print how each organization stands: whether all replicas are equal, what waits, what is missing, what is due."""
+def status(
+    store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
+    as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Print how organizations and their replicas stand: equal or not, missing since when, belief and truth apart."""
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
         screen.lines(standing(there, when, org), json=json)
+        screen.lines(screen.about(there.lines("replicas", when, org=org), store, folder), json=json)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -60,6 +67,19 @@ def gaps(
     _answer("gaps", store, folder, lake, org, as_of, json)
 
 
+@verbs.command(rich_help_panel=PANEL)
+def referrals(
+    store: OfStore = None, folder: OfFolder = None,
+    site: Annotated[str | None, typer.Option("--site", help="Only the stores of this site.")] = None,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Print where each store sends a reader who wants a folder."""
+    when = given.round_or_moment(as_of)
+    with given.opened(lake) as there:
+        found = list(there.refer(store, folder, when, site=site, org=org))
+    screen.lines(found, json=json, orgs=len({line["org"] for line in found}) > 1)
+
+
 @log.command("messages")
 def log_messages(
     store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
@@ -67,6 +87,24 @@ def log_messages(
 ) -> None:  # fmt: skip
     """Print the replication messages."""
     _answer("messages", store, folder, lake, org, as_of, json)
+
+
+@log.command("events")
+def log_events(
+    store: OfStore = None, folder: OfFolder = None,
+    read: Annotated[str | None, typer.Option(help="A server's own log, in place of the lake's.", metavar="FILE")] = None,
+    replid: Annotated[list[str] | None, typer.Option(help="An origin of that log.", metavar="HEX=ORIGIN")] = None,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Print the replication events, as Exchange logs them; of a lake, or of a log to be laid beside it."""
+    if bool(read) != bool(replid):
+        raise UsageError("--read FILE needs the table of REPLIDs of that server, --replid 1=PFS1 for each, and only it does")
+    if read:
+        _events([_server_log(read, replid or [])], store, folder, json)
+        return
+    when = given.round_or_moment(as_of)
+    with given.opened(lake) as there:
+        _events(there.event_logs(when, org=org), store, folder, json)
 
 
 @log.command("rounds")
@@ -82,6 +120,41 @@ def _answer(
     with given.opened(lake) as there:
         found = list(screen.about(there.lines(kind, when, org=org), store, folder))
     screen.lines(found, json=json, orgs=len({line.get("org") for line in found}) > 1)
+
+
+def _events(logs: Iterable[Log], store: str | None, folder: str | None, json: bool) -> None:
+    for each in logs:
+        if not json:
+            table = ", ".join(f"{number:X} {origin}" for origin, number in each.replids.items())
+            screen.note(f"REPLIDs{f' of {each.org}' if each.org else ''}: {table}")
+        for line, text in each.lines():
+            if not any(screen.about([line], store, folder)):
+                continue
+            if json:
+                screen.json_line(line)
+            else:
+                for part in (*text.split("\n"), ""):
+                    screen.say(part)
+
+
+def _server_log(file: str, table: Iterable[str]) -> Log:
+    """A log that a server wrote, in UTF-8 or UTF-16; its stores are named by the table alone."""
+    from pfspark.ask.eventlog import read
+    from pfspark.ask.events import Log
+
+    pairs = [each.partition("=") for each in table]
+    try:
+        replids = {origin: int(number, 16) for number, _, origin in pairs}
+        cntext.show(dict.fromkeys(replids, ()))
+    except (ValueError, CnSetError):
+        raise UsageError(f"found {' '.join(table)!r}, expected HEX=ORIGIN for each, such as 12=PFS1") from None
+    try:
+        raw = Path(file).read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file!r} cannot be read: {error.strerror}") from None
+    text = raw.decode("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace")
+    origins: dict[str | int, str] = {number: origin for origin, number in replids.items()}
+    return Log("", replids, read(text, origins))
 
 
 def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iterator[dict[str, Any]]:

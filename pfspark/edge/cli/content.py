@@ -24,33 +24,52 @@ def post(
     store: given.Store, folder: given.Folder,
     name: Annotated[str | None, typer.Option(help="Name of the item.")] = None,
     text: Text = None, file: File = None, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
+    json: given.Json = False,
 ) -> None:  # fmt: skip
     """Post an item: --text, a --file, or what is piped in."""
     body, at = _body(text, file), given.moment(now)
     with given.opened(lake) as there:
-        there.post(store, folder, body, name, org=org, at=at)
+        edit = there.post(store, folder, body, name, org=org, at=at)
+    screen.edited(edit, json=json)
 
 
 @verbs.command(rich_help_panel=PANEL)
 def modify(
     item: Item, store: given.Store, folder: given.Folder, text: Text = None, file: File = None,
     lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
+    json: given.Json = False,
 ) -> None:  # fmt: skip
     """Give an item another body."""
     body, at = _body(text, file), given.moment(now)
     with given.opened(lake) as there:
-        there.modify(store, folder, item, body, org=org, at=at)
+        edit = there.modify(store, folder, item, body, org=org, at=at)
+    screen.edited(edit, json=json)
 
 
 @verbs.command(rich_help_panel=PANEL)
 def delete(
     item: Item, store: given.Store, folder: given.Folder, lake: given.LakeName = None, org: given.Org = None,
-    now: given.Now = None,
+    now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Delete an item."""
     at = given.moment(now)
     with given.opened(lake) as there:
-        there.delete(store, folder, item, org=org, at=at)
+        edit = there.delete(store, folder, item, org=org, at=at)
+    screen.edited(edit, json=json)
+
+
+@verbs.command(rich_help_panel=PANEL)
+def resolve(
+    item: Item, store: given.Store, folder: given.Folder,
+    keep: Annotated[str, typer.Option(help="The version that stands, such as PFS2:4; all: each as an item of its own.")],
+    lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Settle a conflict: keep one version, or all; `pfspark items` shows what is in conflict."""
+    at = given.moment(now)
+    with given.opened(lake) as there:
+        edits = there.resolve(store, folder, item, keep, org=org, at=at)
+    for edit in edits:
+        screen.edited(edit, json=json)
 
 
 @verbs.command("import", rich_help_panel=PANEL)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from typing import Annotated
 
 import typer
 
 from pfspark.edge.cli import given, screen
+from pfspark.errors import PfsparkError
+from pfspark.settings import parse_duration
 
+PAUSE = 2.0
+"""Seconds between two looks at what another process has played."""
 PANEL = "Folders and their content"
 
 verbs = typer.Typer()
@@ -31,57 +36,77 @@ def create(
     properties: Properties = None,
     lake: given.LakeName = None,
     org: given.Org = None,
-    now: given.Now = None,
+    now: given.Now = None, json: given.Json = False,
 ) -> None:
     """Create a folder."""
     sets, at = given.values(properties or []), given.moment(now)
     holders = [name.strip() for name in (replicas or store).split(",")]
     with given.opened(lake) as there:
-        there.folder_create(store, path, holders, org=org, at=at, **sets)
+        edit = there.folder_create(store, path, holders, org=org, at=at, **sets)
+    screen.edited(edit, json=json)
 
 
 @folder.command("rename")
 def rename(
     path: given.Path, name: str, store: given.Store, lake: given.LakeName = None, org: given.Org = None,
-    now: given.Now = None,
+    now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Give a folder another name."""
     at = given.moment(now)
     with given.opened(lake) as there:
-        there.folder_rename(store, path, name, org=org, at=at)
+        edit = there.folder_rename(store, path, name, org=org, at=at)
+    screen.edited(edit, json=json)
 
 
 @folder.command("move")
 def move(
     path: given.Path, to: Annotated[str, typer.Argument(help="Path of the new parent; / is the top.")],
-    store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
+    store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Put a folder under another parent."""
     at = given.moment(now)
     with given.opened(lake) as there:
-        there.folder_move(store, path, to, org=org, at=at)
+        edit = there.folder_move(store, path, to, org=org, at=at)
+    screen.edited(edit, json=json)
 
 
 @folder.command("delete")
 def delete(
-    path: given.Path, store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None
+    path: given.Path, store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
+    json: given.Json = False,
 ) -> None:
     """Delete a folder and all under it, everywhere and for ever."""
     at = given.moment(now)
     with given.opened(lake) as there:
-        there.folder_delete(store, path, org=org, at=at)
+        edit = there.folder_delete(store, path, org=org, at=at)
+    screen.edited(edit, json=json)
 
 
 @folder.command("set")
 def set_properties(
     path: given.Path,
     properties: Annotated[list[str], typer.Argument(help="Such as age_limit=30d.", metavar="NAME=VALUE…")],
-    store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
+    store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Set schedule, size_limit, age_limit or conflict of a folder."""
     sets, at = given.values(properties), given.moment(now)
     with given.opened(lake) as there:
-        there.folder_set(store, path, org=org, at=at, **sets)
+        edit = there.folder_set(store, path, org=org, at=at, **sets)
+    screen.edited(edit, json=json)
+
+
+@folder.command("recover")
+def recover(
+    path: Annotated[str, typer.Argument(help="The path it had, or its id.")],
+    store: given.Store,
+    name: Annotated[str | None, typer.Option("--name", help="Name of the copy.")] = None,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, now: given.Now = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Copy a deleted folder and its items into a new one at a store."""
+    when, at = given.round_or_moment(as_of), given.moment(now)
+    with given.opened(lake) as there:
+        edit = there.folder_recover(store, path, name, when, org=org, at=at)
+    screen.edited(edit, json=json)
 
 
 @folder.command("list")
@@ -96,20 +121,45 @@ def list_folders(lake: given.LakeName = None, org: given.Org = None, as_of: give
 @replica.command("add")
 def add(
     path: given.Path, replica: Replica, store: given.Store, lake: given.LakeName = None, org: given.Org = None,
-    now: given.Now = None,
+    now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Give a store a replica of a folder."""
     at = given.moment(now)
     with given.opened(lake) as there:
-        there.replica_add(store, path, replica, org=org, at=at)
+        edit = there.replica_add(store, path, replica, org=org, at=at)
+    screen.edited(edit, json=json)
+
+
+@replica.command("move")
+def move_replica(
+    path: given.Path,
+    source: Annotated[str, typer.Option("--from", help="The store that gives its replica up.")],
+    target: Annotated[str, typer.Option("--to", help="The store that gets one.")],
+    store: given.Store,
+    at_most: Annotated[str, typer.Option(help="How long to wait, by the clock.")] = "1h",
+    lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Add a replica, wait for hierarchy and content while another process plays the rounds, then remove the old one."""
+    at, end = given.moment(now), time.monotonic() + parse_duration(at_most).total_seconds()
+
+    def wait(awaited: str) -> None:
+        if time.monotonic() > end:
+            raise PfsparkError(f"after {at_most} still waiting for {awaited}; {source} keeps its replica. Say it again later")
+        screen.note((f"waiting for {awaited}", "dim"))
+        time.sleep(PAUSE)
+
+    with given.opened(lake) as there:
+        edit = there.replica_move(store, path, source, target, wait, org=org, at=at)
+    screen.edited(edit, json=json)
 
 
 @replica.command("remove")
 def remove(
     path: given.Path, replica: Replica, store: given.Store, lake: given.LakeName = None, org: given.Org = None,
-    now: given.Now = None,
+    now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Take a replica of a folder from a store; the last one stays."""
     at = given.moment(now)
     with given.opened(lake) as there:
-        there.replica_remove(store, path, replica, org=org, at=at)
+        edit = there.replica_remove(store, path, replica, org=org, at=at)
+    screen.edited(edit, json=json)

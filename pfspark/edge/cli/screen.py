@@ -133,6 +133,14 @@ def counts(found: Mapping[str, Any], *, json: bool) -> None:
         say(", ".join(f"{name}: {value}" for name, value in found.items()))
 
 
+def edited(edit: str, *, json: bool) -> None:
+    """Prints the id of an edit, by which what it makes can be named (`@id`) until it has a number."""
+    if json:
+        json_line({"kind": "edit", "edit": edit})
+    else:
+        say("edit ", (edit, "dim"))
+
+
 def about(found: Iterable[Line], store: str | None, folder: str | None) -> Iterator[Line]:
     """The lines about one store, or one folder."""
     for line in found:
@@ -228,6 +236,28 @@ def _gap(line: Line) -> Sequence[Part]:
     return line["store"], line["folder"], (numbers, "yellow"), clock(line["heard"]), asked, clock(line["due"] or "")
 
 
+def _referral(line: Line) -> Sequence[Part]:
+    named = [f"{store} ({cost})" for store, cost in zip(line["stores"], line["costs"], strict=True)]
+    first, others = ", ".join(named[: line["cheapest"]]), ", ".join(named[line["cheapest"] :])
+    return line["store"], line["folder"], first or ("nobody", "yellow"), others
+
+
+def _replica(line: Line) -> Sequence[Part]:
+    behind = (
+        f"{peer} {each['truth']}" + (f" (believed {each['believed']})" if each["believed"] != each["truth"] else "")
+        for peer, each in line["peers"].items() if each["truth"] or each["believed"]
+    )  # fmt: skip
+    missing = (f"{line['missing']:,}", "yellow" if line["missing"] else "")
+    return (
+        line["store"], line["folder"], line["standing"], f"{line['holds']:,}", missing, clock(line["since"] or ""),
+        f"{line['lacks']:,}", ", ".join(behind),
+    )  # fmt: skip
+
+
+def _loss(line: Line) -> Sequence[Part]:
+    return line["store"], line["folder"], (line["numbers"], "red"), str(line["changes"])
+
+
 def _store(line: Line) -> Sequence[Part]:
     marks = [word for word in ("preferred", "retired") if line[word]]
     return line["store"], line["site"], line["version"], ", ".join(marks)
@@ -243,7 +273,10 @@ _TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]
     "state": ("state", ("store", "folder", "applied", "not sent", "missing", "lost", "standing"), _state),
     "item": ("items", ("store", "folder", "item", "name", "version", ""), _item),
     "folder": ("folders", ("seen by", "folder", "id", "replicas"), _folder),
+    "replica": ("replicas", ("store", "folder", "standing", "holds", "missing", "since", "lacks", "others behind"), _replica),
+    "loss": ("nobody else holds", ("store", "folder", "numbers", "changes"), _loss),
     "gap": ("gaps", ("store", "folder", "missing", "since", "asked", "asks (again) at"), _gap),
+    "referral": ("referrals", ("reader at", "folder", "sent to (cost)", "else to"), _referral),
     "store": ("stores", ("store", "site", "version", ""), _store),
     "round": ("rounds", ("round", "kind", "played", "written at", "rows"), _round),
 }

@@ -1,0 +1,61 @@
+"""How replicas stand: what is missing since when, what is really lacking, and what is believed of others, since when."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.words import Entry, Standing
+
+Line = dict[str, Any]
+
+
+def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at: datetime) -> Iterator[Line]:
+    """One line for each replica that is not erased.
+
+    `missing` counts its backfill array, `since` says when the oldest number of it was heard of; `lacks` counts what
+    others hold, in truth, and it does not: what it has not heard of yet included. For each peer, `believed` counts what
+    this replica has and believes that the peer lacks, `truth` what the peer does lack of it, and `heard` is when any
+    message came from there last (null: never): how old the belief is.
+    """
+    heard = {
+        (row["store"], row["peer"]): row["heard"] for row in tables["contacts"].to_pylist() if row["org"] == org and row["heard"]
+    }
+    array: dict[tuple[str, str], list[datetime]] = {}
+    for row in tables["array"].to_pylist():
+        if row["org"] == org:
+            array.setdefault((row["store"], row["folder"]), []).append(row["heard"])
+    for store, folder in stores.present():
+        mine = _content(stores, store, folder)
+        others = [
+            (other, _content(stores, other, folder)) for other in stores.stores
+            if other != store and stores.replicas.get((other, folder), {}).get("standing", Standing.ERASED) != Standing.ERASED
+        ]  # fmt: skip
+        lacking: cntext.CnSet = {}
+        for _, held in others:
+            lacking = cntext.union(lacking, cntext.subtract(held, stores.held(store, folder)))
+        missing, lost = stores.missing(store, folder)
+        since = array.get((store, folder))
+        peers = {
+            other: {
+                "believed": cntext.size(cntext.subtract(mine, stores.believed(store, folder, other))),
+                "truth": cntext.size(cntext.subtract(mine, stores.held(other, folder))),
+                "heard": lines.moment(heard[store, other]) if (store, other) in heard else None,
+            }
+            for other, _ in others
+        }
+        yield {
+            "org": org, "at": lines.moment(at), "kind": "replica", "store": store, "folder": stores.path(store, folder),
+            "standing": stores.replicas[store, folder]["standing"], "holds": cntext.size(mine),
+            "missing": cntext.size(missing), "lost": cntext.size(lost), "since": lines.moment(min(since)) if since else None,
+            "lacks": cntext.size(lacking), "peers": peers,
+        }  # fmt: skip
+
+
+def _content(stores: lines.Stores, store: str, folder: str) -> cntext.CnSet:
+    return cntext.subtract(stores.held(store, folder), stores.held(store, folder, Entry.EMPTY))

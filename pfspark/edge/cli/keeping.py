@@ -1,0 +1,52 @@
+"""`pfspark restore` and `maintain`: a store is taken back to an earlier round; the tables are tidied."""
+
+from __future__ import annotations
+
+import sys
+from typing import Annotated
+
+import typer
+
+from pfspark.edge.cli import given, screen
+from pfspark.errors import PfsparkError
+
+PANEL = "Keeping"
+
+verbs = typer.Typer()
+
+
+@verbs.command(rich_help_panel=PANEL)
+def restore(
+    store: Annotated[str, typer.Option("--store", help="The store that is taken back.")],
+    to: Annotated[str, typer.Option("--to", help="The round, or the last one not after that time.", metavar="ROUND|TIME")],
+    again: Annotated[bool, typer.Option("--again", help="Take in again what would be lost, under new numbers.")] = False,
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    lake: given.LakeName = None,
+    org: given.Org = None,
+    now: given.Now = None,
+    json: given.Json = False,
+) -> None:
+    """Take a store back to what it knew after an earlier round, in a new life; first says what that loses for ever."""
+    when, at = given.round_or_moment(to), given.moment(now)
+    with given.opened(lake) as there:
+        lost = there.losses(store, when, org=org)
+        screen.lines(lost, json=json)
+        count = sum(line["changes"] for line in lost)
+        told = f"{screen.number(count, 'change')} of {store} that nobody else holds"
+        if lost and not (again or yes) and not _agreed(f"{told} would be lost for ever. Go on?"):
+            raise PfsparkError(f"{told} would be lost; nothing was done. Say --again to take them in again, else --yes")
+        played = there.restore(store, when, org=org, now=at, again=again)
+        what = "will be taken in again" if again else "are lost"
+        screen.note(f"round {played.round}: {store} is as after {to}, in a new life" + (f"; {told} {what}" if lost else ""))
+
+
+@verbs.command(rich_help_panel=PANEL)
+def maintain(lake: given.LakeName = None, now: given.Now = None, json: given.Json = False) -> None:
+    """Tidy the tables: what is void or no longer needed goes; no answer changes. Once a night is enough."""
+    at = given.moment(now)
+    with given.opened(lake) as there:
+        screen.counts(there.maintain(at, lambda doing: screen.note((doing, "dim"))), json=json)
+
+
+def _agreed(question: str) -> bool:
+    return sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(question, err=True)

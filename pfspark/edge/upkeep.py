@@ -1,0 +1,106 @@
+"""The upkeep of a lake: what may be written shorter, or left out, without changing any answer (F56, in its order).
+
+Each table is rewritten by itself, and what is left says the same as before: so upkeep may end anywhere, and what was
+answered as of an earlier round is answered from the versions of that round as before, as far as the history reaches.
+What grows old at night, and which replica is erased, rounds decide (`rules.aging`, `rules.removal`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.edge.delta import FACTS, Snapshot
+from pfspark.edge.world import HERE, begun, held, newest, open_array, since_restored
+from pfspark.rules import items
+from pfspark.tables import TABLES
+
+AT_ONCE = 1000
+"""Bodies named in one statement."""
+ON_ITS_WAY = timedelta(days=1)
+"""A body is written before its edit; one so young may belong to an edit still to come."""
+RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
+
+
+def shortened(snapshot: Snapshot) -> Mapping[str, DataFrame]:
+    """The tables of which a shorter form says the same: their rows from now on."""
+    return {
+        "state": merged_state(since_restored(snapshot.read("state"), snapshot)),
+        "agenda": newest(
+            since_restored(snapshot.read("agenda"), snapshot), (*HERE, "why", "peer"), "round"
+        ).where("due is not null"),
+        "backfill": needed_steps(snapshot),
+    }
+
+
+def merged_state(rows: DataFrame) -> DataFrame:
+    """Ranges merged, sorted and disjoint; each keeps the highest round that it replaces."""
+    latest = rows.groupBy(*RANGE_KEY).agg(F.max("round").alias("round"), F.max("at").alias("at"))
+    return cnset.canonical(rows, RANGE_KEY).join(latest, list(RANGE_KEY)).select(*TABLES["state"].names)
+
+
+def needed_steps(snapshot: Snapshot) -> DataFrame:
+    """Steps of folders that still miss something, and those that say when a store last asked another (R105, R122)."""
+    steps = since_restored(snapshot.read("backfill"), snapshot)
+    stands = since_restored(snapshot.read("replicas"), snapshot)
+    table = since_restored(snapshot.read("state"), snapshot)
+    array = open_array(steps, table=table, replicas=newest(stands, HERE, "round"), begun=begun(stands))
+    missing = array.select(*HERE).distinct()
+    told = snapshot.read("receipts").where("message_id is not null and outcome != 'lost'")
+    heard = told.groupBy("org", "store", cnset.store_of("sender").alias("of")).agg(F.max("round").alias("heard"))
+    pair = ["org", "store", "of"]
+    last = F.max("round").over(Window.partitionBy(*pair))
+    asked = snapshot.read("backfill").where("of is not null").withColumn("last", last).join(heard, pair, "left")
+    contacts = asked.where("round = last or round >= coalesce(heard, 0)").select(*TABLES["backfill"].names)
+    return steps.join(missing, list(HERE), "left_semi").unionByName(contacts).distinct()
+
+
+def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> DataFrame:
+    """Hashes of bodies that no replica shows, keeps for its conflict, or may still send.
+
+    A body is needed by an edit that waits, by a version that some replica holds and that nothing it holds was made upon,
+    and by every item that was changed after the moment in `retention` of its organization (Q20).
+    """
+    changes = snapshot.read("changes")
+    since = snapshot.tables.spark.createDataFrame(sorted(retention.items()), "org string, since timestamp")
+    touched = changes.join(since, "org").where("at >= since").select("org", "folder", "object").distinct()
+    young = changes.join(touched, ["org", "folder", "object"], "left_semi")
+    replicas = newest(since_restored(snapshot.read("replicas"), snapshot), HERE, "round")
+    own = held(since_restored(snapshot.read("state"), snapshot), replicas)
+    shown = items.versions(items.seen(changes, applied=own)).where("not dominated")
+    in_need = [young.select("hash"), shown.select("hash"), waiting(snapshot).select("hash")]
+    needed = in_need[0].unionByName(in_need[1]).unionByName(in_need[2]).where("hash is not null").distinct()
+    return snapshot.read("content").select("hash").distinct().join(needed, "hash", "left_anti")
+
+
+def waiting(snapshot: Snapshot) -> DataFrame:
+    """Edits that have not been taken in."""
+    done = snapshot.read("receipts").where("edit_id is not null").select("org", "edit_id")
+    return snapshot.read("edits").join(done, ["org", "edit_id"], "left_anti")
+
+
+def keep_up(snapshot: Snapshot, retention: Mapping[str, datetime], told: Callable[[str], object]) -> dict[str, int]:
+    """Does it all; how many rows went from each table. `told` is told what is being done."""
+    tables, began = snapshot.tables, datetime.now(UTC)
+    before = {name: tables.count(name) for name in (*FACTS, "content")}
+    for name in FACTS:
+        if snapshot.void:
+            told(f"sweeping {name}")
+            tables.delete(name, f"round IN ({', '.join(map(str, sorted(snapshot.void)))})")
+    for name, rows in shortened(snapshot).items():
+        told(f"rewriting {name}")
+        tables.rewrite(name, rows)
+    told("bodies")
+    gone = [row["hash"] for row in unneeded_bodies(snapshot, retention).collect()]
+    for first in range(0, len(gone), AT_ONCE):
+        named = ", ".join(f"'{digest}'" for digest in gone[first : first + AT_ONCE])
+        tables.delete("content", f"hash IN ({named}) AND at < TIMESTAMP '{(began - ON_ITS_WAY).isoformat()}'")
+    for name in TABLES:
+        told(f"tidying {name}")
+        tables.tidy(name)
+    after = {name: tables.count(name) for name in before}
+    return {name: before[name] - after[name] for name in before if before[name] != after[name]}

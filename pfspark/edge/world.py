@@ -1,0 +1,232 @@
+"""The world of a lake between two rounds, read from its tables.
+
+A world that is read and one that was kept through any number of rounds are the same, so a process may end between any
+two rounds, or within one, and another goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pfspark import cnset
+from pfspark.edge.delta import THREADS, Snapshot
+from pfspark.kept import Kept, local, schema_of
+from pfspark.rules import backfill, hierarchy, items, state
+from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+HERE = ("org", "store", "folder")
+LINE = (*HERE, "origin")
+RANGES = (*LINE, "cn_min", "cn_max")
+PAIR = ("org", "store", "peer")
+DIRECTORY = {"organizations": ("org",), "stores": ("org", "store"), "links": ("org", "from_site", "to_site")}
+"""The tables that administrators write, with what names an entry; the latest row wins."""
+WRITTEN = ("changes", "messages", "receipts", "state", "replicas", "backfill", "agenda")
+"""The tables that rounds write."""
+
+
+def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
+    """The row with the highest `by` of each key."""
+    return rows.groupBy(*key).agg(F.max_by(F.struct(*rows.columns), by).alias("row")).select("row.*")
+
+
+def in_flight(messages: DataFrame, receipts: DataFrame) -> DataFrame:
+    """The view `mail`: messages without a receipt of their recipient."""
+    had = receipts.where("message_id is not null").select("org", "message_id", F.col("store").alias("recipient"))
+    to = F.inline("recipients").alias("recipient", "due", "lost")
+    return messages.select("*", to).join(had, ["org", "message_id", "recipient"], "left_anti")
+
+
+def held(table: DataFrame, replicas: DataFrame) -> DataFrame:
+    """The numbers whose changes each store has: applied and not empty, of its replicas in their current lives."""
+    own = state.own(table, replicas=replicas)
+    applied = own.where(F.col("entry") == Entry.APPLIED).select(*RANGES)
+    return cnset.subtract(applied, own.where(F.col("entry") == Entry.EMPTY).select(*RANGES), LINE)
+
+
+def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun: DataFrame) -> DataFrame:
+    """The view `array`: what a replica has heard of since it last became one, and is not applied.
+
+    A number was heard of when its step says; each request counts one attempt, and the times between one request and the
+    next add up to the time of the last. `begun` says in which round (`since_round`) each replica that misses
+    anything at all began.
+    """
+    current = steps.join(begun, list(HERE)).where("round >= since_round")
+    heard = current.where("step = 'heard'").select(*RANGES, F.lit(1).alias("open"), F.unix_micros("at").alias("heard"))
+    asked = current.where("step = 'asked'").select(
+        *RANGES,
+        F.lit(1).alias("attempt"),
+        (F.unix_micros("at") - F.coalesce(F.unix_micros("since"), F.lit(0))).alias("asked"),
+    )
+    applied = state.own(table, replicas=replicas).where(F.col("entry") == Entry.APPLIED)
+    line = cnset.line(LINE, heard, asked, applied.select(*RANGES, F.lit(1).alias("applied")))
+    pieces = cnset.join_up(line.where("open > 0 and applied = 0"), LINE, backfill.TIMES)
+    return pieces.select(
+        *RANGES,
+        F.timestamp_micros("heard").alias("heard"),
+        F.col("attempt").cast("bigint").alias("attempt"),
+        F.when(F.col("attempt") > 0, F.timestamp_micros("asked")).alias("asked"),
+    )
+
+
+def begun(steps: DataFrame) -> DataFrame:
+    """In which round (`since_round`) each replica last became one: when it was made, or put back after it was gone."""
+    gone = F.col("standing").isin(Standing.DELETE_NOW, Standing.ERASED)
+    last_gone = F.coalesce(F.max(F.when(gone, F.col("round"))).over(Window.partitionBy(*HERE)), F.lit(0))
+    since = steps.withColumn("last_gone", last_gone).where("round > last_gone")
+    return since.groupBy(*HERE).agg(F.min("round").alias("since_round"))
+
+
+def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
+    """The view `contacts`: when each store last heard of another, and when it last asked it (see `sources.remember`)."""
+    peer = cnset.store_of("sender").alias("peer")
+    got = receipts.where(F.col("message_id").isNotNull() & (F.col("outcome") != Outcome.LOST)).select(
+        "org", "store", peer, "round", "at", F.when(F.col("type").isin(*CARRYING), F.col("round")).alias("carrying")
+    )
+    heard = got.groupBy(*PAIR).agg(
+        F.max("round").alias("heard_round"),
+        F.max_by("at", "round").alias("heard"),
+        F.max_by(F.when(F.col("carrying").isNotNull(), F.col("at")), "carrying").alias("sent"),
+    )
+    asked = steps.where("step in ('asked', 'named') and of is not null").withColumnRenamed("of", "peer")
+    last = asked.groupBy(*PAIR).agg(F.max_by("at", "round").alias("asked"))
+    silent = (
+        asked.where("step = 'asked'")
+        .join(heard.select(*PAIR, "heard_round"), list(PAIR), "left")
+        .where("round >= coalesce(heard_round, 0)")
+        .groupBy(*PAIR)
+        .agg(F.min("due").alias("silent"))
+    )
+    known = heard.drop("heard_round").join(last, list(PAIR), "full").join(silent, list(PAIR), "left")
+    return known.select(*PAIR, "heard", "sent", "asked", "silent")
+
+
+def since_restored(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
+    """Without the rows of stores from before their last restore, which wrote them anew as they were then."""
+    last = _last_restores(snapshot)
+    if last is None:
+        return rows
+    return rows.join(last, ["org", "store"], "left").where("restored is null or round >= restored").drop("restored", "to")
+
+
+def unheard(receipts: DataFrame, snapshot: Snapshot) -> DataFrame:
+    """Without the receipts of what a restored store had let in since the moment it went back to."""
+    last = _last_restores(snapshot)
+    if last is None:
+        return receipts
+    gone = "restored is not null and round > to and round < restored"
+    return receipts.join(last, ["org", "store"], "left").where(f"not ({gone})").drop("restored", "to")
+
+
+def _last_restores(snapshot: Snapshot) -> DataFrame | None:
+    last = {(each.org, each.store): (number, each.to) for number, some in sorted(snapshot.restores.items()) for each in some}
+    rows = [(*key, *rounds) for key, rounds in last.items()]
+    return snapshot.tables.spark.createDataFrame(rows, "org string, store string, restored bigint, to bigint") if rows else None
+
+
+def lists_of(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFrame:
+    """The view `lists`; a store that sees no folder yet has the list of the hierarchy all the same."""
+    seen = hierarchy.lists(tree, folders=folders, stores=stores).where(F.col("folder") != HIERARCHY)
+    return seen.unionByName(hierarchy.everywhere(stores, stores))
+
+
+def world(snapshot: Snapshot) -> dict[str, pa.Table]:
+    """The world between two rounds, from the tables: see `kept.Kept`.
+
+    Frames that others are made of are computed once, as Arrow tables; `edits` are those that wait, as far as the ledger
+    has taken them in.
+    """
+    spark = snapshot.tables.spark
+    read = {name: snapshot.read(name) for name in WRITTEN}
+    directory = {name: newest(snapshot.read(name), key, "at") for name, key in DIRECTORY.items()}
+    own = {name: since_restored(read[name], snapshot) for name in ("state", "replicas", "backfill", "agenda")}
+    let_in = unheard(read["receipts"].where("message_id is not null and reason is null"), snapshot)
+    delivered = let_in.select("org", "message_id", F.col("store").alias("recipient")).join(
+        read["messages"].drop("store"), ["org", "message_id"]
+    )
+    taken_in = snapshot.tables._stored("edits", snapshot.row.cursors["edits"])
+    first = {
+        **{name: directory[name] for name in ("stores", "links")},
+        "changes": read["changes"],
+        "state": cnset.canonical(own["state"], (*HERE, "entry", "about", "origin", "relayed")),
+        "replicas": newest(own["replicas"], HERE, "round"),
+        "mail": in_flight(read["messages"], read["receipts"]),
+        "agenda": newest(own["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
+        "contacts": remembered(read["receipts"], read["backfill"]),
+        "lives": state.read_lives(delivered, lives=_nothing(spark, "lives")),
+        "edits": taken_in.join(read["receipts"].select("org", "edit_id"), ["org", "edit_id"], "left_anti"),
+    }
+    views = computed(first)
+    stores, table, replicas = (as_frame(spark, name, views[name]) for name in ("stores", "state", "replicas"))
+    own_tree = as_frame(spark, "changes", views["changes"]).where(F.col("folder") == HIERARCHY)
+    views |= computed(
+        {
+            "tree": hierarchy.merge(_nothing(spark, "tree"), items.seen(own_tree, applied=held(table, replicas))),
+            "array": open_array(
+                own["backfill"],
+                table=table,
+                replicas=replicas,
+                begun=begun(own["replicas"]),
+            ),
+        }
+    )
+    tree = as_frame(spark, "tree", views["tree"])
+    views["folders"] = hierarchy.folders(tree).toArrow()
+    folders = as_frame(spark, "folders", views["folders"])
+    return views | {"lists": lists_of(tree, folders=folders, stores=stores).toArrow()}
+
+
+def kept_world(snapshot: Snapshot) -> Kept:
+    """That world, to be played on."""
+    return as_kept(snapshot.tables.spark, world(snapshot))
+
+
+def as_kept(spark: SparkSession, views: Mapping[str, pa.Table]) -> Kept:
+    """Those views as a world; what is not given is empty."""
+    made = Kept(spark)
+    for name, rows in views.items():
+        made.append(name, rows)
+    return made
+
+
+def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
+    """As much of the world as the paths of folders need: `stores`, `tree`, `folders`, and the edits that wait."""
+    here = F.col("folder") == HIERARCHY
+    table, steps = (since_restored(snapshot.read(name).where(here), snapshot) for name in ("state", "replicas"))
+    replicas, changes = newest(steps, HERE, "round"), snapshot.read("changes").where(here)
+    spark, receipts = snapshot.tables.spark, snapshot.read("receipts").where("edit_id is not null")
+    views = computed(
+        {
+            "stores": newest(snapshot.read("stores"), DIRECTORY["stores"], "at"),
+            "tree": hierarchy.merge(_nothing(spark, "tree"), items.seen(changes, applied=held(table, replicas))),
+            "edits": snapshot.read("edits").join(receipts.select("org", "edit_id"), ["org", "edit_id"], "left_anti"),
+        }
+    )
+    return views | computed({"folders": hierarchy.folders(as_frame(spark, "tree", views["tree"]))})
+
+
+def computed(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
+    """The rows of the frames, computed side by side."""
+    with ThreadPoolExecutor(THREADS) as threads:
+        return dict(zip(frames, threads.map(DataFrame.toArrow, frames.values()), strict=True))
+
+
+def as_frame(spark: SparkSession, name: str, rows: pa.Table) -> DataFrame:
+    """Rows of a table or view as a frame; columns that they do not have are left out."""
+    left_out = [column for column in schema_of(name).names if column not in rows.column_names]
+    schema = schema_of(name, left_out)
+    return local(spark, rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")), schema)
+
+
+def _nothing(spark: SparkSession, name: str) -> DataFrame:
+    schema = schema_of(name)
+    return local(spark, pa.Table.from_pylist([], schema=to_arrow_schema(schema, timezone="UTC")), schema)

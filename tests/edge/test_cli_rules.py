@@ -1,0 +1,57 @@
+"""`pfspark rules`: the rule book for people and for programs, without Java."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+BOOK = [json.loads(line) for line in (ROOT / "conf" / "rules.jsonl").read_text().splitlines()]
+
+
+def rules(*words: str, code: int = 0) -> str:
+    """What it prints, or says when it refuses; there is no Java, and it takes no time."""
+    known = {"PATH": os.environ["PATH"], "JAVA_HOME": "/there is no java", "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
+    asked = [sys.executable, "-c", "from pfspark.edge.cli import main; main()", "rules", *words]
+    began = time.monotonic()
+    done = subprocess.run(asked, capture_output=True, text=True, env=known, timeout=60)
+    assert time.monotonic() - began < 3  # 0.3 s on a quiet machine
+    assert done.returncode == code
+    return done.stderr if code else done.stdout
+
+
+def test_for_programs_it_is_the_book() -> None:
+    assert [json.loads(line) for line in rules("--json").splitlines()] == BOOK
+    assert [json.loads(line)["rule"] for line in rules("r96", "R95", "--json").splitlines()] == ["R96", "R95"]
+    assert [json.loads(line) for line in rules("--untested", "--json").splitlines()] == [x for x in BOOK if not x["tests"]]
+
+
+def test_for_people_it_is_a_table() -> None:
+    lines = rules().splitlines()
+    assert ["rule", "says", "where", "tests"] in [line.split() for line in lines]
+    assert re.findall(r"^ ?(R\d+) ", "\n".join(lines), re.MULTILINE) == [row["rule"] for row in BOOK]
+
+
+def test_rules_that_are_named_are_told_in_full() -> None:
+    told = rules("R95", "R39").splitlines()
+    worked, likened = BOOK[94], BOOK[38]
+    assert told == [
+        f"R95  {worked['says']}",
+        *(f"  obeyed in  {place}" for place in worked["where"]),
+        *(f"  held by    {test}" for test in worked["tests"]),
+        f"R39  {likened['says']}",
+        f"  no test:   {likened['untestable']}",
+    ]
+    assert len(told) > 4
+
+
+@pytest.mark.parametrize("name", ["R153", "R0", "95", "F1"])
+def test_what_is_no_rule_is_refused(name: str) -> None:
+    assert rules(name, code=2) == f"pfspark: rule {name!r} is not known, expected one from R1 to R152\n"
