@@ -45,3 +45,7 @@ class SparkStartError(PfsparkError):
 
 class MailError(PfsparkError):
     """A file of mail that cannot be read as mail."""
+
+
+class EventLogError(PfsparkError):
+    """A text of an event log that cannot be read; names the line."""

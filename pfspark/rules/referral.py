@@ -1,0 +1,50 @@
+"""Where a store sends a reader who wants a folder (R10, R146)."""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from pfspark.words import Listing, Standing
+
+HERE = ("org", "store", "folder")
+DEAREST = 500
+"""A connection that costs more is too expensive for readers, and a negative cost says that there is none (F79)."""
+
+
+def refer(readers: DataFrame, *, lists: DataFrame, replicas: DataFrame, stores: DataFrame, links: DataFrame) -> DataFrame:
+    """The stores that may serve each reader, in the order they are tried: org, store, folder, `peer`, `cost`, `nth`, `cheapest`.
+
+    A reader is a row of org, store (whom he asks) and folder. The answer is made of what that store itself sees: the replica
+    list of its own tree, in which a replica taken off the list is delete pending, and the standing of its own replica. Its
+    own readable replica comes first, at no cost; then the other listed replicas by cost, a total order by the name of the
+    store. `cheapest` marks the first and those that cost no more, over whom readers are spread evenly; one's
+    own replica is shared with nobody. Inside a site the cost is 0,
+    between two sites that of the direct link; without a link it is 1, as for backfill. A reader to whom nobody can be named
+    has no row: no replica is available to him (1129).
+
+        PFS3 in Paris; /Sales at PFS1 (cost 10), PFS2 (cost 5) and PFS4 (delete pending)  ->  PFS2 nth 1, PFS1 nth 2
+
+    Source: R10 (the hierarchy refers clients), R146, D2, D4 (delete pending: no reader here, nobody referred to it); F78, F79.
+    """
+    here = replicas.where(F.col("standing") == Standing.ACTIVE).select(*HERE, F.col("store").alias("peer"))
+    elsewhere = lists.where((F.col("peer") != F.col("store")) & (F.col("listing") == Listing.LISTED)).select(*HERE, "peer")
+    site = stores.where("not retired").select("org", "store", "site")
+    ways = (
+        readers.select(*HERE)
+        .distinct()
+        .join(here.unionByName(elsewhere), list(HERE))
+        .join(site.withColumnRenamed("site", "from_site"), ["org", "store"])
+        .join(site.withColumnsRenamed({"store": "peer", "site": "to_site"}), ["org", "peer"])
+        .join(links.select("org", "from_site", "to_site", "cost"), ["org", "from_site", "to_site"], "left")
+    )
+    near = F.col("from_site") == F.col("to_site")
+    priced = ways.withColumn("cost", F.when(near, 0).otherwise(F.coalesce("cost", F.lit(1))).cast("bigint"))
+    of_reader, order = Window.partitionBy(*HERE), (F.col("peer") != F.col("store"), F.col("cost"))
+    return priced.where(F.col("cost").between(0, DEAREST)).select(
+        *HERE,
+        "peer",
+        "cost",
+        F.row_number().over(of_reader.orderBy(*order, "peer")).alias("nth"),
+        (F.rank().over(of_reader.orderBy(*order)) == 1).alias("cheapest"),
+    )
