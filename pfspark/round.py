@@ -156,7 +156,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     in_hand = applied_by.unionByName(carried.select(*RANGES))
 
     # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
-    vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=replicas), when=[let_in])
+    vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=replicas, turns=turns), when=[let_in])
     night = cut("night", lambda: removal.night(replicas, agenda=calendar, turns=turns).join(clock, "org"))
     leaving = cut(
         "steps",

@@ -98,6 +98,7 @@ def test_any_text_is_a_set_or_a_cnset_error(text: str) -> None:
 # --- vectors ----------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.rule("R32", "R38")
 @pytest.mark.parametrize(
     ("text", "canonical"),
     [

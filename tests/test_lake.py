@@ -61,6 +61,7 @@ def test_a_status_says_that_all_is_equal_and_quiet(lake: Lake) -> None:
     assert lake.gaps().count() == 0
 
 
+@pytest.mark.rule("R23")
 def test_mail_comes_out_as_it_went_in(lake: Lake, tmp_path: Path) -> None:
     assert lake.export_mail("PFS2", "/Sales", tmp_path / "out.mbox") == 3
     assert (tmp_path / "out.mbox").read_bytes() == MBOX

@@ -173,6 +173,7 @@ def test_playing_all_folders_equals_playing_the_touched(run: Run) -> None:
     assert nameless(run.lines[ALL]) == nameless(run.lines[PLAIN])
 
 
+@pytest.mark.rule("R34")
 def test_messages_that_come_twice_change_nothing(run: Run) -> None:
     """Every message two times in its round: it is not even answered twice (I7)."""
     assert nameless(run.lines[TWICE]) == nameless(run.lines[PLAIN])

@@ -23,7 +23,7 @@ def letters(rows: DataFrame, *, type: str | Column) -> DataFrame:
 
 
 def to_all(rows: DataFrame, *, recipients: DataFrame) -> DataFrame:
-    """Rows with `peers`: all other holders, as one message to them all (R55); rows without any are left out."""
+    """Rows with `peers`: all other holders, as one message to them all (R55); rows without any are left out (R45)."""
     peers = recipients.groupBy(*HERE).agg(F.array_sort(F.collect_set("peer")).alias("peers"))
     return rows.join(peers, list(HERE))
 

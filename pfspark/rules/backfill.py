@@ -49,7 +49,7 @@ def note(line: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame
     to the array was heard of now. A number that nobody claims any more stays open: it is `lost` until somebody does.
     A replica that is to be deleted now, or is erased, misses nothing (D8).
 
-    Source: R76, R85, R88-R90 (Exchange 2007, "Backfill Requests and Backfill Messages"); Q10.
+    Source: R76, R85, R88-R90, R144 (Exchange 2007, "Backfill Requests and Backfill Messages"); Q10.
     """
     keeps = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
     settled = (F.col("void") > 0) & (F.col("claimed") <= 0)
@@ -86,7 +86,7 @@ def due(array: DataFrame, *, turns: DataFrame) -> DataFrame:
 
 
 def asked_now(due: DataFrame) -> DataFrame:
-    """The pieces whose time has come; content requests wait while replication is suspended (F69), but to a leaver (D7)."""
+    """The pieces whose time has come (R94); content requests wait while replication is suspended (F69), but to a leaver (D7)."""
     held_back = F.col("suspended") & (F.col("folder") != HIERARCHY) & (F.col("leaving") == 0)
     return due.where((F.col("due") <= F.col("now")) & ~held_back)
 

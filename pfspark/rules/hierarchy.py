@@ -91,7 +91,7 @@ def lists(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFram
 
 
 def everywhere(viewers: DataFrame, stores: DataFrame) -> DataFrame:
-    """The replica list of the hierarchy as each of `viewers` sees it: every store that is not retired."""
+    """The replica list of the hierarchy as each of `viewers` sees it: every store that is not retired (R3)."""
     peers = stores.where("not retired").select("org", F.col("store").alias("peer"))
     return (
         viewers.where("not retired")
@@ -107,7 +107,7 @@ def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame) -> DataF
     Not listed yet, or erased, and listed: active in a new life. Active and no longer listed: delete pending. Leaving and
     listed again: active in the same life. Folder dead: erased at once, without keeping content. All others: no row.
 
-    Source: R87, D2, R140; F8 for the new life.
+    Source: R3, R87, R139, D2, R140; F8 for the new life.
     """
     own = lists.where(F.col("peer") == F.col("store")).select(*HERE, "listing")
     now = (

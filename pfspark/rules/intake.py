@@ -166,7 +166,9 @@ def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) -> 
 def number_folders(judged: DataFrame, *, numbers: DataFrame) -> DataFrame:
     """The edits that are not refused, with `label` and `cn`: their number in folder 1-1, and the folder in `object`.
 
-    Source: R31, R40, R47.
+    A folder is its number, whatever its name: another one under the same name is another folder.
+
+    Source: R31, R40, R41, R47, R141.
     """
     taken = judged.where("reason is null")
     last = numbers.where(F.col("folder") == HIERARCHY).select("org", "store", "label", "last")
@@ -240,7 +242,7 @@ def judge_items(
 def number_items(judged: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
     """The edits that are not refused, with `label` and `cn`: their number in their folder.
 
-    Source: R30-R33, R47.
+    Source: R30-R33, R41, R47.
     """
     lives = replicas.select(*HERE, cnset.label_of("store", "life").alias("label"))
     taken = judged.where("reason is null").join(lives, list(HERE)).join(numbers.drop("label"), list(HERE), "left")

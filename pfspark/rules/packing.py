@@ -44,7 +44,7 @@ def cycle(
     before they were taken in, at which the schedule is open: the folder's own, else the store's. The hierarchy goes even
     where the schedule is Never. What a leaver still has to send waits for no schedule and no suspension.
 
-    Source: R43; F42-F44, Q21; F69, Q22; D7.
+    Source: R4, R43; F42-F44, Q21; F69, Q22; D7.
     """
     since = agenda.where(F.col("why") == Why.SEND).select(*HERE, "since")
     here = (
@@ -109,7 +109,7 @@ def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame) -> Dat
     A deletion has no body, and a version that the sender knows to be superseded travels without its own: the row still
     goes, so that no lineage is lost (Q14).
 
-    Source: R26-R28, R46.
+    Source: R26-R29, R46.
     """
     rows = cnset.within(
         changes.select("org", "folder", "origin", "cn", "object", "action", "size"), ranges, ["org", "folder", "origin"]

@@ -14,7 +14,7 @@ LINE = ("org", "store", "folder", "origin")
 
 
 def unpack(delivered: DataFrame) -> DataFrame:
-    """The ranges that delivered messages carry, one row for each: org, store (who receives), folder, message, range."""
+    """The ranges that delivered messages carry (R72), one row for each: org, store (who receives), folder, message, range."""
     carried = delivered.select("org", F.col("recipient").alias("store"), "folder", "message_id", F.inline("carries"))
     return carried.select(*LINE, "message_id", "cn_min", "cn_max")
 
@@ -51,7 +51,7 @@ def sift(carried: DataFrame, *, applied: DataFrame, keys: Sequence[str] = LINE) 
 
     With `message_id` among the keys the answer is given for each message by itself.
 
-    Source: R34, R36, R73 (Exchange 2007, "Basic Hierarchy and Content Replication Process", step 10).
+    Source: R34-R36, R73 (Exchange 2007, "Basic Hierarchy and Content Replication Process", step 10).
     """
     held = applied if "message_id" not in keys else applied.join(carried.select(*keys).distinct(), list(LINE))
     return cnset.subtract(carried, held, keys)

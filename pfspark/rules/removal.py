@@ -1,4 +1,4 @@
-"""Leaving a replica list without losing content (D1-D10)."""
+"""Leaving a replica list without losing content, the last step of a move to another store (D1-D10, R142)."""
 
 from __future__ import annotations
 
@@ -12,31 +12,41 @@ HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
 
 
-def vouched(delivered: DataFrame, *, replicas: DataFrame) -> DataFrame:
-    """Acknowledgements that count: sent to a leaver after it became delete pending (D6, F62)."""
+def vouched(delivered: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
+    """Answers that may release a leaver: sent to it by active replicas after it became delete pending (D6, F62).
+
+    Answers of one `proof` count together: under `one_holds_all` each acknowledgement is a proof by itself, under
+    `union_holds_all` all answers of a round are one (C5).
+    """
     leaving = replicas.where(F.col("standing") == Standing.DELETE_PENDING)
-    said = delivered.where((F.col("type") == MessageType.STATUS) & F.array_contains("flags", str(Flag.ACKNOWLEDGE)))
-    told = said.select(
-        "org", F.col("recipient").alias("store"), "folder", "message_id", "sender", "status", F.col("at").alias("said")
-    )
+    said = delivered.where((F.col("type") == MessageType.STATUS) & F.array_contains("flags", str(Flag.DELETE_PENDING)))
+    together = F.col("removal_rule") == "union_holds_all"
+    told = (
+        said.join(turns.select("org", "removal_rule"), "org")
+        .where(together | F.array_contains("flags", str(Flag.ACKNOWLEDGE)))
+        .select(
+            "org", F.col("recipient").alias("store"), "folder", "sender", "status", F.col("at").alias("said"),
+            F.when(together, "").otherwise(F.col("message_id")).alias("proof"),
+        )
+    )  # fmt: skip
     return told.join(leaving.select(*HERE, F.col("at").alias("began")), list(HERE)).where("said > began")
 
 
 def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> DataFrame:
     """Replicas that may go now: rows of `replicas`, delete pending no longer but delete now.
 
-    The leaver compares its own set of this round with what each acknowledgement shows: direct, from an active replica that
-    holds all. One such is enough.
+    The leaver compares its own set of this round with what each proof shows: direct, from active replicas that between them
+    hold all. One such is enough.
 
     Source: D7, D8; F62, C5.
     """
-    shown = vouched.select(*HERE, "message_id", "sender", F.inline("status")).where(
+    shown = vouched.select(*HERE, "proof", "sender", F.inline("status")).where(
         (F.col("about") == F.col("sender")) & (F.col("entry") == Entry.REPORTED)
     )
-    keys = (*LINE, "message_id")
-    own = applied.join(vouched.select(*HERE, "message_id"), list(HERE))
-    lacking = cnset.subtract(own, shown, keys).select(*HERE, "message_id").distinct()
-    enough = vouched.join(lacking, [*HERE, "message_id"], "left_anti").select(*HERE).distinct()
+    keys = (*LINE, "proof")
+    own = applied.join(vouched.select(*HERE, "proof").distinct(), list(HERE))
+    lacking = cnset.subtract(own, shown, keys).select(*HERE, "proof").distinct()
+    enough = vouched.join(lacking, [*HERE, "proof"], "left_anti").select(*HERE).distinct()
     return replicas.join(enough, list(HERE), "left_semi").select(*HERE, "life", F.lit(str(Standing.DELETE_NOW)).alias("standing"))
 
 

@@ -112,7 +112,7 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
 
     What an earlier source can give is not asked of a later one; a piece that is split over two sources yields a row each.
 
-    Source: R103, R104, R118.
+    Source: R103, R104, R118, R151.
     """
     keys = (*LINE, "peer")
     pieces = due.select(*LINE, "cn_min", "cn_max")

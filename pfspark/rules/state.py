@@ -18,7 +18,7 @@ def learn(delivered: DataFrame, *, believed: DataFrame, lives: DataFrame) -> Dat
     A belief about oneself is none. Of a replica in an older life than is known nothing is believed (Q12). A range that
     is believed already yields no row, however often it is told.
 
-    Source: R48, R75, R77, R145; C3 for relayed news.
+    Source: R48, R75, R77, R83, R106, R145; C3 for relayed news.
     """
     told = delivered.select("org", F.col("recipient").alias("store"), "folder", "sender", F.inline("status")).where(
         cnset.store_of("about") != F.col("store")

@@ -44,7 +44,7 @@ def answer(
     leave, and always under `answer_when = always`. To a leaver the answer says whether it acknowledges: this replica is
     active and holds all that the request showed.
 
-    Source: R135, R138, C4; F62 for the acknowledgement.
+    Source: R135, R138, R150, C4; F62 for the acknowledgement.
     """
     asker = ("org", "store", "folder", "peer")
     told = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("peer", cnset.store_of("about"))

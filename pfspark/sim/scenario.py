@@ -335,7 +335,7 @@ def _true(value: object) -> dict[str, Any]:
 
 
 class _Tree:
-    """Which folder a path means at a time, as the steps so far have it if every edit is allowed.
+    """Which folder a path means at a time (R149), as the steps so far have it if every edit is allowed.
 
     Stores may disagree about the tree, so a path that a folder has left or lost still means that folder while no other
     has it; of two folders at one path a store means the one it made itself, else the younger.

@@ -2,21 +2,73 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pfspark.kept import Kept
 from pfspark.sim import player
 from tests.sim.against import by_org
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
+
+Row = dict[str, Any]
+
+
+class Facts:
+    """The rows that rounds made, by table and organization: what lines leave out."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+        self.columns: dict[str, str] = {}
+
+    def begin(self, rows: Mapping[str, Sequence[Row]]) -> None:
+        """See `player.Record`."""
+
+    def round(
+        self,
+        turns: Mapping[str, datetime],
+        edits: Sequence[Row],
+        made: Mapping[str, pa.Table],
+        due: Mapping[str, datetime],
+    ) -> None:
+        """See `player.Record`."""
+        for name in ("changes", "messages", "receipts"):
+            for row in made[name].to_pylist():
+                self.rows[name][row["org"]].append(row)
 
 
 @pytest.fixture(scope="session")
-def played(request: pytest.FixtureRequest, spark: SparkSession) -> dict[str, list[dict[str, Any]]]:
-    """What the engine says of each organization that a module of this run names in its `organizations(config)`."""
+def performance(request: pytest.FixtureRequest, spark: SparkSession) -> tuple[dict[str, list[Row]], Facts]:
+    """What the engine says, and does, of each organization that a module of this run names in its `organizations(config)`."""
     modules = {item.module for item in request.session.items if isinstance(item, pytest.Function)}
     asked = [module.organizations for module in modules if hasattr(module, "organizations")]
     scenarios = {scenario.name: scenario for each in asked for scenario in each(request.config)}
-    return by_org(player.play([scenarios[name] for name in sorted(scenarios)], spark))
+    facts = Facts()
+
+    class Watched(Kept):
+        def __init__(self, *given: Any) -> None:
+            super().__init__(*given)
+            facts.columns = self.columns
+
+    patched = pytest.MonkeyPatch()
+    patched.setattr(player, "Kept", Watched)
+    request.addfinalizer(patched.undo)
+    return by_org(player.play([scenarios[name] for name in sorted(scenarios)], spark, facts)), facts
+
+
+@pytest.fixture(scope="session")
+def played(performance: tuple[dict[str, list[Row]], Facts]) -> dict[str, list[Row]]:
+    """The lines of each organization."""
+    return performance[0]
+
+
+@pytest.fixture(scope="session")
+def facts(performance: tuple[dict[str, list[Row]], Facts]) -> dict[str, dict[str, list[Row]]]:
+    """The rows of `changes`, `messages` and `receipts`, by table and organization."""
+    return performance[1].rows

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
+from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pfspark.edge.config import conf_folder
+from pfspark.settings import show_duration
 from pfspark.sim import oracle
 from pfspark.sim.scenario import Scenario, read
 from tests.sim.against import first_difference, written
+from tests.sim.organizations import START, after
 
 Played = dict[str, list[dict[str, Any]]]
 FILES = sorted((conf_folder() / "scenarios").glob("*.toml"))
@@ -194,22 +199,347 @@ PINS: dict[str, list[dict[str, Any]]] = {
         message("05T11:30", "0x80000004", "PFS1", "PFS3", "/Projects", "PFS1:12-16,PFS2:21-28", "", 13312),
     ],
 }
-UNSETTLED = {"slow_store"}  # a folder of schedule Never keeps its post to itself
+
+STORIES = {  # all messages of the types that are named, as `when type from>to folder what`
+    "all_leave_at_once": """
+        0m 0x4 PFS1>PFS2,PFS3 /Sales PFS1:1
+        0m 0x4 PFS2>PFS1,PFS3 /Sales PFS2:1
+        0m 0x4 PFS3>PFS1,PFS2 /Sales PFS3:1
+        0m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:2
+        0m 0x2 PFS2>PFS1,PFS3 1-1 PFS2:1
+        0m 0x2 PFS3>PFS1,PFS2 1-1 PFS3:1
+        10m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:3
+        10m 0x2 PFS2>PFS1,PFS3 1-1 PFS2:2""",
+    "back_again": """
+        1h45m 0x8 PFS2>PFS1 /Sales PFS1:1-2
+        3h45m 0x8 PFS2>PFS3 /Sales PFS1:1-2
+        4h 0x80000004 PFS3>PFS2 /Sales PFS1:1-2
+        7h15m 0x8 PFS2>PFS1 /Sales PFS3:2
+        7h30m 0x80000004 PFS1>PFS2 /Sales PFS3:2""",
+    "conflict_of_three_stores": """
+        30m 0x4 PFS1>PFS2,PFS3 /Plans PFS1:2
+        30m 0x4 PFS1>PFS2,PFS3 /Silent PFS1:2
+        30m 0x4 PFS2>PFS1,PFS3 /Plans PFS2:1
+        30m 0x4 PFS2>PFS1,PFS3 /Silent PFS2:1
+        30m 0x4 PFS3>PFS1,PFS2 /Plans PFS3:1
+        30m 0x4 PFS3>PFS1,PFS2 /Silent PFS3:1
+        2h 0x4 PFS1>PFS2,PFS3 /Plans PFS1:3""",
+    "deleted_folder_stays_deleted": """
+        1h 0x2 PFS1>PFS2 1-1 PFS1:3
+        3h15m 0x10 PFS1>PFS2 1-1
+        4h 0x4 PFS2>PFS1 /Sales PFS2~2:1
+        5h 0x2 PFS2>PFS1 1-1 PFS2~2:1
+        9h30m 0x8 PFS2>PFS1 1-1 PFS1:3
+        9h45m 0x80000002 PFS1>PFS2 1-1 PFS1:3""",
+    "design_conflict_object": """
+        30m 0x20 PFS4>PFS1,PFS2,PFS3 /Sales
+        7h 0x8 PFS4>PFS1 /Sales PFS1:1-2
+        7h15m 0x80000004 PFS1>PFS4 /Sales PFS1:1-2""",
+    "design_conflict_property": """
+        30m 0x20 PFS4>PFS1,PFS2,PFS3 /Archive/Deals
+        7h 0x8 PFS4>PFS1 /Archive/Deals PFS1:1-2
+        7h15m 0x80000004 PFS1>PFS4 /Archive/Deals PFS1:1-2""",
+    "expired_items": """
+        1d2h15m 0x8 PFS2>PFS1 /News PFS1:1-2
+        1d2h30m 0x10 PFS1>PFS2 /News""",
+    "folder_schedule_first": """
+        15m 0x2 PFS1>PFS2 1-1 PFS1:4
+        15m 0x4 PFS1>PFS2 /Open PFS1:1
+        2h 0x4 PFS1>PFS2 /Nightly PFS1:1
+        4h 0x2 PFS2>PFS1 1-1 PFS2:1
+        4h15m 0x4 PFS1>PFS2 /Plain PFS1:1""",
+    "generations_2000": """
+        1d18h20m 0x8 ASKER>FAR /Sales NEAR:1-5
+        1d18h25m 0x80000004 FAR>ASKER /Sales NEAR:1-5
+        2d20m 0x8 PREF>FAR /Sales NEAR:4-5
+        2d25m 0x80000004 FAR>PREF /Sales NEAR:4-5""",
+    "generations_2003": """
+        1d12h15m 0x10 FAR>ASKER,NEAR,PREF /Sales
+        1d12h15m 0x10 NEAR>ASKER,FAR,PREF /Sales
+        1d12h15m 0x10 PREF>ASKER,FAR,NEAR /Sales
+        1d18h20m 0x8 ASKER>NEAR /Sales NEAR:4-5
+        1d18h20m 0x8 ASKER>PREF /Sales NEAR:1-3
+        1d18h25m 0x80000004 NEAR>ASKER /Sales NEAR:4-5
+        1d18h25m 0x80000004 PREF>ASKER /Sales NEAR:1-3
+        2d20m 0x8 PREF>FAR /Sales NEAR:4-5
+        2d25m 0x80000004 FAR>PREF /Sales NEAR:4-5""",
+    "generations_2007": """
+        1d1h5m 0x10 NEAR>ASKER,FAR,PREF /Sales
+        1d1h5m 0x10 PREF>ASKER,FAR,NEAR /Sales
+        1d1h20m 0x10 FAR>ASKER,NEAR,PREF /Sales
+        1d7h10m 0x8 ASKER>NEAR /Sales NEAR:4-5
+        1d7h10m 0x8 ASKER>PREF /Sales NEAR:1-3
+        1d7h15m 0x80000004 NEAR>ASKER /Sales NEAR:4-5
+        1d7h15m 0x80000004 PREF>ASKER /Sales NEAR:1-3
+        1d13h10m 0x8 PREF>FAR /Sales NEAR:4-5
+        1d13h15m 0x80000004 FAR>PREF /Sales NEAR:4-5""",
+    "generations_modern": """
+        2h15m 0x8 ASKER>NEAR /Sales NEAR:4-5
+        2h15m 0x8 ASKER>PREF /Sales NEAR:1-3
+        2h20m 0x80000004 NEAR>ASKER /Sales NEAR:4-5
+        2h20m 0x80000004 PREF>ASKER /Sales NEAR:1-3
+        2h25m 0x8 PREF>FAR /Sales NEAR:4-5
+        2h30m 0x80000004 FAR>PREF /Sales NEAR:4-5""",
+    "leaver_sends_all": """
+        1h 0x4 PFS1>PFS2,PFS3 /Quiet PFS1:1-3
+        1h 0x4 PFS1>PFS2,PFS3 /Sales PFS1:1-2
+        1h 0x20 PFS1>PFS2,PFS3 /Quiet
+        1h 0x20 PFS1>PFS2,PFS3 /Sales
+        1h 0x2 PFS1>PFS2,PFS3 1-1 PFS1:3-4
+        1h30m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:5-6
+        3h 0x4 PFS2>PFS3 /Sales PFS2:1""",
+    "leaves_and_comes_back": """
+        30m 0x10 PFS2>PFS1 /Plans
+        30m 0x10 PFS2>PFS1 /Sales
+        3h15m 0x10 PFS2>PFS1 /Sales
+        4h 0x4 PFS1>PFS2 /Plans PFS1:4
+        4h 0x4 PFS1>PFS2 /Sales PFS1~2:1
+        9h30m 0x8 PFS1>PFS2 /Sales PFS1:1-3
+        9h45m 0x80000004 PFS2>PFS1 /Sales PFS1:1-3""",
+    "lost_for_ever": """
+        15m 0x4 PFS1>PFS2 /Sales PFS1:1-3
+        45m 0x4 PFS1>PFS2 /Sales PFS1:4
+        2h15m 0x10 PFS2>PFS1 /Sales
+        3h 0x4 PFS1>PFS2 /Sales PFS1~2:1
+        8h30m 0x8 PFS1>PFS2 /Sales PFS1:4
+        8h45m 0x80000004 PFS2>PFS1 /Sales PFS1:4""",
+    "never_answered": """
+        6h45m 0x8 PFS2>PFS1 /Sales PFS1:1
+        18h45m 0x8 PFS2>PFS1 /Sales PFS1:1
+        1d18h45m 0x8 PFS2>PFS1 /Sales PFS1:1
+        2d18h45m 0x8 PFS2>PFS1 /Sales PFS1:1""",
+    "partial_sources_2000": """
+        7h15m 0x8 ASKER>NEW /Sales NEW:2-4
+        7h15m 0x8 ASKER>OLD /Sales NEW:1,OLD:1-2
+        7h15m 0x8 NEW>OLD /Sales OLD:1-2
+        7h15m 0x8 OLD>NEW /Sales NEW:2-4""",
+    "partial_sources_2007": """
+        7h15m 0x8 ASKER>NEW /Sales NEW:1-4
+        7h15m 0x8 ASKER>OLD /Sales OLD:1-2
+        7h15m 0x8 NEW>OLD /Sales OLD:1-2
+        7h15m 0x8 OLD>NEW /Sales NEW:2-4""",
+    "size_limits": """
+        0m 0x4 PFS1>PFS2 /Small PFS1:1
+        0m 0x4 PFS1>PFS2 /Small PFS1:2-3
+        0m 0x4 PFS1>PFS2 /Small PFS1:4
+        0m 0x4 PFS1>PFS2 /Small PFS1:5
+        0m 0x4 PFS1>PFS2 /Large PFS1:1-3
+        0m 0x4 PFS1>PFS2 /Large PFS1:4-5
+        1h 0x4 PFS1>PFS2 /Small PFS1:6-8""",
+    "startup_all": """
+        2h 0x20 PFS2>PFS1 /Known
+        2h 0x20 PFS2>PFS1 /Unknown
+        2h 0x20 PFS2>PFS1 1-1
+        6h45m 0x8 PFS2>PFS1 /Known PFS1:1-2
+        8h 0x20 PFS2>PFS1 1-1
+        8h30m 0x8 PFS2>PFS1 /Unknown PFS1:1
+        20h 0x20 PFS2>PFS1 1-1""",
+    "startup_seeming_gaps": """
+        2h 0x20 PFS2>PFS1 /Known
+        2h 0x20 PFS2>PFS1 1-1
+        2h15m 0x10 PFS1>PFS2 /Known
+        6h45m 0x8 PFS2>PFS1 /Known PFS1:1-2
+        8h 0x20 PFS2>PFS1 1-1
+        20h 0x20 PFS2>PFS1 1-1
+        1d12h15m 0x10 PFS1>PFS2 /Known
+        1d12h15m 0x10 PFS1>PFS2 /Unknown
+        1d12h15m 0x10 PFS2>PFS1 /Known
+        1d18h30m 0x8 PFS2>PFS1 /Unknown PFS1:1""",
+    "three_and_oldest": """
+        3h15m 0x10 NEAR>NEW /Deals
+        3h15m 0x10 OLD>NEW /Deals
+        3h15m 0x10 REDMOND>NEW /Deals
+        3h15m 0x10 ROME>NEW /Deals
+        9h30m 0x8 NEW>NEAR /Deals OLD:1-3""",
+    "two_leave_at_once": """
+        30m 0x2 PFS3>PFS1,PFS2 1-1 PFS3:1-2
+        45m 0x20 PFS1>PFS3 /Sales
+        45m 0x20 PFS2>PFS3 /Sales
+        1h 0x10 PFS3>PFS1 /Sales
+        1h 0x10 PFS3>PFS2 /Sales
+        1h15m 0x8 PFS3>PFS1 /Sales PFS1:3-4
+        1h15m 0x8 PFS3>PFS2 /Sales PFS2:3
+        1h30m 0x8 PFS1>PFS2 /Sales PFS2:3
+        1h30m 0x8 PFS2>PFS1 /Sales PFS1:3-4
+        1h30m 0x20 PFS1>PFS3 /Sales
+        1h30m 0x20 PFS2>PFS3 /Sales
+        1h45m 0x10 PFS3>PFS1 /Sales
+        1h45m 0x10 PFS3>PFS2 /Sales
+        2h 0x2 PFS1>PFS2,PFS3 1-1 PFS1:2
+        2h 0x2 PFS2>PFS1,PFS3 1-1 PFS2:1""",
+}
+
+
+def three(text: str) -> dict[str, str]:
+    return dict.fromkeys(("PFS1", "PFS2", "PFS3"), text)
+
+
+def four(text: str) -> dict[str, str]:
+    return {**three(text), "PFS4": text}
+
+
+SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all folders) -> what each store says
+    "all_leave_at_once": {
+        "0m state /Sales standing": three("delete pending"),
+        "10m state /Sales standing": {"PFS1": "delete now", "PFS2": "delete now", "PFS3": "active"},
+        "10m state /Sales life": {"PFS1": "1", "PFS2": "1", "PFS3": "1"},
+        "2h15m state /Sales applied": {"PFS3": "PFS1:1,PFS2:1,PFS3:1"},
+        "2h15m folder /Sales replicas": three("PFS3"),
+    },
+    "conflict_of_three_stores": {
+        "45m item /Plans version": three("PFS2:1"),
+        "45m item /Plans losers": three("PFS1:2, PFS3:1"),
+        "45m item /Plans conflict": three("True"),
+        "45m item /Silent version": three("PFS3:1"),
+        "45m item /Silent conflict": three("False"),
+        "2h15m item /Plans version": three("PFS1:3"),
+        "2h15m item /Plans losers": three(""),
+    },
+    "deleted_folder_stays_deleted": {
+        "2h folder - path": {"PFS1": "/Plans", "PFS2": "/Plans"},
+        "3h folder - path": {"PFS1": "/Plans", "PFS2": "/Plans, /Sales"},
+        "4h15m refused - reason": {"PFS1": "folder_deleted"},
+        "10h folder - path": {"PFS1": "/Plans", "PFS2": "/Plans"},
+        "10h state 1-1 applied": {"PFS1": "PFS1:1-3,PFS2~2:1", "PFS2": "PFS1:1-3,PFS2~2:1"},
+        "10h state /Sales applied": {},
+    },
+    "design_conflict_object": {
+        "15m folder - path": {
+            "PFS1": "/Archive, /Deals", "PFS2": "/Archive, /Archive/Sales", "PFS3": "/Archive, /Sales",
+            "PFS4": "/Archive, /Sales",
+        },
+        "30m folder - path": four("/Archive, /Sales"),
+        "30m folder /Sales replicas": four("PFS1, PFS2, PFS3, PFS4"),
+    },
+    "design_conflict_property": {
+        "30m folder - path": four("/Archive, /Archive/Deals"),
+        "30m folder /Archive/Deals replicas": four("PFS1, PFS2, PFS3, PFS4"),
+    },
+    "expired_items": {
+        "1d1h45m state /News missing": {"PFS1": "", "PFS2": "PFS1:1-2"},
+        "1d1h45m item /News item": {"PFS1": "PFS1:1, PFS1:2, PFS1:3", "PFS2": "PFS1:3"},
+        "1d3h item /News item": {"PFS1": "PFS1:3", "PFS2": "PFS1:3"},
+        "1d3h state /News applied": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"},
+        "1d3h state /News empty": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1-2"},
+    },
+    "folder_schedule_first": {
+        "3h state /Plain applied": {"PFS1": "PFS1:1", "PFS2": ""},
+        "4h30m state /Plain applied": {"PFS1": "PFS1:1", "PFS2": "PFS1:1"},
+    },
+    "leaver_sends_all": {
+        "1h30m state /Sales standing": {"PFS1": "delete now", "PFS2": "active", "PFS3": "active"},
+        "1h30m state /Sales applied": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1-2,PFS2:1", "PFS3": "PFS1:1-2"},
+    },
+    "leaves_and_comes_back": {
+        "45m state /Plans standing": {"PFS1": "delete now", "PFS2": "active"},
+        "4h state /Plans life": {"PFS1": "1", "PFS2": "1"},
+        "4h state /Plans applied": {"PFS1": "PFS1:1-4", "PFS2": "PFS1:1-3"},
+        "4h state /Sales life": {"PFS1": "2", "PFS2": "1"},
+        "4h state /Sales missing": {"PFS1": "PFS1:1-3", "PFS2": ""},
+        "10h15m state /Sales applied": {"PFS1": "PFS1:1-3,PFS1~2:1", "PFS2": "PFS1:1-3,PFS1~2:1"},
+    },
+    "lost_for_ever": {
+        "1h state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1-3"},
+        "2h15m state /Sales missing": {"PFS1": "", "PFS2": ""},
+        "2h15m state /Sales lost": {"PFS1": "", "PFS2": "PFS1:1-3"},
+        "9h state /Sales applied": {"PFS1": "PFS1:4,PFS1~2:1", "PFS2": "PFS1:4,PFS1~2:1"},
+    },
+    "never_answered": {"3d state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1"}},
+    "partial_sources_2007": {"1h15m state /Sales missing": {"ASKER": "NEW:1-4,OLD:1-2", "NEW": "OLD:1-2", "OLD": "NEW:2-4"}},
+    "size_limits": {
+        "0m message /Small bytes": {"PFS1": "1024, 3072, 4096, 5120"},
+        "0m message /Large bytes": {"PFS1": "6144, 7168"},
+        "1h message /Small bytes": {"PFS1": "2048"},
+    },
+    "startup_seeming_gaps": {"10h state /Unknown applied": {"PFS1": "PFS1:1", "PFS2": ""}},
+    "two_leave_at_once": {
+        "30m refused - reason": {"PFS3": "last_replica"},
+        "1h45m state /Sales standing": {"PFS1": "delete pending", "PFS2": "delete pending", "PFS3": "active"},
+        "2h15m state /Sales applied": {"PFS3": "PFS1:1-4,PFS2:1-3,PFS3:1-2"},
+        "2h15m folder /Sales replicas": three("PFS3"),
+    },
+}  # fmt: skip
+ENDS = {
+    "slow_store": (False, 0),  # a folder of schedule Never keeps its post to itself
+    "never_answered": (False, 1),
+}
+"""Converged, and how much is missing in the end, where it is not all and nothing."""
+FAMILIES = ("design_conflict", "generations", "partial_sources", "startup")
+
+
+def told(lines: list[dict[str, Any]], types: set[str]) -> list[str]:
+    """Messages of those types as `2h 0x8 PFS3>PFS1 /Sales PFS1:12-16`."""
+    return sorted(
+        f"{after(x)} {x['type']} {x['from']}>{','.join(x['to'])} {x['folder']} {x['carries'] or x['asks']}".rstrip()
+        for x in lines
+        if x["kind"] == "message" and x["type"] in types
+    )
+
+
+def seen(lines: list[dict[str, Any]], what: str) -> dict[str, str]:
+    """What the stores say at a time under a key of a kind of line, such as `45m state /Sales missing`."""
+    at, kind, where, key = what.split()
+    found: dict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        if (after(line), line["kind"]) == (at, kind) and where in ("-", line.get("folder", line.get("path"))):
+            value = line[key]
+            found[line.get("store", line.get("from"))] += value if isinstance(value, list | dict) else [str(value)]
+    return {store: ", ".join(sorted(values)) for store, values in found.items()}
 
 
 def test_every_file_is_pinned() -> None:
-    assert PINS.keys() == {file.stem for file in FILES}
+    assert PINS.keys() | STORIES.keys() == {file.stem for file in FILES}
+    assert len(FILES) >= 30
+
+
+@pytest.mark.parametrize("stem", PINS)
+def test_pins(played: Played, stem: str) -> None:
+    """What the rules determine of each file."""
+    organization = scenario(conf_folder() / "scenarios" / f"{stem}.toml")
+    lines = [written(line) for line in played[organization.name]]
+    absent = [pin for pin in PINS[stem] if written({"org": organization.name, **pin}) not in lines]
+    assert not absent
+
+
+@pytest.mark.parametrize("stem", STORIES)
+def test_stories(played: Played, stem: str) -> None:
+    """Who tells and asks whom, and when, and who does not; what each store holds and sees. The comment of the file says why."""
+    lines = played[scenario(conf_folder() / "scenarios" / f"{stem}.toml").name]
+    expected = sorted(line.strip() for line in STORIES[stem].strip().splitlines())
+    assert told(lines, {line.split()[1] for line in expected}) == expected
+    views = SEEN.get(stem, {})
+    assert {what: seen(lines, what) for what in views} == views
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_pins(played: Played, file: Path) -> None:
-    """What the rules determine of each file; and nothing is missing in the end."""
-    organization = scenario(file)
-    lines = [written(line) for line in played[organization.name]]
-    absent = [pin for pin in PINS[file.stem] if written({"org": organization.name, **pin}) not in lines]
-    assert not absent
-    end = played[organization.name][-1]
-    assert (end["converged"], end["missing"], end["violations"]) == (file.stem not in UNSETTLED, 0, 0)
+def test_nothing_is_missing_in_the_end(played: Played, file: Path) -> None:
+    end = played[scenario(file).name][-1]
+    converged, missing = ENDS.get(file.stem, (True, 0))
+    assert (end["converged"], end["missing"], end["violations"]) == (converged, missing, 0)
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_files_of_a_family_differ_in_their_policy_alone(family: str) -> None:
+    found = [scenario(file) for file in FILES if file.stem.startswith(family)]
+    first, *others = [replace(each, name="", profile="", policy=found[0].policy, file="") for each in found]
+    assert others and all(other == first for other in others)
+
+
+def test_generations_ask_different_sources_and_take_different_times(played: Played) -> None:
+    """One organization, four profiles, one play: whom ASKER asks for what, and when all hold all."""
+    found = {}
+    for generation in ("2000", "2003", "2007", "modern"):
+        lines = played[scenario(conf_folder() / "scenarios" / f"generations_{generation}.toml").name]
+        requests = {x["to"][0]: x["asks"] for x in lines if x.get("type") == "0x8" and x["from"] == "ASKER"}
+        last = max(datetime.fromisoformat(x["at"]) for x in lines if x.get("type") == "0x80000004")
+        found[generation] = requests, show_duration(last + timedelta(minutes=5) - START)
+    both = {"PREF": "NEAR:1-3", "NEAR": "NEAR:4-5"}
+    assert found == {
+        "2000": ({"FAR": "NEAR:1-5"}, "2d30m"),
+        "2003": (both, "2d30m"),
+        "2007": (both, "1d13h20m"),
+        "modern": (both, "2h35m"),
+    }
 
 
 @pytest.mark.parametrize("golden", sorted(GOLDEN.glob("*.jsonl")), ids=lambda golden: golden.stem)

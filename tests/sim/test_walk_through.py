@@ -94,6 +94,7 @@ def after(line: Line) -> str:
     return show_duration(datetime.fromisoformat(line["at"]) - START)
 
 
+@pytest.mark.rule("R48", "R64", "R75", "R78", "R80", "R81", "R83", "R145")
 @pytest.mark.parametrize("name", WALKS)
 @pytest.mark.parametrize(("step", "cell", "value"), cells())
 def test_grid(played: Played, name: str, step: str, cell: str, value: str) -> None:
@@ -107,6 +108,7 @@ def test_grid(played: Played, name: str, step: str, cell: str, value: str) -> No
 HOLES = "PFS1:12-16,PFS2:21-28"
 
 
+@pytest.mark.rule("R91", "R94", "R95", "R96", "R103")
 @pytest.mark.parametrize("name", WALKS)
 def test_holes_are_seen_asked_for_and_filled(played: Played, name: str) -> None:
     """R95, C3: without relaying PFS3 knows one source; with it two, alike but for name and preference."""
@@ -222,6 +224,7 @@ VECTORS = {
 }
 
 
+@pytest.mark.rule("R91", "R92", "R93")
 @pytest.mark.parametrize(
     ("name", "hours"), [("V28", (6, 18, 42, 66, 90, 114)), ("V29", (12, 36, 84, 132, 180))], ids=["V28", "V29"]
 )
@@ -237,6 +240,7 @@ def test_each_wait_counts_from_the_request_before(played: Played, name: str, hou
     assert not after_going_down  # what falls due there waits
 
 
+@pytest.mark.rule("R90", "R93")
 @pytest.mark.parametrize(("name", "asked"), [("V30", []), ("V30 in time", []), ("V30 late", ["6h16m 0x8 PFS3>PFS1 PFS1:1"])])
 def test_what_comes_within_the_first_wait_is_not_asked_for(played: Played, name: str, asked: list[str]) -> None:
     """V30: noted at 16m; it comes 5 h 59 min later, at the very moment, or a minute after the request."""
@@ -244,6 +248,7 @@ def test_what_comes_within_the_first_wait_is_not_asked_for(played: Played, name:
     assert played[name][-1]["converged"]
 
 
+@pytest.mark.rule("R137")
 @pytest.mark.parametrize(("name", "at"), [("V31", "24h15m"), ("V32", "36h15m")])
 def test_unasked_status_goes_by_the_clock(played: Played, name: str, at: str) -> None:
     """V31, V32: 2003 looks at 00:15 and 12:15 whether the last change is a day old."""
@@ -263,6 +268,7 @@ def test_what_arrives_in_a_round_can_be_modified_in_it(played: Played) -> None:
     assert messages(lines, "0x4") == ["0m 0x4 PFS1>PFS2 PFS1:1", "15m 0x4 PFS2>PFS1 PFS2:1"]
 
 
+@pytest.mark.rule("R136")
 def test_each_change_puts_the_unasked_status_off(played: Played) -> None:
     """V33: changes at 0 h and 23 h, one status at 47 h; PFS2 has received them a quarter of an hour later."""
     assert messages(played["V33"], "0x10", folder="/F") == [
@@ -271,6 +277,7 @@ def test_each_change_puts_the_unasked_status_off(played: Played) -> None:
     ]
 
 
+@pytest.mark.rule("R50", "R53", "R54")
 def test_changes_fill_messages_up_to_the_limit(played: Played) -> None:
     """V34: six changes of 50KB are a message, a seventh another; what is larger than one goes alone (R54, Q16)."""
     sent = [(line["folder"], line["carries"], line["bytes"]) for line in played["V34"] if line["kind"] == "message"]
@@ -284,6 +291,7 @@ def test_changes_fill_messages_up_to_the_limit(played: Played) -> None:
     ]
 
 
+@pytest.mark.rule("R37", "R40", "R49", "R50", "R51", "R52")
 def test_folders_and_the_hierarchy_never_share_a_message(played: Played) -> None:
     """V35: five changes in F, three in G, two folders renamed: three messages of one cycle (R49-R52)."""
     sent = [(line["type"], line["folder"], line["carries"]) for line in played["V35"] if line["kind"] == "message"]
