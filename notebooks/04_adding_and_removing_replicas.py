@@ -57,7 +57,7 @@ cut = ["PFS2"]
 at = "8h"
 post = { store = "PFS1", folder = "/Sales", count = 3 }          # lost on the way: only PFS1 has them
 [[steps]]
-at = "8h30m"
+at = "9h"
 heal = ["PFS2"]
 [[steps]]
 at = "9h"
@@ -72,7 +72,7 @@ show = ["state"]
 at = "10h15m"
 show = ["state"]
 [[steps]]
-at = "11h"
+at = "10h15m"
 remove_replica = { store = "PFS2", folder = "/Sales", replica = "PFS2" }   # refused: the last one
 [[steps]]
 at = "18h15m"

@@ -37,12 +37,13 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
 from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
-from pfspark.edge.world import DIRECTORY, HERE, as_kept, held, kept_world, newest, trees
+from pfspark.edge.world import DIRECTORY, HERE, as_kept, held, kept_world, newest, policy_of, trees
 from pfspark.errors import CnSetError, UsageError
 from pfspark.kept import local, schema_of
 from pfspark.rules import items, referral
-from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_schedule, parse_size
+from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
 from pfspark.sim.invention import set_properties, slots
+from pfspark.sim.scenario import FOLDER_PROPERTIES
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Outcome, Why
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ class Lake:
     ) -> str:
         """Creates a folder at a store, with replicas at these stores (none named: there); gives the edit's id.
 
-        `props`: schedule, size_limit, age_limit, conflict.
+        `props`: schedule, size_limit, age_limit, conflict, priority, description, note, permissions.
         """
         above, _, name = path.rstrip("/").rpartition("/")
         stores = list(replicas or [store])
@@ -278,7 +279,7 @@ class Lake:
         raise UsageError(f"no deleted folder had the path or id {folder!r}")
 
     def folder_set(self, store: str, folder: str, *, org: str | None = None, at: When = None, **props: Any) -> str:
-        """Sets schedule, size_limit, age_limit or conflict of a folder."""
+        """Sets properties of a folder, as `folder_create` names them (R16-R19)."""
         return self._edit(org, store, Action.SET_FOLDER, folder, _properties(props), at)
 
     def replica_add(self, store: str, folder: str, replica: str, *, org: str | None = None, at: When = None) -> str:
@@ -685,7 +686,12 @@ class Lake:
     def _item_lines(self, seen: _Seen) -> Iterator[Line]:
         kept = _Frames(self._tables.spark, seen.world)
         own = held(kept["state"], kept["replicas"]).where(F.col("folder") != HIERARCHY)
-        rows = items.readable(items.versions(items.seen(kept["changes"], applied=own))).toArrow().to_pylist()
+        defaults = {name: policy_of(row).conflict for (name,), row in self._directory("organizations").items()}
+        quiet = lines.last_writer_only(seen.world, defaults)
+        rows = [
+            {**row, "conflict": row["conflict"] and (row["org"], row["store"], row["folder"]) not in quiet}
+            for row in items.readable(items.versions(items.seen(kept["changes"], applied=own))).toArrow().to_pylist()
+        ]
         for org in seen.views:
             yield from lines.items([row for row in rows if row["org"] == org], seen.views, seen.at)
 
@@ -991,16 +997,10 @@ def _folder_name(name: str) -> str:
 
 def _properties(props: Mapping[str, Any]) -> dict[str, str]:
     """Properties of a folder as an edit holds them."""
-    known: dict[str, Callable[[Any], Any]] = {
-        "schedule": parse_schedule,
-        "size_limit": parse_size,
-        "age_limit": parse_duration,
-        "conflict": int,
-    }
     for name in props:
-        if name not in known:
-            raise UsageError(f"a folder has no {name!r}{nearest(name, known)}")
-    return set_properties({name: known[name](value) for name, value in props.items() if value is not None})
+        if name not in FOLDER_PROPERTIES:
+            raise UsageError(f"a folder has no {name!r}{nearest(name, FOLDER_PROPERTIES)}")
+    return set_properties({name: FOLDER_PROPERTIES[name](value) for name, value in props.items() if value is not None})
 
 
 def _arrow(name: str, rows: list[Line]) -> pa.Table:

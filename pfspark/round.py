@@ -136,7 +136,8 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[tree_mail],
     )
     was = Trees(world.tree, world.folders, world.lists)
-    arrived, on_arrival = _see(was, told, stores=world.stores, cut=cut)
+    whole = hierarchy.merging_whole(turns)
+    arrived, on_arrival = _see(was, told, whole=whole, stores=world.stores, cut=cut)
     first_steps = cut(
         "steps",
         lambda: hierarchy.stand(world.replicas, lists=on_arrival.lists, folders=on_arrival.folders).join(clock, "org"),
@@ -154,6 +155,21 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     carried = cut("carried", lambda: receipt.unpack(let_in.where(F.col("type").isin(*CARRYING))), when=[let_in])
 
     in_hand = applied_by.unionByName(carried.select(*RANGES))
+
+    # Whoever learns that it gave numbers it does not know begins a new life, with all it holds.
+    forgetful = cut(
+        "steps",
+        lambda: state.forgotten(let_in, applied=in_hand, replicas=replicas).join(clock, "org"),
+        when=[let_in],
+    )
+    carried_over = cut("carried over", lambda: state.carried_over(world.state, begun=forgetful), when=[forgetful])
+    standing_table = cut(
+        "state table",
+        lambda: world.state.unionByName(carried_over),
+        when=[carried_over],
+        otherwise=world.state,
+    )
+    replicas = _take(replicas, forgetful, cut)
 
     # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
     vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=replicas, turns=turns), when=[let_in])
@@ -199,7 +215,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[judged_folders],
     )
     folder_changes = cut("new changes", lambda: intake.as_folder_changes(folder_edits), when=[folder_edits])
-    seen, by_edits = _see(arrived, folder_changes, stores=world.stores, cut=cut)
+    seen, by_edits = _see(arrived, folder_changes, whole=whole, stores=world.stores, cut=cut)
     last_steps = cut(
         "steps",
         lambda: hierarchy.stand(standing, lists=by_edits.lists, folders=by_edits.folders).join(clock, "org"),
@@ -234,7 +250,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[item_edits],
         otherwise=folder_changes,
     )
-    steps = _take(_take(first_steps, leaving, cut), last_steps, cut)
+    steps = _take(_take(_take(first_steps, forgetful, cut), leaving, cut), last_steps, cut)
 
     # What must be looked at: folders with mail, edits, a changed list, or an entry of the agenda that is due.
     touched = cut(
@@ -249,7 +265,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             calendar.join(clock, "org").where("due <= at"),
         ),
     )
-    table = cut("table", lambda: world.state.join(touched, list(HERE), "left_semi"), when=[touched])
+    table = cut("table", lambda: standing_table.join(touched, list(HERE), "left_semi"), when=[touched])
     mine = cut("mine", lambda: state.own(table, replicas=replicas), when=[table])
     own, empty_before, sent_before = (
         mine.where(F.col("entry") == entry).select(*RANGES) for entry in (Entry.APPLIED, Entry.EMPTY, Entry.SENT)
@@ -433,6 +449,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
                 beliefs=state.current_only(believed, lives=lives),
                 turns=turns,
             ),
+            limits=limits,
             replicas=replicas,
             conditions=world.conditions,
             turns=turns,
@@ -496,8 +513,9 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
                 state.record(_stack(settled, expired), Entry.EMPTY, replicas=replicas, turns=turns),
                 state.record(_stack(sending, packing.returned(fresh)), Entry.SENT, replicas=replicas, turns=turns),
                 news.join(clock, "org"),
+                carried_over.join(clock, "org"),
             ),
-            when=[gained, sending, news, expired],
+            when=[gained, sending, news, expired, carried_over],
         ),
         replicas=steps,
         backfill=cut("backfill", lambda: backfill.steps(noted, asks=asks, turns=turns), when=[noted]),
@@ -531,9 +549,9 @@ class Trees:
     lists: DataFrame
 
 
-def _see(trees: Trees, learned: DataFrame, *, stores: DataFrame, cut: Cut) -> tuple[Trees, Trees]:
+def _see(trees: Trees, learned: DataFrame, *, whole: DataFrame, stores: DataFrame, cut: Cut) -> tuple[Trees, Trees]:
     """The trees after hierarchy changes, and what changed of them: folders of `tree`, a store's whole `folders`, `lists`."""
-    retold = cut("tree", lambda: hierarchy.merge(trees.tree, learned), when=[learned])
+    retold = cut("tree", lambda: hierarchy.merge(trees.tree, learned, whole=whole), when=[learned])
     tree = _take(trees.tree, retold, cut)
     own = cut("tree", lambda: hierarchy.of_viewers(tree, retold), when=[retold])
     folders = cut("folders", lambda: hierarchy.folders(own), when=[own])

@@ -191,6 +191,7 @@ recipients | array<{RECIPIENT}> | to whom, when it is due there, and why it is l
 responders | array<string> | who must answer a status request (R120)
 flags | array<string> | delete_pending, acknowledge
 bytes | bigint | sum of the bodies carried
+priority | string | not urgent, normal or urgent, as set on the folder (F48)
 {_FACT.strip()}
 """),
         ),

@@ -137,5 +137,7 @@ class Why(StrEnum):
 DELETED = "deleted"
 NAME = "name"
 PARENT = "parent"
+PRIORITIES = ("not urgent", "normal", "urgent")
+"""Of replication messages, set per folder for the transport; normal unless said (F48)."""
 REPLICA = "replica:"
 """Properties of a folder that the rules themselves read; the replica list is one property per store."""

@@ -14,13 +14,6 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-LONG = (
-    "test_lake.py", "test_notebooks.py", "edge/test_cli_answers.py", "edge/test_cli_lakes.py",
-    "edge/test_first_start.py", "edge/test_restoring.py", "edge/test_runner.py",
-)  # fmt: skip
-"""Each plays rounds on Delta."""
-
-
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("pfspark", "how much is tried")
     group.addoption("--campaign-orgs", type=int, default=0, help="organizations in a campaign (0: none)")
@@ -31,11 +24,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    here = Path(__file__).parent
-    measures = collection_path == here / "bench"
-    long = collection_path in {here / name for name in LONG}
-    passed_over = (measures and not config.getoption("--bench")) or (long and not config.getoption("--lakes"))
-    return True if passed_over else None
+    return True if collection_path == Path(__file__).parent / "bench" and not config.getoption("--bench") else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """What plays whole lakes takes long, and is left out unless it is asked for."""
+    if not config.getoption("--lakes"):
+        left_out = [item for item in items if item.get_closest_marker("lakes")]
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if item not in left_out]
 
 
 @pytest.fixture(scope="session")

@@ -11,6 +11,8 @@ from pyspark.sql import SparkSession
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
 
+pytestmark = pytest.mark.lakes
+
 DAY = "2026-01-05T"
 MBOX = (
     b"From a@example.com Mon Jan  5 08:00:00 2026\nFrom: a@example.com\nSubject: one\n\nhello\n\n"

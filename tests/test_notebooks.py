@@ -6,7 +6,10 @@ import runpy
 from pathlib import Path
 from typing import Any
 
+import pytest
 from pyspark.sql import SparkSession
+
+pytestmark = pytest.mark.lakes
 
 NOTEBOOKS = Path(__file__).parent.parent / "notebooks"
 
@@ -42,3 +45,39 @@ def test_change_numbers_show_the_table_of_the_article(spark: SparkSession) -> No
     holes = [bar.hovertext for bar in seen["pictures"][6].data if bar.marker.color == "#d9823b"]
     assert sorted(holes) == ["PFS1:12-16", "PFS2:21-28"]
     assert seen["end"]["converged"]
+
+
+def test_three_generations_ask_different_sources_and_take_different_times(spark: SparkSession) -> None:
+    seen = run("03_three_generations.py")
+    assert seen["requests"].T.to_dict() == {
+        "FAR": {"2000": "NEAR:1-5", "2003": "", "2007": "", "modern": ""},
+        "NEAR": {"2000": "", "2003": "NEAR:4-5", "2007": "NEAR:4-5", "modern": "NEAR:4-5"},
+        "PREF": {"2000": "", "2003": "NEAR:1-3", "2007": "NEAR:1-3", "modern": "NEAR:1-3"},
+    }
+    hours = {generation: minute / 60 for generation, minute in seen["moments"]["told"].items()}
+    assert hours == {"2000": 36.25, "2003": 36.25, "2007": pytest.approx(25 + 5 / 60), "modern": pytest.approx(2 + 5 / 60)}
+    assert seen["moments"]["equal"].to_dict() == {"2000": 2910, "2003": 2910, "2007": 2240, "modern": 155}
+    assert {"status_clock", "source_order"} <= set(seen["options"].index)
+    assert all(end["converged"] for end in seen["ends"].values())
+
+
+def test_a_replica_is_added_and_another_removed_without_loss(spark: SparkSession) -> None:
+    seen = run("04_adding_and_removing_replicas.py")
+    sales = seen["sales"]
+    assert sales[sales["store"] == "PFS1"]["standing"].tolist() == ["active"] * 2 + ["delete pending", "delete now"]
+    assert sales[sales["store"] == "PFS2"]["missing"].tolist() == ["PFS1:1-40", "", "PFS1:41-43", "", ""]
+    assert sales.iloc[-1][["store", "applied"]].tolist() == ["PFS2", "PFS1:1-43"]
+    assert [reason for _, _, reason in seen["refusals"]] == ["no_replica_here", "no_replica_here", "last_replica"]
+    assert [sum(bar.marker.color == "#d9823b" for bar in picture.data) for picture in seen["pictures"]] == [1, 0, 1, 0, 0]
+    assert seen["sales_again"].query("store == 'PFS1'")["life"].tolist() == [1, 2, 2]
+    assert seen["plans"].query("store == 'PFS1'")["life"].tolist() == [1, 1, 1]
+    assert all(seen["ends"].values())
+
+
+def test_a_restore_repeats_no_number_and_revives_no_folder(spark: SparkSession) -> None:
+    seen = run("05_restore.py")
+    assert [numbers for _, numbers in seen["posted"]] == ["PFS2:1-2", "PFS2:3-5", "PFS2:6-7", "PFS2:8", "PFS2~2:1"]
+    assert seen["shown"].loc["PFS2"].to_dict() == {"before": "/Sales", "restored": "/Old, /Sales", "in the end": "/Sales"}
+    assert seen["lost"] == {"11:45": "", "12:00": "", "12:30": "PFS2:6-7", "20:00": "PFS2:6-7"}
+    assert seen["held_at_the_end"] == dict.fromkeys(("PFS1", "PFS2"), "PFS2:1-5:8,PFS2~2:1")
+    assert seen["lines"][-1]["converged"]

@@ -202,9 +202,22 @@ def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
             "asks": cntext.show(cnset(row["asks"])),
             "bytes": row["bytes"],
         }
+        if row["priority"] not in (None, "normal"):
+            line["priority"] = row["priority"]
         first = row["carries"][0]["cn_min"] if row["carries"] else 0
         lines.append(((row["org"], row["store"], TYPE_ORDER[MessageType(row["type"])], path, first, line["to"]), line))
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
+
+
+def last_writer_only(tables: Mapping[str, pa.Table], defaults: Mapping[str, int]) -> set[tuple[str, str, str]]:
+    """Folders of conflict method 1, by viewer: the last writer wins and no conflict is shown (F30, Q23).
+
+    `defaults`: the method of each organization where a folder says none.
+    """
+    told = [row for row in tables["tree"].to_pylist() if row["property"] == "conflict"]
+    said = {(row["org"], row["store"], row["folder"]): row["value"] for row in told}
+    seen = {(row["org"], row["store"], row["folder"]) for row in tables["folders"].to_pylist()}
+    return {here for here in seen if said.get(here, str(defaults.get(here[0], 0))) == "1"}
 
 
 def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Mapping[str, datetime]) -> Iterator[Line]:

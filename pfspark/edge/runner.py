@@ -6,7 +6,6 @@ between any two rounds, or within one, and another goes on.
 
 from __future__ import annotations
 
-import json
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -21,11 +20,10 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from pfspark.edge import restoring, upkeep
-from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import THREADS, Restored, Row, Snapshot, Tables, Writer
-from pfspark.edge.world import DIRECTORY, PAIR, WRITTEN, as_frame, computed, kept_world, lists_of, newest
+from pfspark.edge.world import DIRECTORY, PAIR, WRITTEN, as_frame, computed, kept_world, lists_of, newest, policy_of
 from pfspark.kept import Kept, due_moments
-from pfspark.settings import Policy, load_profile, override
+from pfspark.settings import Policy
 from pfspark.words import HIERARCHY, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)
@@ -374,11 +372,6 @@ class Runner:
         made["backfill"] = with_rows(made["backfill"], named(made, turns))
         _forget_repeats(kept)
         return made
-
-
-def policy_of(row: Mapping[str, Any]) -> Policy:
-    """The policy that a row of `organizations` says."""
-    return override(load_profile(row["profile"], conf_folder()), json.loads(row["options"] or "{}"))
 
 
 def _admit(kept: Kept, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:

@@ -6,9 +6,10 @@ two rounds, or within one, and another goes on.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -16,9 +17,11 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark import cnset
+from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import THREADS, Snapshot
 from pfspark.kept import Kept, local, schema_of
 from pfspark.rules import backfill, hierarchy, items, state
+from pfspark.settings import Policy, load_profile, override
 from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing
 
 if TYPE_CHECKING:
@@ -170,7 +173,9 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
     own_tree = as_frame(spark, "changes", views["changes"]).where(F.col("folder") == HIERARCHY)
     views |= computed(
         {
-            "tree": hierarchy.merge(_nothing(spark, "tree"), items.seen(own_tree, applied=held(table, replicas))),
+            "tree": hierarchy.merge(
+                _nothing(spark, "tree"), items.seen(own_tree, applied=held(table, replicas)), whole=merging_whole(snapshot)
+            ),
             "array": open_array(
                 own["backfill"],
                 table=table,
@@ -207,11 +212,25 @@ def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
     views = computed(
         {
             "stores": newest(snapshot.read("stores"), DIRECTORY["stores"], "at"),
-            "tree": hierarchy.merge(_nothing(spark, "tree"), items.seen(changes, applied=held(table, replicas))),
+            "tree": hierarchy.merge(
+                _nothing(spark, "tree"), items.seen(changes, applied=held(table, replicas)), whole=merging_whole(snapshot)
+            ),
             "edits": snapshot.read("edits").join(receipts.select("org", "edit_id"), ["org", "edit_id"], "left_anti"),
         }
     )
     return views | computed({"folders": hierarchy.folders(as_frame(spark, "tree", views["tree"]))})
+
+
+def merging_whole(snapshot: Snapshot) -> DataFrame:
+    """The organizations in which the whole object of the highest stamp wins: org."""
+    rows = newest(snapshot.read("organizations"), DIRECTORY["organizations"], "at").toArrow().to_pylist()
+    named = [(row["org"],) for row in rows if policy_of(row).hierarchy_merge == "object"]
+    return snapshot.tables.spark.createDataFrame(named, "org string")
+
+
+def policy_of(row: Mapping[str, Any]) -> Policy:
+    """The policy that a row of `organizations` says."""
+    return override(load_profile(row["profile"], conf_folder()), json.loads(row["options"] or "{}"))
 
 
 def computed(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:

@@ -87,6 +87,7 @@ def address(
     letters: DataFrame,
     *,
     status: DataFrame,
+    limits: DataFrame,
     replicas: DataFrame,
     stores: DataFrame,
     links: DataFrame,
@@ -137,6 +138,7 @@ def address(
     return (
         named.join(addressed, ["org", "message_id"])
         .join(status, list(HERE), "left")
+        .join(limits.select(*HERE, "priority"), list(HERE), "left")
         .select(
             "org",
             "message_id",
@@ -151,6 +153,7 @@ def address(
             "responders",
             "flags",
             "bytes",
+            F.coalesce("priority", F.lit("normal")).alias("priority"),
             "at",
         )
     )

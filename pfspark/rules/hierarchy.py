@@ -2,8 +2,9 @@
 
 A hierarchy change carries all properties of its folder, each with the stamp of the change that set it (R27). A store's
 tree keeps, for every property, the value with the highest stamp among the changes that store holds. Under
-`hierarchy_merge = object` every change stamps all it carries, so the whole object of the last change stands (F31);
-under `property` a change stamps only what it sets. The merge is the same.
+`hierarchy_merge = object` every change stamps all it carries, and what the last of them does not carry is gone (F31);
+under `property` a change stamps only what it sets. What a store does by itself sets its own entry alone, and a deletion
+is final, either way.
 """
 
 from __future__ import annotations
@@ -13,26 +14,41 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark.words import DELETED, HIERARCHY, PARENT, REPLICA, Listing, Standing
+from pfspark.words import DELETED, HIERARCHY, PARENT, REPLICA, Action, Listing, Standing
 
 HERE = ("org", "store", "folder")
 DOUBLINGS = 5
 """Ancestors are followed by doubling the step: five times reach 32 levels, deeper than any client shows."""
 
 
-def merge(tree: DataFrame, learned: DataFrame) -> DataFrame:
+def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame:
     """The folders that `learned` changes (hierarchy changes, each with the `store` that holds it), as they are now seen.
 
     Rows of `tree` for changed folders only. Order and repetition of changes do not matter: the highest stamp wins
-    whatever comes first.
+    whatever comes first; in the organizations of `whole` that of the whole object.
 
     Source: R27, F31.
     """
-    told = learned.select("org", "store", F.col("object").alias("folder"), F.inline("properties"))
-    news = told.select(*HERE, F.col("name").alias("property"), "value", "stamp")
+    wholly = whole.select("org", F.lit(True).alias("wholly"))
+    by_itself = F.col("edit_id").isNull() & (F.col("action") == Action.SET_FOLDER)
+    told = learned.select("org", "store", F.col("object").alias("folder"), "origin", "cn", by_itself.alias("alone"), "properties")
+    carried = told.select(*HERE, "origin", "cn", "alone", F.inline("properties")).join(wholly, "org", "left")
+    own = (F.col("stamp.origin") == F.col("origin")) & (F.col("stamp.cn") == F.col("cn"))
+    news = carried.where(F.col("wholly").isNull() | ~F.col("alone") | own).select(
+        *HERE, F.col("name").alias("property"), "value", "stamp"
+    )
     before = tree.join(news.select(*HERE).distinct(), list(HERE), "left_semi").select(*news.columns)
-    after = before.unionByName(news).groupBy(*HERE, "property").agg(F.max(F.struct("stamp", "value")).alias("top"))
+    stays = (F.col("value") == Listing.GONE) | (F.col("property") == DELETED)
+    last = F.max(F.when(~stays, F.col("stamp"))).over(Window.partitionBy(*HERE))
+    known = before.unionByName(news).join(wholly, "org", "left").withColumns({"stays": stays, "last": last})
+    counted = known.where("wholly is null or stays or stamp = last")
+    after = counted.groupBy(*HERE, "property").agg(F.max(F.struct("stamp", "value")).alias("top"))
     return after.select(*HERE, "property", "top.value", "top.stamp")
+
+
+def merging_whole(turns: DataFrame) -> DataFrame:
+    """The organizations in which the whole object of the highest stamp wins: org."""
+    return turns.where("hierarchy_merge = 'object'").select("org")
 
 
 def amend(view: DataFrame, changed: DataFrame, *, key: Sequence[str]) -> DataFrame:

@@ -94,13 +94,17 @@ def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Colu
 
 
 def limits(tree: DataFrame) -> DataFrame:
-    """What the administrators set on a folder that packing obeys: its `schedule` and `size_limit` as a store sees them."""
+    """What administrators set on a folder for its messages, as a store sees it: `schedule`, `size_limit`, `priority` (F48)."""
 
     def value(name: str) -> Column:
         return F.max(F.when(F.col("property") == name, F.col("value")))
 
-    own = tree.where(F.col("property").isin("schedule", "size_limit"))
-    return own.groupBy(*HERE).agg(value("schedule").alias("schedule"), value("size_limit").cast("bigint").alias("size_limit"))
+    own = tree.where(F.col("property").isin("schedule", "size_limit", "priority"))
+    return own.groupBy(*HERE).agg(
+        value("schedule").alias("schedule"),
+        value("size_limit").cast("bigint").alias("size_limit"),
+        value("priority").alias("priority"),
+    )
 
 
 def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame) -> DataFrame:

@@ -36,6 +36,31 @@ def learn(delivered: DataFrame, *, believed: DataFrame, lives: DataFrame) -> Dat
     return news.select(*BELIEF, "cn_min", "cn_max", (F.col("direct") == 0).alias("relayed"))
 
 
+def forgotten(delivered: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Replicas that have forgotten what they gave: rows of `replicas`, as they stand, in a new life.
+
+    Somebody's status shows numbers under the label of a replica's current life that lie behind all it holds of its own:
+    its tables were taken back behind its back. A number must not be given twice, so it begins a new life (F8).
+    """
+    label = cnset.label_of("store", "life")
+    alive = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING))
+    told = delivered.select("org", F.col("recipient").alias("store"), "folder", F.inline("status"))
+    current = told.join(alive.select(*HERE, "life", "standing", label.alias("label")), list(HERE)).where("origin = label")
+    shown = current.groupBy(*HERE, "life", "standing", "label").agg(F.max("cn_max").alias("shown"))
+    held = applied.groupBy(*HERE, F.col("origin").alias("label")).agg(F.max("cn_max").alias("held"))
+    forgot = shown.join(held, [*HERE, "label"], "left").where("shown > coalesce(held, 0)")
+    return forgot.select(*HERE, (F.col("life") + 1).alias("life"), "standing")
+
+
+def carried_over(rows: DataFrame, *, begun: DataFrame) -> DataFrame:
+    """What replicas held in the life before the one just `begun`, as rows of `state` about the new one."""
+    before = begun.select(
+        *HERE, cnset.label_of("store", F.col("life") - 1).alias("about"), cnset.label_of("store", "life").alias("now_about")
+    )
+    own = rows.join(before, [*HERE, "about"])
+    return own.select(*HERE, "entry", F.col("now_about").alias("about"), "origin", "cn_min", "cn_max", "relayed")
+
+
 def read_lives(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
     """The highest life above the first that each store has read of each peer's replica: org, store, folder, peer, life.
 

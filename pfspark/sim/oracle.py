@@ -928,11 +928,17 @@ class World:
                     self.flight.append((max(due, self.now + TICK), name, message))
             self.lines.append(
                 self._line("message", type=str(message.type))
+                | self._priority(server, message.folder)
                 | {"from": server.name, "to": sorted(message.to, key=str.encode)}
                 | {"folder": self._path(server, message.folder), "carries": _text(message.carries)}
                 | {"asks": _text(message.asks), "bytes": message.bytes}
             )
         server.drafts = []
+
+    def _priority(self, server: Server, folder: str) -> Line:
+        """Told where the folder has another than the normal one (F48)."""
+        said = server.tree[folder].text("priority") if folder in server.tree else None
+        return {"priority": said} if said not in (None, "normal") else {}
 
     def maintain(self, server: Server) -> None:
         """The nightly maintenance: expiry, and erasure of what is delete now (F56, F58, D8)."""

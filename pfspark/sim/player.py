@@ -198,7 +198,7 @@ def _shows(
     kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime], views: Mapping[str, lines.Stores]
 ) -> Iterator[Line]:
     showing = {org: playing[org].shows for org in turns if playing[org].shows}
-    seen = _items(kept, [org for org, shows in showing.items() if "items" in shows])
+    seen = _items(kept, playing, [org for org, shows in showing.items() if "items" in shows])
     for org, shows in showing.items():
         for show in shows:
             match show:
@@ -210,7 +210,7 @@ def _shows(
                     yield from lines.items(seen[org], views, turns)
 
 
-def _items(kept: Kept, orgs: Sequence[str]) -> dict[str, list[Any]]:
+def _items(kept: Kept, playing: Mapping[str, _Playing], orgs: Sequence[str]) -> dict[str, list[Any]]:
     """Items as readers see them, by organization."""
     found: dict[str, list[Any]] = defaultdict(list)
     if orgs:
@@ -219,20 +219,12 @@ def _items(kept: Kept, orgs: Sequence[str]) -> dict[str, list[Any]]:
         full = own.where(F.col("entry") == Entry.APPLIED)
         void = own.where(F.col("entry") == Entry.EMPTY)
         held = state.shown(full, hidden=void)
-        quiet = _last_writer_only(kept)
+        defaults = {org: playing[org].scenario.policy.conflict for org in orgs}
+        quiet = lines.last_writer_only(kept.tables, defaults)
         for row in items.readable(items.versions(items.seen(world.changes, applied=held))).toArrow().to_pylist():
             settled = (row["org"], row["store"], row["folder"]) in quiet
             found[row["org"]].append({**row, "conflict": row["conflict"] and not settled})
     return found
-
-
-def _last_writer_only(kept: Kept) -> set[tuple[str, str, str]]:
-    """Folders of conflict method 1, by viewer: the last writer wins and no conflict is shown (F30, Q23)."""
-    return {
-        (row["org"], row["store"], row["folder"])
-        for row in kept.tables["tree"].to_pylist()
-        if row["property"] == "conflict" and row["value"] == "1"
-    }
 
 
 def _violations(kept: Kept) -> dict[str, int]:

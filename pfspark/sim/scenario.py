@@ -30,6 +30,7 @@ from pfspark.settings import (
     parse_size,
     show_duration,
 )
+from pfspark.words import PRIORITIES
 
 FolderRef = tuple[str, int | str]
 """`("initial", index)` of the file's folders, `("step", number)` of the step that creates it, or `("id", "PFS1:7")`."""
@@ -298,12 +299,12 @@ def _verbs(stores: list[str], start: datetime) -> dict[str, Callable[[Any], dict
         "modify": _args({**what, "size": parse_size}, need=what, size=1024),
         "delete": _args(what, need=what),
         "create_folder": _args(
-            {**who, "path": _path, "replicas": _many(store), **_ALL_PROPERTIES}, need={**who, "path": _path}
+            {**who, "path": _path, "replicas": _many(store), **FOLDER_PROPERTIES}, need={**who, "path": _path}
         ),
         "rename_folder": _args({**where, "name": _folder_word}, need={**where, "name": _folder_word}),
         "move_folder": _args({**where, "to": _folder_name}, need={**where, "to": _folder_name}),
         "delete_folder": _args(where, need=where),
-        "set_folder": _args({**where, **_ALL_PROPERTIES}, need=where),
+        "set_folder": _args({**where, **FOLDER_PROPERTIES}, need=where),
         "add_replica": _args(replica, need=replica),
         "remove_replica": _args(replica, need=replica),
         "cut": isolate,
@@ -423,7 +424,7 @@ def _resolved(steps: list[Step], folders: tuple[Folder, ...], start: datetime) -
 def _follow(tree: _Tree, step: Step, args: dict[str, Any]) -> None:
     """Adds what is left to resolve of hierarchy steps, and takes the tree with them."""
     if step.verb in ("create_folder", "set_folder"):
-        args["properties"] = {name: args.pop(name) for name in _ALL_PROPERTIES if name in args}
+        args["properties"] = {name: args.pop(name) for name in FOLDER_PROPERTIES if name in args}
     match step.verb:
         case "create_folder":
             parent, _, args["name"] = args["path"].rpartition("/")
@@ -432,7 +433,7 @@ def _follow(tree: _Tree, step: Step, args: dict[str, Any]) -> None:
             args.setdefault("replicas", (args["store"],))
             tree.put(("step", step.number), args["parent_ref"], args["name"], args["store"])
         case "set_folder" if not args["properties"]:
-            raise UsageError(f"found no property, expected at least one of {', '.join(_ALL_PROPERTIES)}")
+            raise UsageError(f"found no property, expected at least one of {', '.join(FOLDER_PROPERTIES)}")
         case "rename_folder":
             tree.rename(args["folder_ref"], args["name"])
         case "move_folder":
@@ -612,6 +613,12 @@ def _conflict(value: object) -> int:
     return int(str(value))
 
 
+def _priority(value: object) -> str:
+    if value not in PRIORITIES:
+        raise UsageError(f"found {value!r}, expected one of {', '.join(PRIORITIES)}")
+    return str(value)
+
+
 def _cnset(stores: list[str]) -> Callable[[object], cntext.CnSet]:
     def read_cnset(value: object) -> cntext.CnSet:
         if not isinstance(value, str):
@@ -664,9 +671,11 @@ _PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "age_limit": _age,
     "conflict": _conflict,
 }
-_ALL_PROPERTIES = _PROPERTIES | {
+FOLDER_PROPERTIES = _PROPERTIES | {
     "deleted_item_retention": parse_duration,  # Q20
     "description": _word,  # R17
     "note": _word,  # R18
     "permissions": _word,  # R16
+    "priority": _priority,  # F48
 }
+"""What may be set on a folder, with what reads it from a text or a TOML value."""

@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 from pfspark.edge import cli
 from pfspark.lake import Lake
 
+pytestmark = pytest.mark.lakes
+
 SCENARIO = Path(__file__).parents[2] / "conf" / "scenarios" / "replica_removed.toml"
 REPLIDS = ("--replid", "2=PFS1", "--replid", "3=PFS2")
 

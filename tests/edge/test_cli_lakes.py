@@ -13,6 +13,8 @@ from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
 
+pytestmark = pytest.mark.lakes
+
 SCENARIOS = Path(__file__).parents[2] / "conf" / "scenarios"
 
 

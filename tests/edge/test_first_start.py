@@ -9,6 +9,8 @@ from pyspark.sql import SparkSession
 
 from pfspark.lake import Lake
 
+pytestmark = pytest.mark.lakes
+
 DAY = "2026-01-05T"
 
 

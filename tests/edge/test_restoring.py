@@ -13,6 +13,8 @@ from pfspark.edge.world import world
 from pfspark.lake import Lake
 from tests.edge.test_runner import assert_same_world
 
+pytestmark = pytest.mark.lakes
+
 DAY = "2026-01-05T"
 
 

@@ -179,6 +179,8 @@ def test_wherever_a_writer_ends_the_next_one_goes_on(copied: Callable[[str], Pat
 CHILD = """
 import os, sys
 from pfspark.lake import Lake
+
+pytestmark = pytest.mark.lakes
 def hook(point):
     if point == sys.argv[2]:
         os._exit(7)

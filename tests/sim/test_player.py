@@ -455,8 +455,9 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
     "two_leave_at_once": {
         "30m refused - reason": {"PFS3": "last_replica"},
         "1h45m state /Sales standing": {"PFS1": "delete pending", "PFS2": "delete pending", "PFS3": "active"},
-        "2h15m state /Sales applied": {"PFS3": "PFS1:1-4,PFS2:1-3,PFS3:1-2"},
-        "2h15m folder /Sales replicas": three("PFS3"),
+        "2h state /Sales standing": {"PFS1": "delete now", "PFS2": "delete now", "PFS3": "active"},
+        "3h15m state /Sales applied": {"PFS3": "PFS1:1-4,PFS2:1-3,PFS3:1-2"},
+        "3h15m folder /Sales replicas": three("PFS3"),
     },
 }  # fmt: skip
 ENDS = {

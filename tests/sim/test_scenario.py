@@ -585,7 +585,7 @@ def test_the_shipped_scenarios_can_be_read_together() -> None:
     assert len(found) == len(SHIPPED) >= 14
     assert {each.profile for each in found} >= {"exchange_2000", "exchange_2007", "modern"}
     for each in found:
-        assert each.end - each.start <= 48 * HOUR, each.file
+        assert each.end - each.start <= 72 * HOUR, each.file
         assert len(each.stores) <= 6, each.file
         assert any(step.verb == "show" for step in each.steps), each.file
         assert all(step.at <= each.end for step in each.steps), each.file

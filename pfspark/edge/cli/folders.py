@@ -24,7 +24,7 @@ verbs.add_typer(replica, name="replica", rich_help_panel=PANEL)
 Replica = Annotated[str, typer.Argument(help="The store whose replica it is.")]
 Properties = Annotated[
     list[str] | None,
-    typer.Option("--set", help="schedule, size_limit, age_limit or conflict.", metavar="NAME=VALUE"),
+    typer.Option("--set", help="Such as age_limit=30d; see `folder set`.", metavar="NAME=VALUE"),
 ]
 
 
@@ -88,7 +88,7 @@ def set_properties(
     properties: Annotated[list[str], typer.Argument(help="Such as age_limit=30d.", metavar="NAME=VALUE…")],
     store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
-    """Set schedule, size_limit, age_limit or conflict of a folder."""
+    """Set properties of a folder: schedule, size_limit, age_limit, conflict, priority, description, note, permissions."""
     sets, at = given.values(properties), given.moment(now)
     with given.opened(lake) as there:
         edit = there.folder_set(store, path, org=org, at=at, **sets)

@@ -1,0 +1,98 @@
+"""Conflicts settled as users do (F34), deleted folders recovered under a new id (R141, R149)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.edge import copying
+from pfspark.errors import UsageError
+from pfspark.lake import Lake
+
+DAY = "2026-01-05T"
+NOW = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def version(origin: str, cn: int, action: str = "modify", digest: str = "h") -> dict[str, Any]:
+    headers = [{"name": "subject", "value": digest, "stamp": None}]
+    return {"origin": origin, "cn": cn, "action": action, "name": "it", "properties": headers, "size": 1, "hash": digest}
+
+
+WINNER, LOSER = version("PFS2", 4, digest="winner"), version("PFS1", 3, digest="loser")
+GONE = version("PFS3", 1, "delete")
+
+
+def settle(keep: str, *versions: dict[str, Any]) -> list[tuple[Any, ...]]:
+    rows = copying.settled(versions, keep, org="main", store="PFS1", folder="PFS1:1", item="PFS1:2", at=NOW)
+    assert all(row["folder"] == "PFS1:1" and row["store"] == "PFS1" for row in rows)
+    assert [row["place"] for row in rows] == sorted({row["place"] for row in rows})
+    return [(row["action"], row["item"], row["hash"]) for row in rows]
+
+
+def test_keep_this() -> None:
+    assert settle("PFS1:3", WINNER, LOSER) == [("modify", "PFS1:2", "loser")]
+    assert settle("PFS2:4", WINNER, LOSER) == [("modify", "PFS1:2", "winner")]
+    assert settle("PFS3:1", WINNER, GONE) == [("delete", "PFS1:2", None)]
+
+
+def test_keep_all() -> None:
+    """Two messages are left, the loser as one of its own; of a deletion there is nothing to keep."""
+    assert settle("all", WINNER, LOSER, GONE) == [("modify", "PFS1:2", "winner"), ("post", None, "loser")]
+
+
+def test_nothing_to_settle() -> None:
+    with pytest.raises(UsageError, match="is in no conflict at PFS1"):
+        settle("all", WINNER)
+    with pytest.raises(UsageError, match="no version 'PFS9:1' in conflict; there are PFS2:4, PFS1:3, and `all`"):
+        settle("PFS9:1", WINNER, LOSER)
+
+
+def test_recovered() -> None:
+    folder, first, second = copying.recovered(
+        [WINNER, LOSER], org="main", store="PFS2", name="Sales recovered", parent="", at=NOW
+    )
+    assert (folder["action"], dict(folder["properties"])["replica:PFS2"]) == ("create_folder", "listed")
+    assert {row["folder"] for row in (first, second)} == {f"@{folder['edit_id']}"}
+    assert [(row["name"], row["hash"], row["properties"]) for row in (first, second)] == [
+        ("it", "winner", [("subject", "winner")]),
+        ("it", "loser", [("subject", "loser")]),
+    ]
+
+
+@pytest.mark.lakes
+def test_a_conflict_and_a_deleted_folder(spark: SparkSession, tmp_path: Path) -> None:
+    with Lake.create(tmp_path / "lake", spark) as lake:
+        lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
+        lake.store("PFS1", "Redmond")
+        lake.store("PFS2", "Redmond")
+        lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
+        lake.post("PFS1", "/Sales", b"first", name="it", at=f"{DAY}00:00:00Z")
+        lake.run(f"{DAY}00:10:00Z")
+        lake.modify("PFS1", "/Sales", "it", b"mine", at=f"{DAY}00:11:00Z")
+        lake.modify("PFS2", "/Sales", "it", b"yours", at=f"{DAY}00:12:00Z")
+        lake.run(f"{DAY}00:30:00Z")
+        [shown] = lake.items("PFS1", "/Sales").collect()
+        assert (shown["version"], shown["conflict"], list(shown["losers"])) == ("PFS2:1", True, ["PFS1:2"])
+        lake.resolve("PFS1", "/Sales", "it", "PFS1:2", at=f"{DAY}00:31:00Z")
+        lake.run(f"{DAY}00:45:00Z")
+        bodies = {row["hash"]: bytes(row["body"]) for row in lake.table("content").collect()}
+        for store in ("PFS1", "PFS2"):
+            [shown] = lake.items(store, "/Sales").collect()
+            assert (shown["conflict"], bodies[shown["hash"]]) == (False, b"mine"), store
+        lake.folder_delete("PFS1", "/Sales", at=f"{DAY}01:00:00Z")
+        lake.run(f"{DAY}01:15:00Z")
+        with pytest.raises(UsageError, match="'/Sales' is not known"):
+            lake.items("PFS2", "/Sales")
+        with pytest.raises(UsageError, match="no deleted folder had the path or id '/Buys'"):
+            lake.folder_recover("PFS2", "/Buys")
+        lake.maintain("2026-03-05T00:00:00Z")  # the bodies are gone from the table, not from its history
+        lake.folder_recover("PFS2", "/Sales", at=f"{DAY}02:00:00Z")
+        lake.run(f"{DAY}02:15:00Z")
+        [copy] = lake.items("PFS2", "/Sales recovered").collect()
+        assert (copy["item"], copy["name"]) != ("PFS1:1", "it") and copy["name"] == "it"
+        assert lake.export_mail("PFS2", "/Sales recovered", tmp_path / "out", "eml") == 1
+        assert next((tmp_path / "out").iterdir()).read_bytes() == b"mine"
