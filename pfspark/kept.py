@@ -240,6 +240,9 @@ class Kept:
         ):
             self._replace(name, made[name], key)
         self._replace("array", made["array"], HERE, also=made["touched"])
+        erased = made["replicas"].filter(pc.equal(made["replicas"]["standing"], str(Standing.ERASED)))
+        if erased.num_rows:  # a replica that is made again begins with an empty table (R7)
+            self._drop("state", HERE, set(_keys(erased, HERE)))
         self._replace("agenda", made["agenda"], (*HERE, "why", "peer"))
         self.put("agenda", self.tables["agenda"].filter(pc.is_valid(self.tables["agenda"]["due"])))
         if made["lives"].num_rows or self.tables["lives"].num_rows:

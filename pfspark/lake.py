@@ -19,7 +19,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
@@ -40,7 +40,7 @@ from pfspark.edge.session import open_session
 from pfspark.edge.world import DIRECTORY, HERE, as_kept, held, kept_world, newest, policy_of, trees
 from pfspark.errors import CnSetError, UsageError
 from pfspark.kept import local, schema_of
-from pfspark.rules import items, referral
+from pfspark.rules import checks, items, referral
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
 from pfspark.sim.invention import set_properties, slots
 from pfspark.sim.scenario import FOLDER_PROPERTIES
@@ -560,6 +560,18 @@ class Lake:
             "converged": all(lines.converged(stores) for stores in views), "missing": missing,
             "edits": seen.world["edits"].num_rows, "in_flight": seen.world["mail"].num_rows,
         }  # fmt: skip
+
+    def audit(self, as_of: When = None) -> Iterator[Line]:
+        """One line for each promise: what it says, and how many rows break it (`rules.checks`); the ledger's own first."""
+        snapshot = self._tables.snapshot(_as_of(as_of))
+        says = "the ledger's rows are numbered without gaps, and each holds the digest of the one before"
+        yield {"kind": "check", "id": "ledger", "says": says, "rows": snapshot.broken_links()}
+        frames = _Frames(self._tables.spark, self._world(as_of))
+        seen = checks.Seen(**{each.name: frames[each.name] for each in fields(checks.Seen)})
+        rows = checks.violations(seen).groupBy("check").agg(F.sum("rows").alias("rows")).collect()
+        broken = {row["check"]: row["rows"] for row in rows}
+        for check in checks.CHECKS:
+            yield {"kind": "check", "id": check.id, "says": check.says, "rows": broken.get(check.id, 0)}
 
     # Reading
 

@@ -211,7 +211,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
     folder_edits = cut(
         "folder edits",
-        lambda: _stack(intake.write_folders(numbered_folders, tree=arrived.tree, turns=turns), intake.refused(judged_folders)),
+        lambda: _stack(intake.write_folders(numbered_folders, tree=arrived.tree), intake.refused(judged_folders)),
         when=[judged_folders],
     )
     folder_changes = cut("new changes", lambda: intake.as_folder_changes(folder_edits), when=[folder_edits])
@@ -278,6 +278,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     # Learn what others hold, and draw the number line of every folder looked at.
     news = cut("news", lambda: state.learn(let_in, believed=beliefs, lives=lives), when=[let_in])
     believed = cut("believed", lambda: beliefs.unionByName(news.drop("relayed")), when=[table, news])
+    current = state.current_only(believed, lives=lives)
     claims = cut(
         "claims",
         lambda: state.claims(believed, lists=lists, lives=lives, stores=world.stores),
@@ -296,6 +297,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
     fresh = line.where("applied = 0 and arriving > 0").select(*RANGES)
     settled = backfill.settle_empty(line).select(*RANGES)
+    empty = empty_before.unionByName(settled)
     issued = packing.issued(new_changes)
     gained = cut("ranges", lambda: _stack(fresh, settled, issued), when=[carried, new_changes, claims])
     applied = cut(
@@ -345,12 +347,12 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
 
     # Answer requests for content and for status.
     content_requests = cut("let in", lambda: backfill.requests(let_in), when=[let_in])
-    answers = cut("answers", lambda: backfill.answer(content_requests, shown=shown), when=[content_requests])
+    answers = cut("answers", lambda: backfill.answer(content_requests, shown=shown, empty=empty), when=[content_requests])
     status_requests = cut("status requests", lambda: status.asked_for(let_in), when=[let_in])
     answered = cut(
         "answered",
         lambda: status.answer(
-            status_requests, shown=told_before, applied=applied, beliefs=believed, replicas=replicas, turns=turns
+            status_requests, shown=told_before, applied=applied, beliefs=current, replicas=replicas, turns=turns
         ),
         when=[status_requests],
     )
@@ -410,7 +412,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     repeats = cut(
         "repeats",
         lambda: status.repeat(
-            status.behind(shown, beliefs=believed, peers=recipients),
+            status.behind(shown, beliefs=current, peers=recipients),
             keys=touched,
             agenda=calendar,
             changed=changed,
@@ -445,8 +447,8 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             status=state.tell(
                 addressing.senders(letters, replicas=replicas),
                 shown=shown,
-                empty=empty_before.unionByName(settled),
-                beliefs=state.current_only(believed, lives=lives),
+                empty=empty,
+                beliefs=current,
                 turns=turns,
             ),
             limits=limits,

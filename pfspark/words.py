@@ -141,3 +141,5 @@ PRIORITIES = ("not urgent", "normal", "urgent")
 """Of replication messages, set per folder for the transport; normal unless said (F48)."""
 REPLICA = "replica:"
 """Properties of a folder that the rules themselves read; the replica list is one property per store."""
+WHOLE = "*"
+"""In a tree where whole objects win: no property, but the stamp of the object that won."""

@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 FORMAT = 1
 """The version of these tables; a lake of a higher one was made by a newer pfspark."""
 
+CREATED = 0
+"""The version of a table that nobody has written to."""
 LEDGER = "rounds"
 WRITER_LOCK = "_writer.lock"
 APPEND_LOCK = "_append.lock"
@@ -200,6 +202,14 @@ class Tables:
         """The valid rows of a table, now or `as_of` a round or a time."""
         return self.snapshot(as_of).read(name)
 
+    def nothing(self, name: str) -> DataFrame:
+        """A table without rows, which costs no reading."""
+        import pyarrow as pa
+        from pyspark.sql.pandas.types import to_arrow_schema
+
+        schema = schema_of(name)
+        return local(self.spark, pa.Table.from_pylist([], schema=to_arrow_schema(schema, timezone="UTC")), schema)
+
     def edits_between(self, first: int, last: int) -> DataFrame:
         """The edits that came with the versions after `first` up to `last`."""
         asked = self.spark.read.option("readChangeFeed", "true").option("startingVersion", str(first + 1))
@@ -339,6 +349,15 @@ class Snapshot:
     latest: bool = True
     """Whether it is now: then what people say is read as it stands, not as the round found it."""
 
+    def broken_links(self) -> int:
+        """How many rows of the ledger do not follow from the row before: a number left out, another digest."""
+        rows = [Row.read(row) for row in self.read(LEDGER).orderBy("round").toArrow().to_pylist()]
+        before = [Row(0, "", "", {}, rows[0].began, rows[0].ended, {}, {}), *rows]
+        return sum(
+            row.round != last.round + 1 or row.sealed(last.digest).digest != row.digest
+            for last, row in zip(before, rows, strict=False)
+        )
+
     def read(self, name: str) -> DataFrame:
         """The valid rows of a table; the void ones are never read.
 
@@ -346,6 +365,8 @@ class Snapshot:
         """
         if name not in TABLES:
             raise LakeError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
+        if name in FACTS and self.row.versions[name] == CREATED:
+            return self.tables.nothing(name)
         version = None if self.latest or name == LEDGER else self.row.versions[name]
         try:
             rows = self.tables._stored(name, version)

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.edge.delta import FACTS, Snapshot
-from pfspark.edge.world import HERE, begun, held, newest, open_array, since_restored
+from pfspark.edge.world import HERE, begun, held, newest, open_array, since_erased, since_restored
 from pfspark.rules import items
 from pfspark.tables import TABLES
 
@@ -29,7 +29,11 @@ RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 def shortened(snapshot: Snapshot) -> Mapping[str, DataFrame]:
     """The tables of which a shorter form says the same: their rows from now on."""
     return {
-        "state": merged_state(since_restored(snapshot.read("state"), snapshot)),
+        "state": merged_state(
+            since_erased(
+                since_restored(snapshot.read("state"), snapshot), since_restored(snapshot.read("replicas"), snapshot)
+            )
+        ),
         "agenda": newest(
             since_restored(snapshot.read("agenda"), snapshot), (*HERE, "why", "peer"), "round"
         ).where("due is not null"),

@@ -121,6 +121,12 @@ def since_restored(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
     return rows.join(last, ["org", "store"], "left").where("restored is null or round >= restored").drop("restored", "to")
 
 
+def since_erased(table: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Without what erased replicas knew: one that is made again begins with an empty table (R7)."""
+    gone = replicas.where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
+    return table.join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
+
+
 def unheard(receipts: DataFrame, snapshot: Snapshot) -> DataFrame:
     """Without the receipts of what a restored store had let in since the moment it went back to."""
     last = _last_restores(snapshot)
@@ -152,6 +158,7 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
     read = {name: snapshot.read(name) for name in WRITTEN}
     directory = {name: newest(snapshot.read(name), key, "at") for name, key in DIRECTORY.items()}
     own = {name: since_restored(read[name], snapshot) for name in ("state", "replicas", "backfill", "agenda")}
+    own["state"] = since_erased(own["state"], own["replicas"])
     let_in = unheard(read["receipts"].where("message_id is not null and reason is null"), snapshot)
     delivered = let_in.select("org", "message_id", F.col("store").alias("recipient")).join(
         read["messages"].drop("store"), ["org", "message_id"]

@@ -112,14 +112,18 @@ def requests(delivered: DataFrame) -> DataFrame:
     return delivered.where(F.col("type") == MessageType.BACKFILL_REQUEST)
 
 
-def answer(requests: DataFrame, *, shown: DataFrame) -> DataFrame:
+def answer(requests: DataFrame, *, shown: DataFrame, empty: DataFrame) -> DataFrame:
     """What requests ask for and this store can give: canonical ranges for each (org, store, folder, asker, origin).
+
+    Of numbers settled without content there is nothing to give; the status of any message tells so (Q13).
 
     Source: R67, R68, R96, R129: whoever is asked answers with all it shows of what was asked.
     """
     asked = requests.select("org", F.col("recipient").alias("store"), "folder", F.col("store").alias("asker"), F.inline("asks"))
-    held = shown.join(asked.select(*LINE, "asker").distinct(), list(LINE))
-    return cnset.intersect(asked, held, (*HERE, "asker", "origin"))
+    askers = asked.select(*LINE, "asker").distinct()
+    keys = (*HERE, "asker", "origin")
+    held = cnset.subtract(shown.join(askers, list(LINE)), empty.join(askers, list(LINE)), keys)
+    return cnset.intersect(asked, held, keys)
 
 
 def steps(fresh: DataFrame, *, asks: DataFrame, turns: DataFrame) -> DataFrame:

@@ -2,9 +2,8 @@
 
 A hierarchy change carries all properties of its folder, each with the stamp of the change that set it (R27). A store's
 tree keeps, for every property, the value with the highest stamp among the changes that store holds. Under
-`hierarchy_merge = object` every change stamps all it carries, and what the last of them does not carry is gone (F31);
-under `property` a change stamps only what it sets. What a store does by itself sets its own entry alone, and a deletion
-is final, either way.
+`hierarchy_merge = object` only the properties of the last whole object stand (F31). What a store does by itself sets
+its own entry alone, and a deletion is final, either way.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark.words import DELETED, HIERARCHY, PARENT, REPLICA, Action, Listing, Standing
+from pfspark.words import DELETED, HIERARCHY, PARENT, REPLICA, WHOLE, Action, Listing, Standing
 
 HERE = ("org", "store", "folder")
 DOUBLINGS = 5
@@ -29,19 +28,35 @@ def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame
 
     Source: R27, F31.
     """
-    wholly = whole.select("org", F.lit(True).alias("wholly"))
-    by_itself = F.col("edit_id").isNull() & (F.col("action") == Action.SET_FOLDER)
-    told = learned.select("org", "store", F.col("object").alias("folder"), "origin", "cn", by_itself.alias("alone"), "properties")
-    carried = told.select(*HERE, "origin", "cn", "alone", F.inline("properties")).join(wholly, "org", "left")
-    own = (F.col("stamp.origin") == F.col("origin")) & (F.col("stamp.cn") == F.col("cn"))
-    news = carried.where(F.col("wholly").isNull() | ~F.col("alone") | own).select(
-        *HERE, F.col("name").alias("property"), "value", "stamp"
+    told = learned.select(
+        "org",
+        "store",
+        F.col("object").alias("folder"),
+        (F.col("edit_id").isNull() & (F.col("action") == Action.SET_FOLDER)).alias("alone"),
+        F.struct(F.col("made_at").alias("at"), "origin", "cn").alias("of"),
+        "properties",
+    ).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
+    carried = told.select(*HERE, "alone", "of", "wholly", F.inline("properties")).withColumnRenamed("name", "property")
+    objects = told.where("wholly and not alone").select(*HERE, "of", F.lit(WHOLE).alias("property"), F.col("of").alias("stamp"))
+    own = F.col("stamp") == F.col("of")
+    news = (
+        carried.where("wholly is null or not alone")
+        .unionByName(carried.where(F.col("wholly") & F.col("alone") & own), allowMissingColumns=True)
+        .select(*HERE, "of", "property", "value", "stamp")
+        .unionByName(objects, allowMissingColumns=True)
     )
-    before = tree.join(news.select(*HERE).distinct(), list(HERE), "left_semi").select(*news.columns)
+    return _winning(tree, news, whole=whole)
+
+
+def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame:
+    """The properties that stand, of the folders in `news`; `of` is the stamp of the object that carried a property."""
+    of_folder = Window.partitionBy(*HERE)
+    object_held = F.max(F.when(F.col("property") == WHOLE, F.col("stamp"))).over(of_folder)
+    before = tree.join(news.select(*HERE).distinct(), list(HERE), "left_semi").withColumn("of", object_held)
+    known = before.unionByName(news).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
     stays = (F.col("value") == Listing.GONE) | (F.col("property") == DELETED)
-    last = F.max(F.when(~stays, F.col("stamp"))).over(Window.partitionBy(*HERE))
-    known = before.unionByName(news).join(wholly, "org", "left").withColumns({"stays": stays, "last": last})
-    counted = known.where("wholly is null or stays or stamp = last")
+    last = F.max(F.when(~F.coalesce(stays, F.lit(False)), F.col("of"))).over(of_folder)
+    counted = known.withColumns({"stays": stays, "last": last}).where("wholly is null or stays or of <=> last")
     after = counted.groupBy(*HERE, "property").agg(F.max(F.struct("stamp", "value")).alias("top"))
     return after.select(*HERE, "property", "top.value", "top.stamp")
 

@@ -18,6 +18,7 @@ from pfspark.words import (
     PARENT,
     REPLICA,
     ROOT,
+    WHOLE,
     Action,
     Listing,
     Reason,
@@ -179,7 +180,7 @@ def number_folders(judged: DataFrame, *, numbers: DataFrame) -> DataFrame:
     return _named("parent", made, _named("target", made, numbered)).withColumnRenamed("target", "object")
 
 
-def write_folders(numbered: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
+def write_folders(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
     """Numbered edits with `made_at` and `properties_all`: all of the folder's, each with the stamp of what set it (R27, F31).
 
     A stamp is never older than the newest the store holds of the folder, so that a clock that was put back loses nothing.
@@ -206,19 +207,18 @@ def write_folders(numbered: DataFrame, *, tree: DataFrame, turns: DataFrame) -> 
     settings = stamped.select(
         "org", "store", "object", F.col("nth").alias("set"), "stamp", F.explode(sets).alias("name", "value")
     )
-    before = held.select("org", "store", "object", F.lit(BEFORE).alias("set"), "stamp", F.col("property").alias("name"), "value")
+    before = held.where(F.col("property") != WHOLE).select(
+        "org", "store", "object", F.lit(BEFORE).alias("set"), "stamp", F.col("property").alias("name"), "value"
+    )
     latest = (
-        stamped.select("org", "store", "object", "nth", F.col("stamp").alias("own"), F.col("decided").isNull().alias("by_hand"))
+        stamped.select("org", "store", "object", "nth")
         .join(before.unionByName(settings), ["org", "store", "object"])
         .where("set <= nth")
-        .groupBy("org", "store", "object", "nth", "own", "by_hand", "name")
+        .groupBy("org", "store", "object", "nth", "name")
         .agg(F.max_by(F.struct("value", "stamp"), "set").alias("top"))
     )
-    merged = latest.join(turns.select("org", "hierarchy_merge"), "org")
-    whole = (F.col("hierarchy_merge") == "object") & F.col("by_hand")
-    stamp = F.when(whole, F.col("own")).otherwise(F.col("top.stamp"))
-    carried = merged.groupBy("org", "store", "object", "nth").agg(
-        F.array_sort(F.collect_list(F.struct("name", "top.value", stamp.alias("stamp")))).alias("all")
+    carried = latest.groupBy("org", "store", "object", "nth").agg(
+        F.array_sort(F.collect_list(F.struct("name", "top.value", "top.stamp"))).alias("all")
     )
     return stamped.drop("properties", "stamp").join(
         carried.withColumnRenamed("all", "properties_all"), ["org", "store", "object", "nth"]

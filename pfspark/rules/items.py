@@ -50,22 +50,23 @@ def rank_of() -> list[Column]:
 def readable(versions: DataFrame) -> DataFrame:
     """One row an item as each store sees it: the winning version's columns, `deleted`, `conflict`, and its `losers`.
 
-    `losers` are the other undominated versions, written `PFS2:21`, in the order they lost; dominated versions are the
-    item's past and are not listed.
+    `losers` are the other undominated versions, written `PFS2:21`, in the order of their numbers; dominated versions are
+    the item's past and are not listed.
 
     Source: F28-F32; nothing is silently dropped.
     """
     written = F.concat_ws(":", "origin", F.col("cn").cast("string"))
     among = Window.partitionBy(*ITEM).orderBy(*rank_of())
     ranked = versions.where("not dominated").select("*", F.row_number().over(among).alias("rank"), written.alias("version"))
-    losers = ranked.groupBy(*ITEM).agg(F.array_sort(F.collect_list(F.struct("rank", "version"))).alias("all"))
+    numbered = F.struct(cnset.order_of("origin").alias("order"), "cn", "version")
+    losers = ranked.groupBy(*ITEM).agg(F.array_sort(F.collect_list(F.when(F.col("rank") > 1, numbered))).alias("lost"))
     return (
         ranked.where("rank = 1")
         .join(losers, list(ITEM))
-        .withColumn("losers", F.expr("slice(all, 2, size(all)).version"))
+        .withColumn("losers", F.col("lost.version"))
         .withColumn("conflict", F.size("losers") > 0)
         .withColumn("deleted", F.col("action") == Action.DELETE)
-        .drop("all", "rank", "dominated")
+        .drop("lost", "rank", "dominated")
     )
 
 

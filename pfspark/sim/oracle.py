@@ -928,10 +928,10 @@ class World:
                     self.flight.append((max(due, self.now + TICK), name, message))
             self.lines.append(
                 self._line("message", type=str(message.type))
-                | self._priority(server, message.folder)
                 | {"from": server.name, "to": sorted(message.to, key=str.encode)}
                 | {"folder": self._path(server, message.folder), "carries": _text(message.carries)}
                 | {"asks": _text(message.asks), "bytes": message.bytes}
+                | self._priority(server, message.folder)
             )
         server.drafts = []
 

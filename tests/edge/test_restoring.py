@@ -102,3 +102,19 @@ def test_upkeep_changes_no_answer(lake: Lake) -> None:
     lake.post("PFS2", "/Sales", b"later", name="later", at="2026-01-20T05:00:00Z")
     lake.run("2026-01-20T06:00:00Z")
     assert held(lake, "PFS1") == held(lake, "PFS2") == "PFS1:1-5,PFS2:1-2"
+
+
+def test_audit(lake: Lake) -> None:
+    """All promises hold, also after a restore; a belief in what nobody holds, and a changed ledger row, are found."""
+    lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z")
+    assert {line["id"]: line["rows"] for line in lake.audit()} == dict.fromkeys(("ledger", "I1", "I4", "I5", "I8"), 0)
+    last = max(line["round"] for line in lake.lines("rounds"))
+    belief = {
+        "org": "main", "store": "PFS1", "folder": "PFS1:1", "entry": "reported", "about": "PFS2", "origin": "PFS2",
+        "cn_min": 50, "cn_max": 60, "relayed": False,
+    }  # fmt: skip
+    columns = lake._tables._stored("state").drop("round").schema
+    lake._tables.append("state", lake._tables.spark.createDataFrame([belief | {"at": None}], columns), last)
+    lake.close()
+    lake._tables.spark.sql(f"UPDATE delta.`{lake.where}/rounds` SET writer = 'somebody' WHERE round = 3")
+    assert {line["id"] for line in lake.audit() if line["rows"]} == {"ledger", "I4"}

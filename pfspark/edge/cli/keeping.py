@@ -1,4 +1,4 @@
-"""`pfspark restore` and `maintain`: a store is taken back to an earlier round; the tables are tidied."""
+"""`pfspark restore`, `audit` and `maintain`: a store taken back to an earlier round; the tables checked, and tidied."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from pfspark.edge.cli import given, screen
-from pfspark.errors import PfsparkError
+from pfspark.errors import PfsparkError, ViolationError
 
 PANEL = "Keeping"
 
@@ -38,6 +38,18 @@ def restore(
         played = there.restore(store, when, org=org, now=at, again=again)
         what = "will be taken in again" if again else "are lost"
         screen.note(f"round {played.round}: {store} is as after {to}, in a new life" + (f"; {told} {what}" if lost else ""))
+
+
+@verbs.command(rich_help_panel=PANEL)
+def audit(lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
+    """Check the promises on what the tables say; exit code 3 where one is broken."""
+    when = given.round_or_moment(as_of)
+    with given.opened(lake) as there:
+        found = list(there.audit(when))
+    screen.lines(found, json=json)
+    broken = [line["id"] for line in found if line["rows"]]
+    if broken:
+        raise ViolationError(f"broken: {', '.join(broken)}. Nothing was changed; `pfspark log rounds` shows who wrote what")
 
 
 @verbs.command(rich_help_panel=PANEL)

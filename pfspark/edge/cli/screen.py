@@ -254,6 +254,10 @@ def _replica(line: Line) -> Sequence[Part]:
     )  # fmt: skip
 
 
+def _check(line: Line) -> Sequence[Part]:
+    return line["id"], line["says"], (f"{line['rows']:,}", "bold red" if line["rows"] else "green")
+
+
 def _loss(line: Line) -> Sequence[Part]:
     return line["store"], line["folder"], (line["numbers"], "red"), str(line["changes"])
 
@@ -274,6 +278,7 @@ _TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]
     "item": ("items", ("store", "folder", "item", "name", "version", ""), _item),
     "folder": ("folders", ("seen by", "folder", "id", "replicas"), _folder),
     "replica": ("replicas", ("store", "folder", "standing", "holds", "missing", "since", "lacks", "others behind"), _replica),
+    "check": ("promises", ("", "promise", "rows against it"), _check),
     "loss": ("nobody else holds", ("store", "folder", "numbers", "changes"), _loss),
     "gap": ("gaps", ("store", "folder", "missing", "since", "asked", "asks (again) at"), _gap),
     "referral": ("referrals", ("reader at", "folder", "sent to (cost)", "else to"), _referral),
