@@ -38,14 +38,8 @@ def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame
     ).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
     carried = told.select(*HERE, "alone", "of", "wholly", F.inline("properties")).withColumnRenamed("name", "property")
     objects = told.where("wholly and not alone").select(*HERE, "of", F.lit(WHOLE).alias("property"), F.col("of").alias("stamp"))
-    own = F.col("stamp") == F.col("of")
-    news = (
-        carried.where("wholly is null or not alone")
-        .unionByName(carried.where(F.col("wholly") & F.col("alone") & own), allowMissingColumns=True)
-        .select(*HERE, "of", "property", "value", "stamp")
-        .unionByName(objects, allowMissingColumns=True)
-    )
-    return _winning(tree, news, whole=whole)
+    said = carried.where("wholly is null or not alone or stamp = of").select(*HERE, "of", "property", "value", "stamp")
+    return _winning(tree, said.unionByName(objects, allowMissingColumns=True), whole=whole)
 
 
 def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame:

@@ -76,7 +76,7 @@ def test_sets_by_the_line() -> None:
         (["run", "--lake", "x", "--until-quiet", "--until", "2026-01-05"], 2, "expected --until TIME or --until-quiet"),
         (["init", "--lake", "x", "--option", "relay"], 2, "found 'relay', expected NAME=VALUE"),
         (["init", "--lake", "x", "--option", "relay=true"], 2, "option 'relay' is not known; the nearest known is"),
-        (["store", "add", "PFS1", "--interval", "soon", "--lake", "x"], 2, "found 'soon', expected a duration"),
+        (["store", "add", "PFS1", "--site", "X", "--interval", "soon", "--lake", "x"], 2, "found 'soon', expected a duration"),
         (["post", "--folder", "/A", "--store", "P", "--text", "a", "--file", "b"], 2, "found --text and --file"),
         (["post", "--folder", "/A", "--store", "P", "--file", "no such file"], 2, "'no such file' cannot be read"),
         (["export", "out", "--folder", "/A", "--store", "P", "--form", "pst"], 2, "expected mbox or eml"),

@@ -22,6 +22,8 @@ from pfspark.edge.world import WRITTEN, world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 
+pytestmark = pytest.mark.lakes
+
 DAY = "2026-01-05T"
 MERGED = {
     "state": ("org", "store", "folder", "entry", "about", "origin", "relayed"),
@@ -179,8 +181,6 @@ def test_wherever_a_writer_ends_the_next_one_goes_on(copied: Callable[[str], Pat
 CHILD = """
 import os, sys
 from pfspark.lake import Lake
-
-pytestmark = pytest.mark.lakes
 def hook(point):
     if point == sys.argv[2]:
         os._exit(7)
