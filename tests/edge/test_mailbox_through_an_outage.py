@@ -28,7 +28,7 @@ def test_a_mailbox_through_an_outage(spark: SparkSession, tmp_path: Path) -> Non
     halves = {"PFS1": raws[: COUNT // 2], "PFS3": raws[COUNT // 2 :]}
     notes = {store: f"after the outage, {store}".encode() for store in STORES}
     soon = ["10m", "10m", "10m"]
-    seen: set[bytes] = set()
+    seen: Counter[str] = Counter()
     with Lake.create(tmp_path / "lake", spark) as lake:
         options = {"backfill_timeouts": {"local": soon, "remote": soon}}
         lake.organization(profile="modern", options=options, start=f"{DAY}00:00:00Z")
@@ -43,9 +43,9 @@ def test_a_mailbox_through_an_outage(spark: SparkSession, tmp_path: Path) -> Non
             for number, raw in enumerate(some):
                 (folder / f"{number:05}.eml").write_bytes(raw)
             counts = lake.import_mail(folder, store, "/Mail", at=f"{DAY}00:31:00Z")
-            fresh = len(set(some) - seen)  # a mail that is there already, byte for byte, adds nothing
+            fresh = (digests(some) - seen).total()  # as often as a mail is there already, byte for byte, it adds nothing
             assert counts == {"posted": fresh, "known": len(some) - fresh, "unkept": 0}
-            seen |= set(some)
+            seen |= digests(some)
         # Paris is cut off while both halves are sent: nobody there gets Redmond's, nobody in Redmond gets PFS3's.
         lake.run(f"{DAY}00:45:00Z", cut=["PFS3", "PFS4"])
         holds = {row["store"]: row["applied"] for row in lake.state().where("folder = '/Mail'").collect()}
@@ -56,6 +56,6 @@ def test_a_mailbox_through_an_outage(spark: SparkSession, tmp_path: Path) -> Non
         assert lake.gaps().count() == 0
         for store in STORES:
             lake.export_mail(store, "/Mail", tmp_path / f"{store}-out", "eml")
-    expected = digests([*set(raws), *notes.values()])
+    expected = seen + digests([*notes.values()])
     for store in STORES:
         assert digests([file.read_bytes() for file in (tmp_path / f"{store}-out").iterdir()]) == expected, store
