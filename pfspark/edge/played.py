@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from pfspark.edge import restoring
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import LEDGER, Row, Tables, Writer
+from pfspark.edge.delta import LEDGER, Restored, Row, Tables, Writer
 from pfspark.edge.runner import named, with_rows
 from pfspark.edge.world import WRITTEN
-from pfspark.errors import ScenarioError
-from pfspark.kept import schema_of
+from pfspark.kept import Kept, schema_of
 from pfspark.settings import differences, load_profile
 from pfspark.sim.scenario import Scenario
 from pfspark.tables import TABLES
@@ -35,6 +35,7 @@ class Written:
         self._writer = writer
         self._scenarios = {scenario.name: scenario for scenario in scenarios}
         self._began = datetime.now(UTC)
+        self._rounds: list[tuple[int, Mapping[str, datetime]]] = []
 
     def begin(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """The directory, and the changes, replicas and states that the stores have at the start."""
@@ -57,30 +58,37 @@ class Written:
             self._tables.append("edits", _arrow("edits", edits))
         self._write({**made, "backfill": with_rows(made["backfill"], named(made, turns))}, turns, due)
 
-    def _write(self, made: Mapping[str, pa.Table], turns: Mapping[str, datetime], due: Mapping[str, datetime]) -> None:
+    def restored(self, org: str, store: str, to: datetime, now: datetime, kept: Kept) -> None:
+        """A store taken back: what it knows, written anew; see `restoring`."""
+        number = max(number for number, turns in self._rounds if not turns or turns.get(org, now) <= to)
+        taken_back = (Restored(org, store, number),)
+        self._write(restoring.facts(kept, org, store, now), {org: now}, {}, taken_back)
+
+    def _write(
+        self,
+        made: Mapping[str, pa.Table],
+        turns: Mapping[str, datetime],
+        due: Mapping[str, datetime],
+        restored: tuple[Restored, ...] = (),
+    ) -> None:
         assert self._writer.last is not None
         number = self._writer.last.round + 1
+        self._rounds.append((number, turns))
         counts = {name: made[name].num_rows for name in WRITTEN if name in made and made[name].num_rows}
         for name in counts:
             self._tables.append(name, made[name], number)
         versions = self._tables.versions(name for name in TABLES if name != LEDGER)
         cursors, ended = {"edits": versions["edits"]}, datetime.now(UTC)
-        kind = "played" if turns else "created"
-        self._writer.record(Row(number, kind, self._writer.name, turns, self._began, ended, versions, cursors, counts, due))
+        kind = "restored" if restored else "played" if turns else "created"
+        self._writer.record(
+            Row(number, kind, self._writer.name, turns, self._began, ended, versions, cursors, counts, due, restored)
+        )
         self._began = ended
 
 
 @contextmanager
 def written(spark: SparkSession, where: str, scenarios: Sequence[Scenario]) -> Iterator[Written]:
-    """A new lake, for what is going to be played.
-
-    Raises ScenarioError for a store that is restored: its rows are taken back, and rounds of a lake only append.
-    """
-    for scenario in scenarios:
-        for step in scenario.steps:
-            if step.verb == "restore":
-                told = "restore takes rows back, and a lake only adds; play it without --lake"
-                raise ScenarioError(f"{scenario.file}: step {step.number}: {told}")
+    """A new lake, for what is going to be played."""
     tables = Tables.create(spark, where)
     with tables.writing() as writer:
         writer.open()

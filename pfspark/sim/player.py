@@ -42,6 +42,9 @@ class Record(Protocol):
     ) -> None:
         """A round: who played when, the edits it was given, its new rows, and when each organization plays next."""
 
+    def restored(self, org: str, store: str, to: datetime, now: datetime, kept: Kept) -> None:
+        """A store was taken back to the round not after `to`; the world as it is since."""
+
 
 class _Playing:
     """One organization while it is played: what its steps have done so far, and when it plays next."""
@@ -139,7 +142,7 @@ def _round(
     for org, now in turns.items():
         steps = playing[org].take_steps(now)
         edits += invention.edits(playing[org].scenario, steps)
-        _restart(kept, playing[org], steps, now)
+        _restart(kept, playing[org], steps, now, record)
         playing[org].last = now
     if edits:
         kept.add("edits", edits)
@@ -164,12 +167,14 @@ def _round(
     yield from _shows(kept, playing, turns, views)
 
 
-def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], now: datetime) -> None:
+def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], now: datetime, record: Record | None) -> None:
     """Stores that come back: restored to earlier rows, or started again where the policy then asks for status."""
     org = one.scenario.name
     for step in steps:
         if step.verb == "restore":
             kept.restore(org, step.args["store"], one.tables_at(step.args["to"]), now)
+            if record:
+                record.restored(org, step.args["store"], step.args["to"], now, kept)
     switch = one.scenario.policy.startup_status
     if one.started and switch != "off":
         kept.ask(org, sorted(one.started), now, seeming_gaps=switch == "seeming_gaps")

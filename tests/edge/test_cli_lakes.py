@@ -151,3 +151,16 @@ def test_play_into_a_lake(run: Callable[..., str], tmp_path: Path) -> None:
     went_on = [*map(json.loads, run("run", "--until", "2026-01-05T08:00", "--lake", where, "--json", told="played").splitlines())]
     assert [line["type"] for line in went_on if line["kind"] == "message"] == ["0x8", "0x80000004"]
     run("play", str(file), "--lake", where, code=1, told="is a lake already")
+
+
+def test_a_restore_is_played_into_a_lake_too(run: Callable[..., str], tmp_path: Path) -> None:
+    """What the store forgot is void from then on, and the world read from the tables is the one that was played."""
+    where, file = str(tmp_path / "lake"), tmp_path / "restored.toml"
+    text = (SCENARIOS / "restored_store.toml").read_text()
+    file.write_text(text.replace('end = "14h"', 'end = "5h"').replace('at = "13h"', 'at = "5h"'))
+    lines = [json.loads(line) for line in run("play", str(file), "--lake", where, "--json").splitlines()]
+    at = max(line["at"] for line in lines if line["kind"] == "state")
+    shown = [line for line in lines if line["kind"] == "state" and line["at"] == at]
+    assert {line["store"]: line["life"] for line in shown} == {"PFS1": 1, "PFS2": 2}
+    assert answers(run, "state", "--lake", where) == shown
+    assert "restored" in {line["what"] for line in answers(run, "log", "rounds", "--lake", where)}

@@ -30,6 +30,9 @@ class Facts:
     def begin(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """See `player.Record`."""
 
+    def restored(self, org: str, store: str, to: datetime, now: datetime, kept: Kept) -> None:
+        """See `player.Record`."""
+
     def round(
         self,
         turns: Mapping[str, datetime],
