@@ -44,6 +44,21 @@ def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
     return struct(", ".join(columns))
 
 
+def arrow(schema: StructType, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows as an Arrow table of that schema; a column that a row does not have is null there."""
+    return pa.Table.from_pylist(list(rows), schema=to_arrow_schema(schema, timezone="UTC"))
+
+
+def rows_of(name: str, rows: Iterable[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> pa.Table:
+    """Rows of a table or view of `tables.EVERY` as an Arrow table."""
+    return arrow(schema_of(name, leave_out), rows)
+
+
+def nothing(spark: SparkSession, name: str) -> DataFrame:
+    """A table or view without rows, which costs no reading."""
+    return local(spark, rows_of(name, ()), schema_of(name))
+
+
 @cache
 def struct(ddl: str) -> StructType:
     made = StructType.fromDDL(ddl)
@@ -122,9 +137,7 @@ class Kept:
         """Columns of the frames of a round, by name."""
         self.tables: dict[str, pa.Table] = {}
         for name, schema in self._schemas.items():
-            self.tables[name] = pa.Table.from_pylist(
-                list((rows or {}).get(name, ())), schema=to_arrow_schema(schema, timezone="UTC")
-            )
+            self.tables[name] = arrow(schema, (rows or {}).get(name, ()))
 
     def world(self, cuts: Cuts | None = None) -> World:
         """The world as frames; `cuts` is told which of them have no rows."""
@@ -154,9 +167,8 @@ class Kept:
 
     def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
         """One round of the organizations named: their columns of `turns` by name. Gives the new rows of every table."""
-        schema = schema_of("turns")
-        rows = [{"org": org, **columns} for org, columns in sorted(turns.items())]
-        frame = local(self.spark, pa.Table.from_pylist(rows, schema=to_arrow_schema(schema, timezone="UTC")), schema)
+        rows = rows_of("turns", ({"org": org, **columns} for org, columns in sorted(turns.items())))
+        frame = local(self.spark, rows, schema_of("turns"))
         cuts = Cuts(self.spark, self.columns)
         outcome = play(self.world(cuts), frame, cuts)
         made = {field.name: cuts.rows(getattr(outcome, field.name)) for field in fields(Outcome)}

@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, Any, cast
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pfspark import cntext
@@ -39,7 +38,7 @@ from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
 from pfspark.edge.world import DIRECTORY, HERE, as_kept, held, kept_world, newest, policy_of, trees
 from pfspark.errors import CnSetError, UsageError
-from pfspark.kept import local, schema_of
+from pfspark.kept import arrow, local, rows_of, schema_of
 from pfspark.rules import checks, items, referral
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
 from pfspark.sim.invention import set_properties, slots
@@ -262,7 +261,7 @@ class Lake:
         have = self._tables.read("content").select("hash")
         needed = F.col("hash").isin(sorted({row["hash"] for row in rows if row["hash"]}))
         self._tables.append("content", self._tables.read("content", earlier).where(needed).join(have, "hash", "left_anti"))
-        self._tables.append("edits", _arrow("edits", rows))
+        self._tables.append("edits", rows_of("edits", rows))
         return str(rows[0]["edit_id"])
 
     def _deleted(self, org: str, folder: str) -> tuple[str, int]:
@@ -377,7 +376,7 @@ class Lake:
         rows = copying.settled(
             there.toArrow().to_pylist(), keep, org=org, store=store, folder=target, item=named, at=_time(at) or datetime.now(UTC)
         )
-        self._tables.append("edits", _arrow("edits", rows))
+        self._tables.append("edits", rows_of("edits", rows))
         return [str(row["edit_id"]) for row in rows]
 
     def delete(self, store: str, folder: str, item: str, *, org: str | None = None, at: When = None) -> str:
@@ -511,14 +510,15 @@ class Lake:
 
         Source: R132, F8.
         """
-        org, earlier = self._org(org, store), self._earlier(to)
-        lost = self.losses(store, earlier.row.round, org=org)
+        org, number = self._org(org, store), self._earlier(to).row.round
+        then = self._world(number)
+        lost = list(restoring.losses(org, store, self._world(), then)) if again else []
         changes = self._world()["changes"]
-        played = self._runner.restore(org, store, earlier, _time(now))
-        if again and lost:
+        played = self._runner.restore(org, store, number, then, _time(now))
+        if lost:
             edits = self._tables.read("edits").toArrow()
             rows = restoring.again(org, lost, changes, edits, played.turns[org])
-            self._tables.append("edits", _arrow("edits", rows))
+            self._tables.append("edits", rows_of("edits", rows))
         return played
 
     def maintain(self, now: When = None, told: Callable[[str], object] = lambda doing: None) -> dict[str, int]:
@@ -735,7 +735,7 @@ class Lake:
     def _frame(self, rows: Iterable[Line], ddl: str) -> DataFrame:
         schema = cast(StructType, StructType.fromDDL(ddl))
         said = [{name: _cell(row.get(name)) for name in schema.names} for row in rows]
-        return local(self._tables.spark, pa.Table.from_pylist(said, schema=to_arrow_schema(schema, timezone="UTC")), schema)
+        return local(self._tables.spark, arrow(schema, said), schema)
 
     # The world that is asked
 
@@ -791,7 +791,7 @@ class Lake:
         """A row of the directory; it is the latest of its key whatever the clock did meanwhile."""
         now = datetime.now(UTC)
         at = max(now, known["at"] + timedelta(microseconds=1)) if known else now
-        self._tables.append(name, _arrow(name, [{**row, "at": at}]))
+        self._tables.append(name, rows_of(name, [{**row, "at": at}]))
 
     # Edits
 
@@ -820,8 +820,8 @@ class Lake:
             "properties": list(sets.items()), "size": len(body or b""), "hash": digest, "written": written,
         }  # fmt: skip
         if body is not None:  # before the edit: an edit whose body is not there would be a promise
-            self._tables.append("content", _arrow("content", [{"hash": digest, "body": body, "size": len(body), "at": written}]))
-        self._tables.append("edits", _arrow("edits", [row]))
+            self._tables.append("content", rows_of("content", [{"hash": digest, "body": body, "size": len(body), "at": written}]))
+        self._tables.append("edits", rows_of("edits", [row]))
         return str(row["edit_id"])
 
     def _folder(self, org: str, store: str, folder: str) -> str:
@@ -1013,10 +1013,6 @@ def _properties(props: Mapping[str, Any]) -> dict[str, str]:
         if name not in FOLDER_PROPERTIES:
             raise UsageError(f"a folder has no {name!r}{nearest(name, FOLDER_PROPERTIES)}")
     return set_properties({name: FOLDER_PROPERTIES[name](value) for name, value in props.items() if value is not None})
-
-
-def _arrow(name: str, rows: list[Line]) -> pa.Table:
-    return pa.Table.from_pylist(rows, schema=to_arrow_schema(schema_of(name), timezone="UTC"))
 
 
 def _cell(value: Any) -> Any:

@@ -163,7 +163,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[let_in],
     )
     carried_over = cut("carried over", lambda: state.carried_over(world.state, begun=forgetful), when=[forgetful])
-    standing_table = cut(
+    kept_table = cut(
         "state table",
         lambda: world.state.unionByName(carried_over),
         when=[carried_over],
@@ -265,7 +265,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             calendar.join(clock, "org").where("due <= at"),
         ),
     )
-    table = cut("table", lambda: standing_table.join(touched, list(HERE), "left_semi"), when=[touched])
+    table = cut("table", lambda: kept_table.join(touched, list(HERE), "left_semi"), when=[touched])
     mine = cut("mine", lambda: state.own(table, replicas=replicas), when=[table])
     own, empty_before, sent_before = (
         mine.where(F.col("entry") == entry).select(*RANGES) for entry in (Entry.APPLIED, Entry.EMPTY, Entry.SENT)

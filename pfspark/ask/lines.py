@@ -74,6 +74,10 @@ class Stores:
         label = replica and cntext.label(store, replica["life"])
         return cnset(row for row in self._state[store, folder] if row["entry"] == entry and row["about"] == label)
 
+    def content(self, store: str, folder: str) -> cntext.CnSet:
+        """The numbers whose changes a store has: applied and not empty; none without a replica."""
+        return cntext.subtract(self.held(store, folder), self.held(store, folder, Entry.EMPTY))
+
     def believed(self, store: str, folder: str, peer: str, entry: Entry = Entry.REPORTED) -> cntext.CnSet:
         """What a store has recorded about a peer's replica, in the newest life it knows of it."""
         newest = self._lives.get((store, folder, peer), 1)
@@ -89,6 +93,15 @@ class Stores:
     def listed(self, store: str, folder: str) -> list[str]:
         """The replica list of a folder as that store sees it."""
         return sorted(peer for peer, listing in self._lists[store, folder].items() if listing == Listing.LISTED)
+
+    def alive(self) -> list[tuple[str, str]]:
+        """The folders that each store sees alive, by store and path."""
+        seen = [(store, folder) for store in self.stores for folder in self.tree[store] if self._lists.get((store, folder))]
+        return sorted(seen, key=lambda here: (here[0], self.path(*here), here[1]))
+
+    def listings(self, store: str, folder: str) -> dict[str, Listing]:
+        """How each replica of a folder stands in the list as that store sees it, erased ones too."""
+        return {peer: Listing(listing) for peer, listing in sorted(self._lists[store, folder].items())}
 
     def peers(self, store: str, folder: str) -> list[str]:
         """Whom a store may ask about a folder: the other replicas of its list, and leavers that still hold."""
@@ -142,21 +155,17 @@ def state(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
 def folders(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
     """One line for each folder that a store sees alive, with the replicas of its list and how they stand."""
     words = {Listing.LISTED: Standing.ACTIVE, Listing.REMOVED: Standing.DELETE_PENDING, Listing.GONE: Standing.ERASED}
-    for store in stores.stores:
-        seen = [folder for folder in stores.tree[store] if stores._lists.get((store, folder))]
-        for folder in sorted(seen, key=lambda folder: (stores.path(store, folder), folder)):
-            listed = stores._lists[store, folder]
-            yield {
-                "org": org,
-                "at": moment(at),
-                "kind": "folder",
-                "store": store,
-                "path": stores.path(store, folder),
-                "id": folder,
-                "replicas": {
-                    peer: str(words[Listing(listing)]) for peer, listing in sorted(listed.items()) if listing != Listing.GONE
-                },
-            }
+    for store, folder in stores.alive():
+        listed = stores.listings(store, folder)
+        yield {
+            "org": org,
+            "at": moment(at),
+            "kind": "folder",
+            "store": store,
+            "path": stores.path(store, folder),
+            "id": folder,
+            "replicas": {peer: str(words[listing]) for peer, listing in listed.items() if listing != Listing.GONE},
+        }
 
 
 def referrals(rows: Iterable[Mapping[str, Any]], stores: Stores, org: str, at: datetime) -> Iterator[Line]:
@@ -168,21 +177,19 @@ def referrals(rows: Iterable[Mapping[str, Any]], stores: Stores, org: str, at: d
     named: dict[tuple[str, str], list[Mapping[str, Any]]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: int(row["nth"])):
         named[row["store"], row["folder"]].append(row)
-    for store in stores.stores:
-        seen = [folder for folder in stores.tree[store] if stores._lists.get((store, folder))]
-        for folder in sorted(seen, key=lambda folder: (stores.path(store, folder), folder)):
-            found = named[store, folder]
-            yield {
-                "org": org,
-                "at": moment(at),
-                "kind": "referral",
-                "store": store,
-                "folder": stores.path(store, folder),
-                "id": folder,
-                "stores": [row["peer"] for row in found],
-                "costs": [row["cost"] for row in found],
-                "cheapest": sum(row["cheapest"] for row in found),
-            }
+    for store, folder in stores.alive():
+        found = named[store, folder]
+        yield {
+            "org": org,
+            "at": moment(at),
+            "kind": "referral",
+            "store": store,
+            "folder": stores.path(store, folder),
+            "id": folder,
+            "stores": [row["peer"] for row in found],
+            "costs": [row["cost"] for row in found],
+            "cheapest": sum(row["cheapest"] for row in found),
+        }
 
 
 def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.words import Entry, Standing
+from pfspark.words import Standing
 
 Line = dict[str, Any]
 
@@ -31,9 +31,9 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
         if row["org"] == org:
             array.setdefault((row["store"], row["folder"]), []).append(row["heard"])
     for store, folder in stores.present():
-        mine = _content(stores, store, folder)
+        mine = stores.content(store, folder)
         others = [
-            (other, _content(stores, other, folder)) for other in stores.stores
+            (other, stores.content(other, folder)) for other in stores.stores
             if other != store and stores.replicas.get((other, folder), {}).get("standing", Standing.ERASED) != Standing.ERASED
         ]  # fmt: skip
         lacking: cntext.CnSet = {}
@@ -56,6 +56,3 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
             "lacks": cntext.size(lacking), "peers": peers,
         }  # fmt: skip
 
-
-def _content(stores: lines.Stores, store: str, folder: str) -> cntext.CnSet:
-    return cntext.subtract(stores.held(store, folder), stores.held(store, folder, Entry.EMPTY))

@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pfspark.errors import LakeError, OtherWriterError
-from pfspark.kept import local, schema_of
+from pfspark.kept import local, nothing, rows_of, schema_of
 from pfspark.tables import TABLES
 
 if TYPE_CHECKING:
@@ -202,14 +202,6 @@ class Tables:
         """The valid rows of a table, now or `as_of` a round or a time."""
         return self.snapshot(as_of).read(name)
 
-    def nothing(self, name: str) -> DataFrame:
-        """A table without rows, which costs no reading."""
-        import pyarrow as pa
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        schema = schema_of(name)
-        return local(self.spark, pa.Table.from_pylist([], schema=to_arrow_schema(schema, timezone="UTC")), schema)
-
     def edits_between(self, first: int, last: int) -> DataFrame:
         """The edits that came with the versions after `first` up to `last`."""
         asked = self.spark.read.option("readChangeFeed", "true").option("startingVersion", str(first + 1))
@@ -366,7 +358,7 @@ class Snapshot:
         if name not in TABLES:
             raise LakeError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
         if name in FACTS and self.row.versions[name] == CREATED:
-            return self.tables.nothing(name)
+            return nothing(self.tables.spark, name)
         version = None if self.latest or name == LEDGER else self.row.versions[name]
         try:
             rows = self.tables._stored(name, version)
@@ -428,13 +420,9 @@ class Writer:
         options = {"userMetadata": str(row.round)}
         if tables.folder is None:  # a number that is committed already is skipped in silence: hence the reading back
             options |= {"txnAppId": "pfspark", "txnVersion": str(row.round)}
-        import pyarrow as pa
-        from pyspark.sql.pandas.types import to_arrow_schema
-
-        arrow = pa.Table.from_pylist([sealed.written()], schema=to_arrow_schema(schema_of(LEDGER), timezone="UTC"))
         self.last = None
         try:
-            tables._save(LEDGER, tables._frame(LEDGER, arrow, None), "append", options)
+            tables._save(LEDGER, tables._frame(LEDGER, rows_of(LEDGER, [sealed.written()]), None), "append", options)
         except LakeError as error:
             if "Concurrent" in str(error.__cause__):
                 raise self._taken_over(row.round) from error

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark.edge import restoring
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import LEDGER, Restored, Row, Tables, Writer
 from pfspark.edge.runner import named, with_rows
 from pfspark.edge.world import WRITTEN
-from pfspark.kept import Kept, schema_of
+from pfspark.kept import Kept, rows_of
 from pfspark.settings import differences, load_profile
 from pfspark.sim.scenario import Scenario
 from pfspark.tables import TABLES
@@ -39,12 +38,12 @@ class Written:
 
     def begin(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """The directory, and the changes, replicas and states that the stores have at the start."""
-        self._tables.append("organizations", _arrow("organizations", map(_organization, self._scenarios.values())))
+        self._tables.append("organizations", rows_of("organizations", map(_organization, self._scenarios.values())))
         dated = {name: [{"at": self._scenarios[row["org"]].start, **row} for row in some] for name, some in rows.items()}
         for name in ("stores", "links"):
-            self._tables.append(name, _arrow(name, dated.get(name, ())))
+            self._tables.append(name, rows_of(name, dated.get(name, ())))
         facts = ("changes", "state", "replicas")
-        self._write({name: _arrow(name, dated.get(name, ()), ("round",)) for name in facts}, {}, {})
+        self._write({name: rows_of(name, dated.get(name, ()), ("round",)) for name in facts}, {}, {})
 
     def round(
         self,
@@ -55,7 +54,7 @@ class Written:
     ) -> None:
         """A round; its edits before its facts, as when people make them."""
         if edits:
-            self._tables.append("edits", _arrow("edits", edits))
+            self._tables.append("edits", rows_of("edits", edits))
         self._write({**made, "backfill": with_rows(made["backfill"], named(made, turns))}, turns, due)
 
     def restored(self, org: str, store: str, to: datetime, now: datetime, kept: Kept) -> None:
@@ -103,6 +102,3 @@ def _organization(scenario: Scenario) -> dict[str, Any]:
         "start": scenario.start, "suspended": False, "at": scenario.start,
     }  # fmt: skip
 
-
-def _arrow(name: str, rows: Iterable[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> pa.Table:
-    return pa.Table.from_pylist(list(rows), schema=to_arrow_schema(schema_of(name, leave_out), timezone="UTC"))

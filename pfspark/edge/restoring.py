@@ -7,12 +7,10 @@ from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.kept import Kept, schema_of
-from pfspark.words import Entry
+from pfspark.kept import Kept, rows_of
 
 Line = dict[str, Any]
 Rows = Mapping[str, pa.Table]
@@ -29,7 +27,7 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
     for at, folder in here.present():
         if at != store:
             continue
-        gone = cntext.subtract(_content(here, store, folder), _content(before, store, folder))
+        gone = cntext.subtract(here.content(store, folder), before.content(store, folder))
         for other in here.stores:
             if other != store and (other, folder) in here.replicas:
                 gone = cntext.subtract(gone, here.held(other, folder))
@@ -41,12 +39,6 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
                 "org": org, "kind": "loss", "store": store, "folder": here.path(store, folder), "id": folder,
                 "numbers": cntext.show(gone), "changes": cntext.size(gone),
             }  # fmt: skip
-
-
-def _content(stores: lines.Stores, store: str, folder: str) -> cntext.CnSet:
-    if (store, folder) not in stores.replicas:
-        return {}
-    return cntext.subtract(stores.held(store, folder), stores.held(store, folder, Entry.EMPTY))
 
 
 def facts(kept: Kept, org: str, store: str, now: datetime) -> dict[str, pa.Table]:
@@ -67,7 +59,7 @@ def facts(kept: Kept, org: str, store: str, now: datetime) -> dict[str, pa.Table
             steps.append({**here, "step": "asked", "attempt": nth, "since": since, "at": row["asked"]})
     dated = {name: [{**row, "at": now} for row in some] for name, some in rows.items()}
     return {
-        name: pa.Table.from_pylist(some, schema=to_arrow_schema(schema_of(name, ("round",)), timezone="UTC"))
+        name: rows_of(name, some, ("round",))
         for name, some in {**dated, "backfill": steps}.items()
     }
 

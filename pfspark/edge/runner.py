@@ -99,10 +99,11 @@ class Runner:
             else:
                 time.sleep(LOOK_AGAIN)
 
-    def restore(self, org: str, store: str, to: Snapshot, now: datetime | None = None) -> Played:
+    def restore(self, org: str, store: str, to: int, then: Rows, now: datetime | None = None) -> Played:
         """Takes a store's own rows back to those of an earlier round; its replicas begin a new life and ask for status.
 
-        `now` is the organization's time, of the clock on the wall if none is given; never before its last round.
+        `to` is the number of that round, `then` the world that it left. `now` is the organization's time, of the clock on the
+        wall if none is given; never before its last round.
         """
         began = datetime.now(UTC)
         with self._writing():
@@ -111,9 +112,9 @@ class Runner:
             assert self._kept is not None
             at = now or began
             at = max(at, self._last.get(org, at))
-            self._kept.restore(org, store, kept_world(to).tables, at)
+            self._kept.restore(org, store, then, at)
             made = restoring.facts(self._kept, org, store, at)
-            return self._record("restored", {org: at}, made, began, (Restored(org, store, to.row.round),))
+            return self._record("restored", {org: at}, made, began, (Restored(org, store, to),))
 
     def maintain(self, now: datetime | None, told: Callable[[str], object]) -> dict[str, int]:
         """Upkeep of the tables, in a round of its own; how many rows went from each. No answer changes.

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.edge.delta import FACTS, Snapshot
-from pfspark.edge.world import HERE, begun, held, newest, open_array, since_erased, since_restored
+from pfspark.edge.world import HERE, begun, held, newest, open_array, own_rows, waiting
 from pfspark.rules import items
 from pfspark.tables import TABLES
 
@@ -28,15 +28,10 @@ RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 
 def shortened(snapshot: Snapshot) -> Mapping[str, DataFrame]:
     """The tables of which a shorter form says the same: their rows from now on."""
+    own = own_rows(snapshot)
     return {
-        "state": merged_state(
-            since_erased(
-                since_restored(snapshot.read("state"), snapshot), since_restored(snapshot.read("replicas"), snapshot)
-            )
-        ),
-        "agenda": newest(
-            since_restored(snapshot.read("agenda"), snapshot), (*HERE, "why", "peer"), "round"
-        ).where("due is not null"),
+        "state": merged_state(own["state"]),
+        "agenda": newest(own["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
         "backfill": needed_steps(snapshot),
     }
 
@@ -49,10 +44,9 @@ def merged_state(rows: DataFrame) -> DataFrame:
 
 def needed_steps(snapshot: Snapshot) -> DataFrame:
     """Steps of folders that still miss something, and those that say when a store last asked another (R105, R122)."""
-    steps = since_restored(snapshot.read("backfill"), snapshot)
-    stands = since_restored(snapshot.read("replicas"), snapshot)
-    table = since_restored(snapshot.read("state"), snapshot)
-    array = open_array(steps, table=table, replicas=newest(stands, HERE, "round"), begun=begun(stands))
+    own = own_rows(snapshot)
+    replicas, began = newest(own["replicas"], HERE, "round"), begun(own["replicas"])
+    array = open_array(own["backfill"], table=own["state"], replicas=replicas, begun=began)
     missing = array.select(*HERE).distinct()
     told = snapshot.read("receipts").where("message_id is not null and outcome != 'lost'")
     heard = told.groupBy("org", "store", cnset.store_of("sender").alias("of")).agg(F.max("round").alias("heard"))
@@ -60,7 +54,7 @@ def needed_steps(snapshot: Snapshot) -> DataFrame:
     last = F.max("round").over(Window.partitionBy(*pair))
     asked = snapshot.read("backfill").where("of is not null").withColumn("last", last).join(heard, pair, "left")
     contacts = asked.where("round = last or round >= coalesce(heard, 0)").select(*TABLES["backfill"].names)
-    return steps.join(missing, list(HERE), "left_semi").unionByName(contacts).distinct()
+    return own["backfill"].join(missing, list(HERE), "left_semi").unionByName(contacts).distinct()
 
 
 def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> DataFrame:
@@ -73,18 +67,13 @@ def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> Da
     since = snapshot.tables.spark.createDataFrame(sorted(retention.items()), "org string, since timestamp")
     touched = changes.join(since, "org").where("at >= since").select("org", "folder", "object").distinct()
     young = changes.join(touched, ["org", "folder", "object"], "left_semi")
-    replicas = newest(since_restored(snapshot.read("replicas"), snapshot), HERE, "round")
-    own = held(since_restored(snapshot.read("state"), snapshot), replicas)
-    shown = items.versions(items.seen(changes, applied=own)).where("not dominated")
-    in_need = [young.select("hash"), shown.select("hash"), waiting(snapshot).select("hash")]
+    own = own_rows(snapshot)
+    applied = held(own["state"], newest(own["replicas"], HERE, "round"))
+    shown = items.versions(items.seen(changes, applied=applied)).where("not dominated")
+    edits = waiting(snapshot.read("edits"), snapshot.read("receipts"))
+    in_need = [young.select("hash"), shown.select("hash"), edits.select("hash")]
     needed = in_need[0].unionByName(in_need[1]).unionByName(in_need[2]).where("hash is not null").distinct()
     return snapshot.read("content").select("hash").distinct().join(needed, "hash", "left_anti")
-
-
-def waiting(snapshot: Snapshot) -> DataFrame:
-    """Edits that have not been taken in."""
-    done = snapshot.read("receipts").where("edit_id is not null").select("org", "edit_id")
-    return snapshot.read("edits").join(done, ["org", "edit_id"], "left_anti")
 
 
 def keep_up(snapshot: Snapshot, retention: Mapping[str, datetime], told: Callable[[str], object]) -> dict[str, int]:

@@ -19,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pfspark import cnset
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import THREADS, Snapshot
-from pfspark.kept import Kept, local, schema_of
+from pfspark.kept import Kept, local, nothing, schema_of
 from pfspark.rules import backfill, hierarchy, items, state
 from pfspark.settings import Policy, load_profile, override
 from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing
@@ -113,18 +113,28 @@ def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
     return known.select(*PAIR, "heard", "sent", "asked", "silent")
 
 
-def since_restored(rows: DataFrame, snapshot: Snapshot) -> DataFrame:
-    """Without the rows of stores from before their last restore, which wrote them anew as they were then."""
+def own_rows(snapshot: Snapshot) -> dict[str, DataFrame]:
+    """What stores know of themselves and of others, as far as it counts: `state`, `replicas`, `backfill`, `agenda`.
+
+    Without the rows of stores from before their last restore, which wrote them anew as they were then; and without the
+    state of erased replicas: one that is made again begins with an empty table (R7).
+    """
     last = _last_restores(snapshot)
-    if last is None:
-        return rows
-    return rows.join(last, ["org", "store"], "left").where("restored is null or round >= restored").drop("restored", "to")
+
+    def since_restored(rows: DataFrame) -> DataFrame:
+        if last is None:
+            return rows
+        return rows.join(last, ["org", "store"], "left").where("restored is null or round >= restored").drop("restored", "to")
+
+    own = {name: since_restored(snapshot.read(name)) for name in ("state", "replicas", "backfill", "agenda")}
+    gone = own["replicas"].where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
+    state_since = own["state"].join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
+    return own | {"state": state_since}
 
 
-def since_erased(table: DataFrame, replicas: DataFrame) -> DataFrame:
-    """Without what erased replicas knew: one that is made again begins with an empty table (R7)."""
-    gone = replicas.where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
-    return table.join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
+def waiting(edits: DataFrame, receipts: DataFrame) -> DataFrame:
+    """Edits that have not been taken in."""
+    return edits.join(receipts.where("edit_id is not null").select("org", "edit_id"), ["org", "edit_id"], "left_anti")
 
 
 def unheard(receipts: DataFrame, snapshot: Snapshot) -> DataFrame:
@@ -156,39 +166,31 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
     """
     spark = snapshot.tables.spark
     read = {name: snapshot.read(name) for name in WRITTEN}
-    directory = {name: newest(snapshot.read(name), key, "at") for name, key in DIRECTORY.items()}
-    own = {name: since_restored(read[name], snapshot) for name in ("state", "replicas", "backfill", "agenda")}
-    own["state"] = since_erased(own["state"], own["replicas"])
+    own = own_rows(snapshot)
     let_in = unheard(read["receipts"].where("message_id is not null and reason is null"), snapshot)
     delivered = let_in.select("org", "message_id", F.col("store").alias("recipient")).join(
         read["messages"].drop("store"), ["org", "message_id"]
     )
     taken_in = snapshot.tables._stored("edits", snapshot.row.cursors["edits"])
     first = {
-        **{name: directory[name] for name in ("stores", "links")},
+        **{name: newest(snapshot.read(name), key, "at") for name, key in DIRECTORY.items()},
         "changes": read["changes"],
         "state": cnset.canonical(own["state"], (*HERE, "entry", "about", "origin", "relayed")),
         "replicas": newest(own["replicas"], HERE, "round"),
         "mail": in_flight(read["messages"], read["receipts"]),
         "agenda": newest(own["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
         "contacts": remembered(read["receipts"], read["backfill"]),
-        "lives": state.read_lives(delivered, lives=_nothing(spark, "lives")),
-        "edits": taken_in.join(read["receipts"].select("org", "edit_id"), ["org", "edit_id"], "left_anti"),
+        "lives": state.read_lives(delivered, lives=nothing(spark, "lives")),
+        "edits": waiting(taken_in, read["receipts"]),
     }
     views = computed(first)
+    whole = merging_whole(spark, views.pop("organizations"))
     stores, table, replicas = (as_frame(spark, name, views[name]) for name in ("stores", "state", "replicas"))
     own_tree = as_frame(spark, "changes", views["changes"]).where(F.col("folder") == HIERARCHY)
     views |= computed(
         {
-            "tree": hierarchy.merge(
-                _nothing(spark, "tree"), items.seen(own_tree, applied=held(table, replicas)), whole=merging_whole(snapshot)
-            ),
-            "array": open_array(
-                own["backfill"],
-                table=table,
-                replicas=replicas,
-                begun=begun(own["replicas"]),
-            ),
+            "tree": hierarchy.merge(nothing(spark, "tree"), items.seen(own_tree, applied=held(table, replicas)), whole=whole),
+            "array": open_array(own["backfill"], table=table, replicas=replicas, begun=begun(own["replicas"])),
         }
     )
     tree = as_frame(spark, "tree", views["tree"])
@@ -213,26 +215,25 @@ def as_kept(spark: SparkSession, views: Mapping[str, pa.Table]) -> Kept:
 def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
     """As much of the world as the paths of folders need: `stores`, `tree`, `folders`, and the edits that wait."""
     here = F.col("folder") == HIERARCHY
-    table, steps = (since_restored(snapshot.read(name).where(here), snapshot) for name in ("state", "replicas"))
-    replicas, changes = newest(steps, HERE, "round"), snapshot.read("changes").where(here)
-    spark, receipts = snapshot.tables.spark, snapshot.read("receipts").where("edit_id is not null")
+    own = {name: rows.where(here) for name, rows in own_rows(snapshot).items()}
+    replicas, changes = newest(own["replicas"], HERE, "round"), snapshot.read("changes").where(here)
+    spark = snapshot.tables.spark
     views = computed(
         {
-            "stores": newest(snapshot.read("stores"), DIRECTORY["stores"], "at"),
-            "tree": hierarchy.merge(
-                _nothing(spark, "tree"), items.seen(changes, applied=held(table, replicas)), whole=merging_whole(snapshot)
-            ),
-            "edits": snapshot.read("edits").join(receipts.select("org", "edit_id"), ["org", "edit_id"], "left_anti"),
+            **{name: newest(snapshot.read(name), DIRECTORY[name], "at") for name in ("organizations", "stores")},
+            "edits": waiting(snapshot.read("edits"), snapshot.read("receipts")),
         }
     )
-    return views | computed({"folders": hierarchy.folders(as_frame(spark, "tree", views["tree"]))})
+    whole = merging_whole(spark, views.pop("organizations"))
+    told = items.seen(changes, applied=held(own["state"], replicas))
+    views["tree"] = hierarchy.merge(nothing(spark, "tree"), told, whole=whole).toArrow()
+    return views | {"folders": hierarchy.folders(as_frame(spark, "tree", views["tree"])).toArrow()}
 
 
-def merging_whole(snapshot: Snapshot) -> DataFrame:
+def merging_whole(spark: SparkSession, organizations: pa.Table) -> DataFrame:
     """The organizations in which the whole object of the highest stamp wins: org."""
-    rows = newest(snapshot.read("organizations"), DIRECTORY["organizations"], "at").toArrow().to_pylist()
-    named = [(row["org"],) for row in rows if policy_of(row).hierarchy_merge == "object"]
-    return snapshot.tables.spark.createDataFrame(named, "org string")
+    named = [(row["org"],) for row in organizations.to_pylist() if policy_of(row).hierarchy_merge == "object"]
+    return spark.createDataFrame(named, "org string")
 
 
 def policy_of(row: Mapping[str, Any]) -> Policy:
@@ -251,8 +252,3 @@ def as_frame(spark: SparkSession, name: str, rows: pa.Table) -> DataFrame:
     left_out = [column for column in schema_of(name).names if column not in rows.column_names]
     schema = schema_of(name, left_out)
     return local(spark, rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")), schema)
-
-
-def _nothing(spark: SparkSession, name: str) -> DataFrame:
-    schema = schema_of(name)
-    return local(spark, pa.Table.from_pylist([], schema=to_arrow_schema(schema, timezone="UTC")), schema)
