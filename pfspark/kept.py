@@ -6,23 +6,19 @@ gives is folded into it by key. A lake's world is read once and then kept in the
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from functools import cache
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
 
 from pfspark.cntext import label
+from pfspark.cuts import Cuts, frames
 from pfspark.round import Outcome, World, play
-from pfspark.tables import EVERY
+from pfspark.rows import arrow, local, rows_of, schema_of, struct
 from pfspark.words import HIERARCHY, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
@@ -36,90 +32,6 @@ _NOT_KEPT = {
     "agenda": ("round", "at"),
 }
 """Columns of the tables that a world does not need between rounds."""
-
-
-def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
-    """The Spark schema of a table or view of `tables.EVERY`."""
-    columns = [f"{column.name} {column.type}" for column in EVERY[name].columns if column.name not in leave_out]
-    return struct(", ".join(columns))
-
-
-def arrow(schema: StructType, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """Rows as an Arrow table of that schema; a column that a row does not have is null there."""
-    return pa.Table.from_pylist(list(rows), schema=to_arrow_schema(schema, timezone="UTC"))
-
-
-def rows_of(name: str, rows: Iterable[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> pa.Table:
-    """Rows of a table or view of `tables.EVERY` as an Arrow table."""
-    return arrow(schema_of(name, leave_out), rows)
-
-
-def nothing(spark: SparkSession, name: str) -> DataFrame:
-    """A table or view without rows, which costs no reading."""
-    return local(spark, rows_of(name, ()), schema_of(name))
-
-
-@cache
-def struct(ddl: str) -> StructType:
-    made = StructType.fromDDL(ddl)
-    assert isinstance(made, StructType)
-    return made
-
-
-def ddl(schema: StructType) -> str:
-    """The columns of a frame as `struct` reads them; whether they may be null is not said."""
-    return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema)
-
-
-def frames() -> dict[str, str]:
-    """The frames that a round cuts, by name, with their columns."""
-    read: dict[str, str] = json.loads((Path(__file__).parent / "frames.json").read_text())
-    return read
-
-
-class Cuts:
-    """The cuts of one round in a small world: every frame cut becomes a local relation, whose rows are known.
-
-    What frames look like is written down in `frames.json`, so that none need be built only to say that it is empty.
-    """
-
-    def __init__(self, spark: SparkSession, columns: dict[str, str]) -> None:
-        """`columns`: of frames by their names; those of every frame that is built are entered."""
-        self._spark = spark
-        self._columns = columns
-        self._rows: dict[int, tuple[DataFrame, pa.Table]] = {}
-
-    def __call__(
-        self,
-        name: str,
-        build: Callable[[], DataFrame],
-        *,
-        when: Sequence[DataFrame] | None = None,
-        otherwise: DataFrame | None = None,
-    ) -> DataFrame:
-        """See `round.Cut`."""
-        nothing = when is not None and all(self._empty(frame) for frame in when)
-        if nothing and otherwise is not None:
-            return otherwise
-        if nothing and name in self._columns:
-            schema = struct(self._columns[name])
-            return self.know(local(self._spark, _no_rows(schema), schema), _no_rows(schema))
-        frame = build()
-        rows = frame.toArrow()
-        self._columns[name] = ddl(frame.schema)
-        return self.know(local(self._spark, rows, frame.schema), rows)
-
-    def know(self, frame: DataFrame, rows: pa.Table) -> DataFrame:
-        """That frame, of which the rows are known from now on."""
-        self._rows[id(frame)] = (frame, rows)
-        return frame
-
-    def rows(self, frame: DataFrame) -> pa.Table:
-        """The rows of a frame, known or not."""
-        return self._rows[id(frame)][1] if id(frame) in self._rows else frame.toArrow()
-
-    def _empty(self, frame: DataFrame) -> bool:
-        return id(frame) in self._rows and self._rows[id(frame)][1].num_rows == 0
 
 
 class Kept:
@@ -141,11 +53,10 @@ class Kept:
 
     def world(self, cuts: Cuts | None = None) -> World:
         """The world as frames; `cuts` is told which of them have no rows."""
-        frames = {name: self._frame(name) for name in self._schemas}
+        known = {name: self._frame(name) for name in self._schemas}
         if cuts is not None:
-            for name, frame in frames.items():
-                cuts.know(frame, self.tables[name])
-        return World(**frames)
+            known = {name: cuts.know(frame, self.tables[name]) for name, frame in known.items()}
+        return World(**known)
 
     def _frame(self, name: str) -> DataFrame:
         if name not in self._frames:
@@ -169,9 +80,9 @@ class Kept:
         """One round of the organizations named: their columns of `turns` by name. Gives the new rows of every table."""
         rows = rows_of("turns", ({"org": org, **columns} for org, columns in sorted(turns.items())))
         frame = local(self.spark, rows, schema_of("turns"))
-        cuts = Cuts(self.spark, self.columns)
-        outcome = play(self.world(cuts), frame, cuts)
-        made = {field.name: cuts.rows(getattr(outcome, field.name)) for field in fields(Outcome)}
+        with Cuts(self.spark, self.columns) as cuts:
+            outcome = play(self.world(cuts), cuts.know(frame, rows), cuts)
+            made = {field.name: cuts.rows(getattr(outcome, field.name)) for field in fields(Outcome)}
         self.fold(made)
         return made
 
@@ -308,22 +219,6 @@ def _of_store(table: pa.Table, org: str, store: str) -> list[dict[str, Any]]:
 
 def _keys(table: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
     return list(zip(*[table[name].to_pylist() for name in key], strict=True))
-
-
-def local(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
-    """A local relation of those rows."""
-    # Spark refuses columns without a chunk, which is what filtering everything away leaves.
-    return spark.createDataFrame(table.combine_chunks() if table.num_rows else _no_rows(schema), schema)
-
-
-@cache
-def _no_rows_of(schema: str) -> pa.Table:
-    arrow = to_arrow_schema(StructType.fromJson(json.loads(schema)), timezone="UTC")
-    return pa.table([pa.array([], field.type) for field in arrow], schema=arrow)
-
-
-def _no_rows(schema: StructType) -> pa.Table:
-    return _no_rows_of(schema.json())
 
 
 def due_moments(kept: Kept, *, down: set[tuple[str, str]], suspended: set[str]) -> dict[str, datetime]:

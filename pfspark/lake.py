@@ -38,7 +38,7 @@ from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
 from pfspark.edge.world import DIRECTORY, HERE, as_kept, held, kept_world, newest, policy_of, trees
 from pfspark.errors import CnSetError, UsageError
-from pfspark.kept import arrow, local, rows_of, schema_of
+from pfspark.rows import arrow, local, rows_of, schema_of
 from pfspark.rules import checks, items, referral
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
 from pfspark.sim.invention import set_properties, slots
@@ -791,7 +791,12 @@ class Lake:
         """A row of the directory; it is the latest of its key whatever the clock did meanwhile."""
         now = datetime.now(UTC)
         at = max(now, known["at"] + timedelta(microseconds=1)) if known else now
-        self._tables.append(name, rows_of(name, [{**row, "at": at}]))
+        said = rows_of(name, [{**row, "at": at}])
+        self._tables.append(name, said)
+        version, entries = self._entries[name]
+        if self._tables.version(name) == version + 1:  # nobody else has said anything meanwhile
+            [entry] = said.to_pylist()
+            self._entries[name] = version + 1, {**entries, tuple(entry[key] for key in DIRECTORY[name]): entry}
 
     # Edits
 

@@ -143,12 +143,12 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: hierarchy.stand(world.replicas, lists=on_arrival.lists, folders=on_arrival.folders).join(clock, "org"),
         when=[on_arrival.folders],
     )
-    replicas = _take(world.replicas, first_steps, cut)
+    enrolled = _take("replicas", world.replicas, first_steps, cut)
 
     # Let content in, or refuse it, against that tree.
     judged = cut(
         "judged",
-        lambda: receipt.judge(reached, replicas=replicas, folders=arrived.folders),
+        lambda: receipt.judge(reached, replicas=enrolled, folders=arrived.folders),
         when=[reached],
     )
     let_in = cut("let in", lambda: judged.where("lost is null and reason is null"), when=[judged])
@@ -159,7 +159,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     # Whoever learns that it gave numbers it does not know begins a new life, with all it holds.
     forgetful = cut(
         "steps",
-        lambda: state.forgotten(let_in, applied=in_hand, replicas=replicas).join(clock, "org"),
+        lambda: state.forgotten(let_in, applied=in_hand, replicas=enrolled).join(clock, "org"),
         when=[let_in],
     )
     carried_over = cut("carried over", lambda: state.carried_over(world.state, begun=forgetful), when=[forgetful])
@@ -169,17 +169,17 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[carried_over],
         otherwise=world.state,
     )
-    replicas = _take(replicas, forgetful, cut)
+    living = _take("replicas", enrolled, forgetful, cut)
 
     # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
-    vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=replicas, turns=turns), when=[let_in])
-    night = cut("night", lambda: removal.night(replicas, agenda=calendar, turns=turns).join(clock, "org"))
+    vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=living, turns=turns), when=[let_in])
+    night = cut("night", lambda: removal.night(living, agenda=calendar, turns=turns).join(clock, "org"))
     leaving = cut(
         "steps",
-        lambda: removal.advance(vouched, applied=in_hand, replicas=replicas).join(clock, "org").unionByName(night),
+        lambda: removal.advance(vouched, applied=in_hand, replicas=living).join(clock, "org").unionByName(night),
         when=[vouched, night],
     )
-    replicas = _take(replicas, leaving, cut)
+    standing = _take("replicas", living, leaving, cut)
 
     # Take in edits: folders first, then items against the tree and standing as of their place.
     names = world.changes.where("edit_id is not null").select("org", "edit_id", "object")
@@ -193,7 +193,6 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
     of_folders = cut("edits", lambda: intake.of_folders(edits), when=[edits])
     of_items = cut("edits", lambda: intake.of_items(edits), when=[edits])
-    standing = replicas
     aimed = cut(
         "aimed",
         lambda: intake.aim(_stack(of_folders, removal.say_gone(leaving, tree=arrived.tree, turns=turns)), names=names),
@@ -221,7 +220,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: hierarchy.stand(standing, lists=by_edits.lists, folders=by_edits.folders).join(clock, "org"),
         when=[by_edits.folders],
     )
-    replicas = _take(replicas, last_steps, cut)
+    replicas = _take("replicas", standing, last_steps, cut)
     lineage = cut(
         "lineage",
         lambda: items.lineage(items.versions(items.seen(intake.edited(world.changes, of_items), applied=in_hand))),
@@ -250,7 +249,9 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[item_edits],
         otherwise=folder_changes,
     )
-    steps = _take(_take(_take(first_steps, forgetful, cut), leaving, cut), last_steps, cut)
+    steps = reduce(
+        lambda steps, later: _take("steps", steps, later, cut), (forgetful, leaving, last_steps), first_steps
+    )
 
     # What must be looked at: folders with mail, edits, a changed list, or an entry of the agenda that is due.
     touched = cut(
@@ -522,9 +523,9 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         replicas=steps,
         backfill=cut("backfill", lambda: backfill.steps(noted, asks=asks, turns=turns), when=[noted]),
         agenda=entries,
-        tree=_take(on_arrival.tree, by_edits.tree, cut),
-        folders=_take(on_arrival.folders, by_edits.folders, cut, key=("org", "store")),
-        lists=_take(on_arrival.lists, by_edits.lists, cut, key=("org", "store")),
+        tree=_take("tree", on_arrival.tree, by_edits.tree, cut),
+        folders=_take("folders", on_arrival.folders, by_edits.folders, cut, key=("org", "store")),
+        lists=_take("lists", on_arrival.lists, by_edits.lists, cut, key=("org", "store")),
         array=cut("array", lambda: backfill.enter(noted, asks=asks), when=[noted]),
         touched=touched,
         contacts=cut(
@@ -554,22 +555,21 @@ class Trees:
 def _see(trees: Trees, learned: DataFrame, *, whole: DataFrame, stores: DataFrame, cut: Cut) -> tuple[Trees, Trees]:
     """The trees after hierarchy changes, and what changed of them: folders of `tree`, a store's whole `folders`, `lists`."""
     retold = cut("tree", lambda: hierarchy.merge(trees.tree, learned, whole=whole), when=[learned])
-    tree = _take(trees.tree, retold, cut)
+    tree = _take("tree", trees.tree, retold, cut)
     own = cut("tree", lambda: hierarchy.of_viewers(tree, retold), when=[retold])
     folders = cut("folders", lambda: hierarchy.folders(own), when=[own])
     lists = cut("lists", lambda: hierarchy.lists(own, folders=folders, stores=stores), when=[own])
     seen = Trees(
         tree,
-        _take(trees.folders, folders, cut, key=("org", "store")),
-        _take(trees.lists, lists, cut, key=("org", "store")),
+        _take("folders", trees.folders, folders, cut, key=("org", "store")),
+        _take("lists", trees.lists, lists, cut, key=("org", "store")),
     )
     return seen, Trees(retold, folders, lists)
 
 
-def _take(view: DataFrame, changed: DataFrame, cut: Cut, key: Sequence[str] = HERE) -> DataFrame:
+def _take(name: str, view: DataFrame, changed: DataFrame, cut: Cut, key: Sequence[str] = HERE) -> DataFrame:
     """A view with the rows of every key that changed replaced."""
-    name = "view of " + " ".join(view.columns)
-    return cut(name, lambda: hierarchy.amend(view, changed, key=key), when=[changed], otherwise=view)
+    return cut(f"view of {name}", lambda: hierarchy.amend(view, changed, key=key), when=[changed], otherwise=view)
 
 
 def _of(rows: DataFrame, keys: DataFrame) -> DataFrame:
@@ -582,4 +582,4 @@ def _stack(*frames: DataFrame) -> DataFrame:
 
 
 def _distinct(key: Sequence[str], *frames: DataFrame) -> DataFrame:
-    return reduce(DataFrame.unionByName, [frame.select(*key) for frame in frames]).distinct()
+    return _stack(*(frame.select(*key) for frame in frames)).distinct()

@@ -23,17 +23,21 @@ BELOW = {
     "cnset": {"vocabulary"},
     "rules": {"vocabulary", "cnset"},
     "round": {"vocabulary", "cnset", "rules"},
-    "kept": {"vocabulary", "cnset", "rules", "round"},
-    "ask": {"vocabulary", "cnset", "rules", "round", "kept"},
-    "sim": {"vocabulary", "cnset", "rules", "round", "kept", "ask"},
-    "edge": {"vocabulary", "cnset", "rules", "round", "kept", "ask", "sim", "lake"},
-    "lake": {"vocabulary", "cnset", "rules", "round", "kept", "ask", "sim", "edge"},
+    "rows": {"vocabulary"},
+    "cuts": {"rows"},
+    "kept": {"vocabulary", "rows", "cuts", "round"},
+    "ask": {"vocabulary", "cnset", "rules", "rows"},
+    "sim": {"vocabulary", "cnset", "rules", "round", "rows", "cuts", "kept", "ask"},
+    "edge": {"vocabulary", "cnset", "rules", "round", "rows", "cuts", "kept", "ask", "sim", "lake"},
+    "lake": {"vocabulary", "cnset", "rules", "round", "rows", "kept", "ask", "sim", "edge"},
 }
 BETTER_IMPORT = {
     "vocabulary": "the vocabulary knows nobody: move what needs more to where it is used",
     "cnset": "the algebra knows ranges and words only: let the caller hand in the frame",
     "rules": "a rule takes what it needs as a frame: let round.py, where rules meet, hand it in",
     "round": "a round is pure: let the edge hand in the snapshot and take the new rows",
+    "rows": "rows are shaped by the tables alone: let the caller hand in the schema",
+    "cuts": "a cut knows frames, and not what they mean: let `round.play` say it",
     "kept": "between rounds the world is rows: let the edge read and store them",
     "ask": "a question reads a snapshot: let the caller open it and hand it in",
     "sim": "an invented world hands frames to round.play: let the edge store and show them",
@@ -100,6 +104,8 @@ IN_SQL = re.compile(
     r"randn|shuffle|uuid)\s*\(",
     re.IGNORECASE,
 )
+
+BETTER_NAME = "a cut builds later, and would see the last: give each frame a name of its own"
 
 CLASSIC = {"_jdf", "_jsc", "_jvm", "_sc", "rdd", "sparkContext"}
 BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py"
@@ -219,6 +225,20 @@ def calls(tree: ast.AST) -> Iterator[ast.Call]:
     return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
 
 
+def faults_of_binding(module: str, tree: ast.AST) -> Iterator[str]:
+    """Names of the round that mean one frame here and another there: what a cut builds, it builds later."""
+    if layer(module) != "round":
+        return
+    for function in ast.walk(tree):
+        if isinstance(function, ast.FunctionDef):
+            seen: set[str] = set()
+            for node in ast.walk(function):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    if node.id in seen:
+                        yield f"line {node.lineno} binds {node.id} again: {BETTER_NAME}"
+                    seen.add(node.id)
+
+
 def method(call: ast.Call) -> str:
     """The last name of what is called: `count` of `frame.where(…).count()`."""
     return call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
@@ -233,6 +253,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 CHECKS: list[Callable[[str, ast.AST], Iterator[str]]] = [
+    faults_of_binding,
     faults_of_classic,
     faults_of_generation,
     faults_of_import,
@@ -276,6 +297,7 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.edge.delta", "x = frame.rdd", "uses rdd: Spark Connect has no"),
         ("pfspark.rules.state", "if policy.generation == 2000: pass", "generations differ by data"),
         ("pfspark.rules.state", "x = F.when(F.col('profile') == 'exchange_2000', 1)", "generations differ by data"),
+        ("pfspark.round", "def f():\n    a = 1\n    a = 2", "line 3 binds a again: a cut builds later"),
         ("pfspark.settings", "match profile:\n    case 'modern': pass", "line 2 asks for the generation"),
     ],
 )

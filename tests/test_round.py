@@ -18,9 +18,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from pfspark.cuts import Cuts
 from pfspark.edge.config import conf_folder
-from pfspark.kept import Cuts, Kept, local, schema_of
+from pfspark.kept import Kept
 from pfspark.round import Outcome, play
+from pfspark.rows import local, schema_of
 from pfspark.sim import player
 from pfspark.sim.scenario import parse
 from pfspark.words import Entry

@@ -28,7 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pfspark.errors import LakeError, OtherWriterError
-from pfspark.kept import local, nothing, rows_of, schema_of
+from pfspark.rows import local, nothing, rows_of, schema_of
 from pfspark.tables import TABLES
 
 if TYPE_CHECKING:
@@ -341,6 +341,14 @@ class Snapshot:
     latest: bool = True
     """Whether it is now: then what people say is read as it stands, not as the round found it."""
 
+    def untouched(self, name: str) -> bool:
+        """Whether no round has written to that table."""
+        return name in FACTS and self.row.versions[name] == CREATED
+
+    def facts(self) -> dict[str, DataFrame]:
+        """The valid rows of every table that rounds write."""
+        return {name: self.read(name) for name in FACTS}
+
     def broken_links(self) -> int:
         """How many rows of the ledger do not follow from the row before: a number left out, another digest."""
         rows = [Row.read(row) for row in self.read(LEDGER).orderBy("round").toArrow().to_pylist()]
@@ -357,7 +365,7 @@ class Snapshot:
         """
         if name not in TABLES:
             raise LakeError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
-        if name in FACTS and self.row.versions[name] == CREATED:
+        if self.untouched(name):
             return nothing(self.tables.spark, name)
         version = None if self.latest or name == LEDGER else self.row.versions[name]
         try:

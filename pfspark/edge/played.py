@@ -16,7 +16,8 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import LEDGER, Restored, Row, Tables, Writer
 from pfspark.edge.runner import named, with_rows
 from pfspark.edge.world import WRITTEN
-from pfspark.kept import Kept, rows_of
+from pfspark.kept import Kept
+from pfspark.rows import rows_of
 from pfspark.settings import differences, load_profile
 from pfspark.sim.scenario import Scenario
 from pfspark.tables import TABLES

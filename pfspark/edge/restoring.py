@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.kept import Kept, rows_of
+from pfspark.kept import Kept
+from pfspark.rows import rows_of
 
 Line = dict[str, Any]
 Rows = Mapping[str, pa.Table]

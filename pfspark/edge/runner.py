@@ -19,9 +19,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from pfspark.cuts import Cuts
 from pfspark.edge import restoring, upkeep
 from pfspark.edge.delta import THREADS, Restored, Row, Snapshot, Tables, Writer
-from pfspark.edge.world import DIRECTORY, PAIR, WRITTEN, as_frame, computed, kept_world, lists_of, newest, policy_of
+from pfspark.edge.world import DIRECTORY, PAIR, WRITTEN, as_frame, kept_world, lists_of, newest, policy_of
 from pfspark.kept import Kept, due_moments
 from pfspark.settings import Policy
 from pfspark.words import HIERARCHY, Standing, Why
@@ -246,9 +247,12 @@ class Runner:
     def _read_directory(self, kept: Kept) -> None:
         snapshot, spark = self._tables.snapshot(), self._tables.spark
         self._read_policies()
-        rows = computed({name: newest(snapshot.read(name), DIRECTORY[name], "at") for name in ("stores", "links")})
         tree, folders = (as_frame(spark, name, kept.tables[name]) for name in ("tree", "folders"))
-        rows["lists"] = lists_of(tree, folders=folders, stores=as_frame(spark, "stores", rows["stores"])).toArrow()
+        with Cuts(spark, {}) as cut:
+            stores = cut("stores", lambda: newest(snapshot.read("stores"), DIRECTORY["stores"], "at"))
+            links = cut("links", lambda: newest(snapshot.read("links"), DIRECTORY["links"], "at"))
+            lists = cut("lists", lambda: lists_of(tree, folders=folders, stores=stores))
+            rows = {"stores": cut.rows(stores), "links": cut.rows(links), "lists": cut.rows(lists)}
         for name, table in rows.items():
             kept.reset(name, ())
             kept.append(name, table)

@@ -28,7 +28,7 @@ RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 
 def shortened(snapshot: Snapshot) -> Mapping[str, DataFrame]:
     """The tables of which a shorter form says the same: their rows from now on."""
-    own = own_rows(snapshot)
+    own = own_rows(snapshot, snapshot.facts())
     return {
         "state": merged_state(own["state"]),
         "agenda": newest(own["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
@@ -44,7 +44,7 @@ def merged_state(rows: DataFrame) -> DataFrame:
 
 def needed_steps(snapshot: Snapshot) -> DataFrame:
     """Steps of folders that still miss something, and those that say when a store last asked another (R105, R122)."""
-    own = own_rows(snapshot)
+    own = own_rows(snapshot, snapshot.facts())
     replicas, began = newest(own["replicas"], HERE, "round"), begun(own["replicas"])
     array = open_array(own["backfill"], table=own["state"], replicas=replicas, begun=began)
     missing = array.select(*HERE).distinct()
@@ -67,7 +67,7 @@ def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> Da
     since = snapshot.tables.spark.createDataFrame(sorted(retention.items()), "org string, since timestamp")
     touched = changes.join(since, "org").where("at >= since").select("org", "folder", "object").distinct()
     young = changes.join(touched, ["org", "folder", "object"], "left_semi")
-    own = own_rows(snapshot)
+    own = own_rows(snapshot, snapshot.facts())
     applied = held(own["state"], newest(own["replicas"], HERE, "round"))
     shown = items.versions(items.seen(changes, applied=applied)).where("not dominated")
     edits = waiting(snapshot.read("edits"), snapshot.read("receipts"))

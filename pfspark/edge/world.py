@@ -7,8 +7,7 @@ two rounds, or within one, and another goes on.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,11 +16,14 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark import cnset
+from pfspark.cuts import Cuts
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import THREADS, Snapshot
-from pfspark.kept import Kept, local, nothing, schema_of
+from pfspark.edge.delta import Snapshot
+from pfspark.kept import Kept
+from pfspark.rows import ddl, local, nothing, rows_of, schema_of
 from pfspark.rules import backfill, hierarchy, items, state
 from pfspark.settings import Policy, load_profile, override
+from pfspark.tables import EVERY
 from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing
 
 if TYPE_CHECKING:
@@ -113,7 +115,7 @@ def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
     return known.select(*PAIR, "heard", "sent", "asked", "silent")
 
 
-def own_rows(snapshot: Snapshot) -> dict[str, DataFrame]:
+def own_rows(snapshot: Snapshot, read: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
     """What stores know of themselves and of others, as far as it counts: `state`, `replicas`, `backfill`, `agenda`.
 
     Without the rows of stores from before their last restore, which wrote them anew as they were then; and without the
@@ -126,7 +128,7 @@ def own_rows(snapshot: Snapshot) -> dict[str, DataFrame]:
             return rows
         return rows.join(last, ["org", "store"], "left").where("restored is null or round >= restored").drop("restored", "to")
 
-    own = {name: since_restored(snapshot.read(name)) for name in ("state", "replicas", "backfill", "agenda")}
+    own = {name: since_restored(read[name]) for name in ("state", "replicas", "backfill", "agenda")}
     gone = own["replicas"].where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
     state_since = own["state"].join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
     return own | {"state": state_since}
@@ -161,42 +163,89 @@ def lists_of(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataF
 def world(snapshot: Snapshot) -> dict[str, pa.Table]:
     """The world between two rounds, from the tables: see `kept.Kept`.
 
-    Frames that others are made of are computed once, as Arrow tables; `edits` are those that wait, as far as the ledger
-    has taken them in.
+    `edits` are those that wait, as far as the ledger has taken them in.
     """
-    spark = snapshot.tables.spark
-    read = {name: snapshot.read(name) for name in WRITTEN}
-    own = own_rows(snapshot)
-    let_in = unheard(read["receipts"].where("message_id is not null and reason is null"), snapshot)
-    delivered = let_in.select("org", "message_id", F.col("store").alias("recipient")).join(
-        read["messages"].drop("store"), ["org", "message_id"]
-    )
-    taken_in = snapshot.tables._stored("edits", snapshot.row.cursors["edits"])
-    first = {
-        **{name: newest(snapshot.read(name), key, "at") for name, key in DIRECTORY.items()},
-        "changes": read["changes"],
-        "state": cnset.canonical(own["state"], (*HERE, "entry", "about", "origin", "relayed")),
-        "replicas": newest(own["replicas"], HERE, "round"),
-        "mail": in_flight(read["messages"], read["receipts"]),
-        "agenda": newest(own["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
-        "contacts": remembered(read["receipts"], read["backfill"]),
-        "lives": state.read_lives(delivered, lives=nothing(spark, "lives")),
-        "edits": waiting(taken_in, read["receipts"]),
-    }
-    views = computed(first)
-    whole = merging_whole(spark, views.pop("organizations"))
-    stores, table, replicas = (as_frame(spark, name, views[name]) for name in ("stores", "state", "replicas"))
-    own_tree = as_frame(spark, "changes", views["changes"]).where(F.col("folder") == HIERARCHY)
-    views |= computed(
-        {
-            "tree": hierarchy.merge(nothing(spark, "tree"), items.seen(own_tree, applied=held(table, replicas)), whole=whole),
-            "array": open_array(own["backfill"], table=table, replicas=replicas, begun=begun(own["replicas"])),
+    spark, tables = snapshot.tables.spark, snapshot.tables
+    with Cuts(spark, _columns()) as cut:
+        read = {name: _reading(snapshot, name, cut) for name in WRITTEN}
+        own = own_rows(snapshot, read)
+        views = _directory(snapshot, cut)
+        views |= {
+            "changes": cut("changes", lambda: read["changes"], when=[read["changes"]]),
+            "state": cut(
+                "state",
+                lambda: cnset.canonical(own["state"], (*HERE, "entry", "about", "origin", "relayed")),
+                when=[read["state"]],
+            ),
+            "replicas": cut("replicas", lambda: newest(own["replicas"], HERE, "round"), when=[read["replicas"]]),
+            "mail": cut("mail", lambda: in_flight(read["messages"], read["receipts"]), when=[read["messages"]]),
+            "agenda": cut(
+                "agenda",
+                lambda: newest(own["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
+                when=[read["agenda"]],
+            ),
+            "contacts": cut(
+                "contacts",
+                lambda: remembered(read["receipts"], read["backfill"]),
+                when=[read["receipts"], read["backfill"]],
+            ),
+            "lives": cut(
+                "lives",
+                lambda: state.read_lives(_delivered(read, snapshot), lives=nothing(spark, "lives")),
+                when=[read["receipts"]],
+            ),
+            "edits": cut("edits", lambda: waiting(tables._stored("edits", snapshot.row.cursors["edits"]), read["receipts"])),
         }
-    )
-    tree = as_frame(spark, "tree", views["tree"])
-    views["folders"] = hierarchy.folders(tree).toArrow()
-    folders = as_frame(spark, "folders", views["folders"])
-    return views | {"lists": lists_of(tree, folders=folders, stores=stores).toArrow()}
+        views["tree"] = cut(
+            "tree",
+            lambda: _tree(snapshot, views, held(views["state"], views["replicas"]), cut),
+            when=[read["changes"]],
+        )
+        views["array"] = cut(
+            "array",
+            lambda: open_array(
+                own["backfill"], table=views["state"], replicas=views["replicas"], begun=begun(own["replicas"])
+            ),
+            when=[read["backfill"]],
+        )
+        views["folders"] = cut("folders", lambda: hierarchy.folders(views["tree"]), when=[views["tree"]])
+        views["lists"] = cut(
+            "lists", lambda: lists_of(views["tree"], folders=views["folders"], stores=views["stores"]), when=[views["stores"]]
+        )
+        return {name: cut.rows(frame) for name, frame in views.items() if name != "organizations"}
+
+
+def _columns() -> dict[str, str]:
+    return {name: ddl(schema_of(name)) for name in EVERY}
+
+
+def _reading(snapshot: Snapshot, name: str, cut: Cuts) -> DataFrame:
+    """A table, of which it is known whether nobody has written to it."""
+    if snapshot.untouched(name):
+        return cut.know(nothing(snapshot.tables.spark, name), rows_of(name, ()))
+    return cut.plan(lambda: snapshot.read(name))
+
+
+def _directory(snapshot: Snapshot, cut: Cuts) -> dict[str, DataFrame]:
+    return {name: cut(name, _newest_entries(snapshot, name)) for name in DIRECTORY}
+
+
+def _newest_entries(snapshot: Snapshot, name: str) -> Callable[[], DataFrame]:
+    return lambda: newest(snapshot.read(name), DIRECTORY[name], "at")
+
+
+def _delivered(read: Mapping[str, DataFrame], snapshot: Snapshot) -> DataFrame:
+    """The messages that were let in, each with who received it."""
+    let_in = unheard(read["receipts"].where("message_id is not null and reason is null"), snapshot)
+    recipients = let_in.select("org", "message_id", F.col("store").alias("recipient"))
+    return recipients.join(read["messages"].drop("store"), ["org", "message_id"])
+
+
+def _tree(snapshot: Snapshot, views: Mapping[str, DataFrame], applied: DataFrame, cut: Cuts) -> DataFrame:
+    """The view `tree`, of all that stores hold of the hierarchy."""
+    spark, whole = snapshot.tables.spark, merging_whole(snapshot.tables.spark, cut.rows(views["organizations"]))
+    told = items.seen(views["changes"].where(F.col("folder") == HIERARCHY), applied=applied)
+    return hierarchy.merge(nothing(spark, "tree"), told, whole=whole)
 
 
 def kept_world(snapshot: Snapshot) -> Kept:
@@ -214,20 +263,22 @@ def as_kept(spark: SparkSession, views: Mapping[str, pa.Table]) -> Kept:
 
 def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
     """As much of the world as the paths of folders need: `stores`, `tree`, `folders`, and the edits that wait."""
-    here = F.col("folder") == HIERARCHY
-    own = {name: rows.where(here) for name, rows in own_rows(snapshot).items()}
-    replicas, changes = newest(own["replicas"], HERE, "round"), snapshot.read("changes").where(here)
-    spark = snapshot.tables.spark
-    views = computed(
-        {
-            **{name: newest(snapshot.read(name), DIRECTORY[name], "at") for name in ("organizations", "stores")},
-            "edits": waiting(snapshot.read("edits"), snapshot.read("receipts")),
+    with Cuts(snapshot.tables.spark, _columns()) as cut:
+        read = {name: _reading(snapshot, name, cut) for name in WRITTEN}
+        own = {name: rows.where(F.col("folder") == HIERARCHY) for name, rows in own_rows(snapshot, read).items()}
+        views = _directory(snapshot, cut) | {"changes": read["changes"]}
+        tree = cut(
+            "tree",
+            lambda: _tree(snapshot, views, held(own["state"], newest(own["replicas"], HERE, "round")), cut),
+            when=[read["changes"]],
+        )
+        asked = {
+            "stores": views["stores"],
+            "edits": cut("edits", lambda: waiting(snapshot.read("edits"), read["receipts"])),
+            "tree": tree,
+            "folders": cut("folders", lambda: hierarchy.folders(tree), when=[tree]),
         }
-    )
-    whole = merging_whole(spark, views.pop("organizations"))
-    told = items.seen(changes, applied=held(own["state"], replicas))
-    views["tree"] = hierarchy.merge(nothing(spark, "tree"), told, whole=whole).toArrow()
-    return views | {"folders": hierarchy.folders(as_frame(spark, "tree", views["tree"])).toArrow()}
+        return {name: cut.rows(frame) for name, frame in asked.items()}
 
 
 def merging_whole(spark: SparkSession, organizations: pa.Table) -> DataFrame:
@@ -239,12 +290,6 @@ def merging_whole(spark: SparkSession, organizations: pa.Table) -> DataFrame:
 def policy_of(row: Mapping[str, Any]) -> Policy:
     """The policy that a row of `organizations` says."""
     return override(load_profile(row["profile"], conf_folder()), json.loads(row["options"] or "{}"))
-
-
-def computed(frames: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
-    """The rows of the frames, computed side by side."""
-    with ThreadPoolExecutor(THREADS) as threads:
-        return dict(zip(frames, threads.map(DataFrame.toArrow, frames.values()), strict=True))
 
 
 def as_frame(spark: SparkSession, name: str, rows: pa.Table) -> DataFrame:

@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from pfspark import cnset
 from pfspark.edge.config import conf_folder
-from pfspark.kept import Kept, local
+from pfspark.kept import Kept
+from pfspark.rows import local
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, parse
 

@@ -14,7 +14,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pfspark.edge import delta
 from pfspark.edge.delta import FACTS, Row, Tables, Writer
 from pfspark.errors import LakeError, OtherWriterError
-from pfspark.kept import schema_of
+from pfspark.rows import schema_of
 from pfspark.tables import TABLES
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)

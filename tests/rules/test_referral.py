@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark.kept import local, schema_of, struct
+from pfspark.rows import local, schema_of, struct
 from pfspark.rules.referral import DEAREST, refer
 from pfspark.words import HIERARCHY
 

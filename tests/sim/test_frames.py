@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pfspark import kept
+from pfspark import cuts, kept, rows
 from pfspark.edge.config import conf_folder
 from pfspark.edge.session import open_session
 from pfspark.sim import invention
@@ -24,8 +24,8 @@ def organizations(config: pytest.Config) -> list[Scenario]:
 def test_the_columns_are_those_of_the_frames(performance: tuple[Any, Any]) -> None:
     """In whatever order: frames of one name come from several rules. What has something else to be need not be known."""
     built, written = (
-        {name: {(field.name, field.dataType) for field in kept.struct(ddl)} for name, ddl in each.items()}
-        for each in (performance[1].columns, kept.frames())
+        {name: {(field.name, field.dataType) for field in rows.struct(ddl)} for name, ddl in each.items()}
+        for each in (performance[1].columns, cuts.frames())
     )
     parted = {name: built[name] ^ columns for name, columns in written.items() if built[name] != columns}
     assert not parted, "write them anew: python -m tests.sim.test_frames"

@@ -1,0 +1,66 @@
+"""Rows as Arrow tables and as local relations, by the schemas of `tables.py`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from pfspark.tables import EVERY
+
+
+def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
+    """The Spark schema of a table or view of `tables.EVERY`."""
+    columns = [f"{column.name} {column.type}" for column in EVERY[name].columns if column.name not in leave_out]
+    return struct(", ".join(columns))
+
+
+@cache
+def struct(ddl: str) -> StructType:
+    """The Spark schema that a text says."""
+    made = StructType.fromDDL(ddl)
+    assert isinstance(made, StructType)
+    return made
+
+
+def ddl(schema: StructType) -> str:
+    """The columns of a frame as `struct` reads them; whether they may be null is not said."""
+    return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema)
+
+
+def arrow(schema: StructType, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """Rows as an Arrow table of that schema; a column that a row does not have is null there."""
+    return pa.Table.from_pylist(list(rows), schema=to_arrow_schema(schema, timezone="UTC"))
+
+
+def rows_of(name: str, rows: Iterable[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> pa.Table:
+    """Rows of a table or view of `tables.EVERY` as an Arrow table."""
+    return arrow(schema_of(name, leave_out), rows)
+
+
+def no_rows(schema: StructType) -> pa.Table:
+    """An Arrow table of that schema without rows."""
+    return _no_rows(schema.json())
+
+
+@cache
+def _no_rows(schema: str) -> pa.Table:
+    shape = to_arrow_schema(StructType.fromJson(json.loads(schema)), timezone="UTC")
+    return pa.table([pa.array([], field.type) for field in shape], schema=shape)
+
+
+def local(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame:
+    """A local relation of those rows."""
+    # Spark refuses columns without a chunk, which is what filtering everything away leaves.
+    return spark.createDataFrame(table.combine_chunks() if table.num_rows else no_rows(schema), schema)
+
+
+def nothing(spark: SparkSession, name: str) -> DataFrame:
+    """A table or view without rows, which costs no reading."""
+    return local(spark, rows_of(name, ()), schema_of(name))
