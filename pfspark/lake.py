@@ -1,6 +1,6 @@
 """The door for users: a lake, what is said and posted in it, its rounds, and what can be asked of it.
 
-    from pfspark.lake import Lake
+    from pfspark import Lake
     lake = Lake.create("/data/lake")
     lake.organization(profile="modern")
     lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris")
@@ -19,31 +19,31 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from pfspark import cntext
-from pfspark.ask import events, lines, standing
-from pfspark.edge import copying, mail, restoring
+from pfspark.ask import events, lines
+from pfspark.edge import copying, mail, naming, restoring
+from pfspark.edge.answers import GAPS, STATE, Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
 from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
-from pfspark.edge.world import DIRECTORY, HERE, as_kept, held, kept_world, newest, policy_of, trees
-from pfspark.errors import CnSetError, UsageError
-from pfspark.rows import arrow, local, rows_of, schema_of
-from pfspark.rules import checks, items, referral
+from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, held, kept_world, newest, policy_of, trees
+from pfspark.errors import UsageError
+from pfspark.rows import arrow, local, rows_of, struct
+from pfspark.rules import checks, items
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
 from pfspark.sim.invention import set_properties, slots
 from pfspark.sim.scenario import FOLDER_PROPERTIES
-from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Outcome, Why
+from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Outcome
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,6 +57,13 @@ ENVELOPE = "envelope"
 """The property that keeps an imported item's own mbox line: items with equal bodies share a row of `content`."""
 HEADERS = {"subject": "subject", "sender": "from", "message_id": "message-id", "in_reply_to": "in-reply-to"}
 """What of a mail becomes properties of its item."""
+
+KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
+    "state": Answers.state, "items": Answers.items, "folders": Answers.folders, "gaps": Answers.gaps,
+    "messages": Answers.messages, "stores": Answers.stores, "replicas": Answers.replicas, "events": Answers.events,
+    "referrals": Answers.referrals, "rounds": Answers.rounds,
+}  # fmt: skip
+"""What can be asked for as lines."""
 
 Line = dict[str, Any]
 When = datetime | str | int | None
@@ -254,7 +261,7 @@ class Lake:
         copied = max(viewers.items(), key=lambda pair: (pair[0] == store, len(pair[1]), pair[0]), default=(store, []))[1]
         path = str(copied[0]["path"]) if copied else folder
         rows = copying.recovered(
-            sorted(copied, key=lambda row: _place_of(row["item"])),
+            sorted(copied, key=lambda row: naming.place_of(row["item"])),
             org=org, store=store, name=_folder_name(name or f"{path.rpartition('/')[2]} recovered"), parent=ROOT,
             at=_time(at) or datetime.now(UTC),
         )  # fmt: skip
@@ -273,7 +280,7 @@ class Lake:
                 return str(row["object"]), row["round"] - 1
         for row in rows:
             known = self._world(row["round"] - 1)
-            if any(self._resolve(known, org, viewer, folder) == row["object"] for viewer in _stores(known, org)):
+            if any(naming.find(known, org, viewer, folder) == row["object"] for viewer in naming.stores_of(known, org)):
                 return str(row["object"]), row["round"] - 1
         raise UsageError(f"no deleted folder had the path or id {folder!r}")
 
@@ -369,9 +376,10 @@ class Lake:
         org = self._org(org, store)
         target = self._folder(org, store, folder)
         named = self._item(org, store, target, item)
-        frames = _Frames(self._tables.spark, self._world())
-        own = held(frames["state"], frames["replicas"]).where((F.col("org") == org) & (F.col("store") == store))
-        seen = items.versions(items.seen(frames["changes"].where(F.col("object") == named), applied=own))
+        world = self._world()
+        everybody = held(self._known("state", world), self._known("replicas", world))
+        own = everybody.where((F.col("org") == org) & (F.col("store") == store))
+        seen = items.versions(items.seen(self._known("changes", world).where(F.col("object") == named), applied=own))
         there = seen.where((F.col("folder") == target) & ~F.col("dominated")).orderBy(*items.rank_of())
         rows = copying.settled(
             there.toArrow().to_pylist(), keep, org=org, store=store, folder=target, item=named, at=_time(at) or datetime.now(UTC)
@@ -550,7 +558,7 @@ class Lake:
 
     def status(self, org: str | None = None) -> Line:
         """The lake at a glance: its last round, when what is due, whether replicas are equal, what is missing and waits."""
-        seen = self._seen(None, org)
+        seen = self.answers(org=org)
         views = seen.views.values()
         missing = sum(cntext.size(stores.missing(*here)[0]) for stores in views for here in stores.present())
         due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
@@ -566,8 +574,8 @@ class Lake:
         snapshot = self._tables.snapshot(_as_of(as_of))
         says = "the ledger's rows are numbered without gaps, and each holds the digest of the one before"
         yield {"kind": "check", "id": "ledger", "says": says, "rows": snapshot.broken_links()}
-        frames = _Frames(self._tables.spark, self._world(as_of))
-        seen = checks.Seen(**{each.name: frames[each.name] for each in fields(checks.Seen)})
+        world = self._world(as_of)
+        seen = checks.Seen(**{each.name: self._known(each.name, world) for each in fields(checks.Seen)})
         rows = checks.violations(seen).groupBy("check").agg(F.sum("rows").alias("rows")).collect()
         broken = {row["check"]: row["rows"] for row in rows}
         for check in checks.CHECKS:
@@ -592,20 +600,15 @@ class Lake:
     ) -> DataFrame:
         """One row for each item as each store sees it: `item`, `version`, `path`, and the columns of the winning change."""
         known = self._world(as_of)
-        frames = _Frames(self._tables.spark, known)
-        own = held(frames["state"], frames["replicas"]).where(F.col("folder") != HIERARCHY)
+        own = held(self._known("state", known), self._known("replicas", known)).where(F.col("folder") != HIERARCHY)
         if org or store or folder:
             org = self._org(org, *([store] if store else []))
             own = own.where(F.col("org") == org)
         if store:
             own = own.where(F.col("store") == store)
         if folder:
-            viewers = [store] if store else _stores(known, str(org))
-            named = {self._resolve(known, str(org), viewer, folder) for viewer in viewers} - {None}
-            if not named:
-                raise self._unknown_folder(known, str(org), store, folder)
-            own = own.where(F.col("folder").isin(*named))
-        found = items.readable(items.versions(items.seen(frames["changes"], applied=own)))
+            own = own.where(F.col("folder").isin(*sorted(naming.found(known, str(org), store, folder))))
+        found = items.readable(items.versions(items.seen(self._known("changes", known), applied=own)))
         return found.withColumnRenamed("object", "item").join(self._paths(known), list(HERE), "left")
 
     def messages(self, as_of: When = None) -> DataFrame:
@@ -624,43 +627,19 @@ class Lake:
         """Where readers are sent: at a store, at each store of a site, or everywhere; for one folder, or all they see."""
         if store or folder or site:
             org = self._org(org, *([store] if store else []))
-        seen = self._seen(as_of, org)
+        seen = self.answers(as_of, org)
         sites = {(row["org"], row["store"]): row["site"] for row in seen.world["stores"].to_pylist()}
         if site and site not in sites.values():
             raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
-        viewers = [store] if store else _stores(seen.world, str(org)) if folder else []
-        named = {self._resolve(seen.world, str(org), viewer, folder) for viewer in viewers if folder} - {None}
-        if folder and not named:
-            raise self._unknown_folder(seen.world, str(org), store, folder)
-        frames = _Frames(self._tables.spark, seen.world)
-        readers = frames["lists"].where(F.col("folder") != HIERARCHY).select(*HERE)
-        if named:
-            readers = readers.where(F.col("folder").isin(*named))
-        given = {name: frames[name] for name in ("lists", "replicas", "stores", "links")}
-        rows = referral.refer(readers, **given).toArrow().to_pylist()
-        for each, stores in seen.views.items():
-            for line in lines.referrals([row for row in rows if row["org"] == each], stores, each, seen.at[each]):
-                here = store in (None, line["store"]) and site in (None, sites[each, line["store"]])
-                if here and (not named or line["id"] in named):
-                    yield line
+        named = naming.found(seen.world, str(org), store, folder) if folder else None
+        for line in seen.referrals():
+            here = store in (None, line["store"]) and site in (None, sites[line["org"], line["store"]])
+            if here and (named is None or line["id"] in named):
+                yield line
 
     def event_logs(self, as_of: When = None, *, org: str | None = None) -> Iterator[events.Log]:
         """The replication events of each organization, as Exchange logs them."""
-        seen = self._seen(as_of, org)
-        parent = F.filter("properties", lambda each: each["name"] == PARENT).alias("properties")
-        read = {
-            "messages": seen.snapshot.read("messages").drop("status"),
-            "receipts": seen.snapshot.read("receipts").where("message_id is not null"),
-            "changes": seen.snapshot.read("changes").withColumn("properties", parent),
-            "replicas": seen.snapshot.read("replicas"),
-        }
-        tables = {name: frame.toArrow() for name, frame in read.items()}
-        import pyarrow.compute as pc
-
-        for each, stores in seen.views.items():
-            own = {name: table.filter(pc.equal(table["org"], each)).to_pylist() for name, table in tables.items()}
-            ids = events.replids(own["replicas"], own["changes"], own["messages"])
-            yield events.Log(each, ids, events.events(**own, stores=stores))
+        return self.answers(as_of, org).logs()
 
     def rounds(self, as_of: When = None) -> DataFrame:
         """The ledger."""
@@ -668,62 +647,25 @@ class Lake:
 
     def lines(self, kind: str, as_of: When = None, *, org: str | None = None) -> Iterator[Line]:
         """The answer as JSON lines: state, replicas, items, folders, gaps, messages, events, referrals, stores, rounds."""
-        kinds: dict[str, Callable[[_Seen], Iterator[Line]]] = {
-            "state": _state_lines, "items": self._item_lines, "folders": _folder_lines, "gaps": _gap_lines,
-            "messages": self._message_lines, "stores": _store_lines, "replicas": _replica_lines,
-        }  # fmt: skip
-        if kind == "rounds":
-            return self._round_lines(as_of)
-        if kind == "events":
-            return (line for log in self.event_logs(as_of, org=org) for line, _ in log.lines())
-        if kind == "referrals":
-            return self.refer(as_of=as_of, org=org)
-        if kind not in kinds:
-            every = [*kinds, "events", "referrals", "rounds"]
-            raise UsageError(f"found {kind!r}, expected {', '.join(every)}{nearest(kind, every)}")
-        return kinds[kind](self._seen(as_of, org))
+        if kind not in KINDS:
+            raise UsageError(f"found {kind!r}, expected {', '.join(KINDS)}{nearest(kind, KINDS)}")
+        return KINDS[kind](self.answers(as_of, org))
 
-    def _seen(self, as_of: When, org: str | None) -> _Seen:
-        known = self._world(as_of)
-        snapshot = self._tables.snapshot(_as_of(as_of))
-        orgs = self._directory("organizations", snapshot)
+    def answers(self, as_of: When = None, org: str | None = None) -> Answers:
+        """The lake as it is now, or was after a round, to be asked: all organizations, or one."""
         if org is not None:
             self._org(org)
-        wanted = sorted(name for (name,) in orgs if org in (None, name))
+        world, snapshot = self._world(as_of), self._tables.snapshot(_as_of(as_of))
+        orgs = {name: row for (name,), row in self._directory("organizations", snapshot).items() if org in (None, name)}
         turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
         last = {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
-        at = {name: last[name] if name in last else orgs[name,]["start"] for name in wanted}
-        return _Seen(self._tables, snapshot, known, {name: lines.Stores(known, name) for name in wanted}, at)
-
-    def _item_lines(self, seen: _Seen) -> Iterator[Line]:
-        kept = _Frames(self._tables.spark, seen.world)
-        own = held(kept["state"], kept["replicas"]).where(F.col("folder") != HIERARCHY)
-        defaults = {name: policy_of(row).conflict for (name,), row in self._directory("organizations").items()}
-        quiet = lines.last_writer_only(seen.world, defaults)
-        rows = [
-            {**row, "conflict": row["conflict"] and (row["org"], row["store"], row["folder"]) not in quiet}
-            for row in items.readable(items.versions(items.seen(kept["changes"], applied=own))).toArrow().to_pylist()
-        ]
-        for org in seen.views:
-            yield from lines.items([row for row in rows if row["org"] == org], seen.views, seen.at)
-
-    def _message_lines(self, seen: _Seen) -> Iterator[Line]:
-        sent = seen.snapshot.read("messages").orderBy("round").toArrow()
-        import pyarrow.compute as pc
-
-        for org in seen.views:
-            own = sent.filter(pc.equal(sent["org"], org))
-            for number in sorted(set(own["round"].to_pylist())):
-                yield from lines.messages(own.filter(pc.equal(own["round"], number)), seen.views)
-
-    def _round_lines(self, as_of: When) -> Iterator[Line]:
-        for row in self.rounds(as_of).orderBy("round").toArrow().to_pylist():
-            yield {
-                "kind": "round", "round": row["round"], "what": row["kind"], "writer": row["writer"],
-                "turns": {turn["org"]: lines.moment(turn["now"]) for turn in row["turns"] or ()},
-                "began": lines.moment(row["began"]), "ended": lines.moment(row["ended"]), "counts": dict(row["counts"] or ()),
-                "next_due": {org: lines.moment(due) for org, due in row["next_due"] or ()},
-            }  # fmt: skip
+        return Answers(
+            snapshot,
+            world,
+            views={name: lines.Stores(world, name) for name in sorted(orgs)},
+            at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
+            conflict={name: policy_of(row).conflict for name, row in orgs.items()},
+        )
 
     def _paths(self, known: Mapping[str, pa.Table]) -> DataFrame:
         rows = []
@@ -733,9 +675,11 @@ class Lake:
         return self._tables.spark.createDataFrame(rows, "org string, store string, folder string, path string")
 
     def _frame(self, rows: Iterable[Line], ddl: str) -> DataFrame:
-        schema = cast(StructType, StructType.fromDDL(ddl))
-        said = [{name: _cell(row.get(name)) for name in schema.names} for row in rows]
-        return local(self._tables.spark, arrow(schema, said), schema)
+        said = [{name: list(cell.items()) if isinstance(cell, dict) else cell for name, cell in row.items()} for row in rows]
+        return local(self._tables.spark, arrow(struct(ddl), said), struct(ddl))
+
+    def _known(self, name: str, world: Mapping[str, pa.Table]) -> DataFrame:
+        return as_frame(self._tables.spark, name, world[name])
 
     # The world that is asked
 
@@ -831,21 +775,8 @@ class Lake:
 
     def _folder(self, org: str, store: str, folder: str) -> str:
         """The id of a folder that a store sees by that path (R149); of one whose creation waits, `@` and the edit."""
-        known = self._tree_world()
-        found = self._resolve(known, org, store, folder)
-        if found is None:
-            raise self._unknown_folder(known, org, store, folder)
+        [found] = naming.found(self._tree_world(), org, store, folder)
         return found
-
-    def _resolve(self, known: Mapping[str, pa.Table], org: str, store: str, folder: str) -> str | None:
-        if folder.startswith("@"):
-            return folder
-        return _seen_paths(known, org, store).get("/" + folder.strip("/")) or (folder if _is_id(folder) else None)
-
-    def _unknown_folder(self, known: Mapping[str, pa.Table], org: str, store: str | None, folder: str) -> UsageError:
-        paths = sorted({path for each in ([store] if store else _stores(known, org)) for path in _seen_paths(known, org, each)})
-        at = f" at {store}" if store else ""
-        return UsageError(f"the folder {folder!r} is not known{at}{nearest(folder, paths)}")
 
     def _creation_of(self, org: str, folder: str) -> str:
         """A name for a folder that it has from the edit that makes it on: that edit, else its id."""
@@ -859,7 +790,7 @@ class Lake:
         return f"@{found[0]}" if found else folder
 
     def _item(self, org: str, store: str, folder: str, item: str) -> str:
-        if item.startswith("@") or _is_id(item):
+        if item.startswith("@") or naming.is_id(item):
             return item
         waiting = [
             (row["name"], f"@{row['edit_id']}")
@@ -878,132 +809,7 @@ class Lake:
         return named[0]
 
 
-# Lines ---------------------------------------------------------------------------------------------------------------
-
-STATE = (
-    "org string, at string, store string, folder string, applied string, empty string, sent string, "
-    "reported map<string,string>, missing string, lost string, life bigint, standing string"
-)
-GAPS = (
-    "org string, at string, store string, folder string, origin string, cn_min bigint, cn_max bigint, heard string, "
-    "attempt bigint, asked string, of string, due string"
-)
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What lines are made of: the lake after a round, its world, each organization's stores and time."""
-
-    tables: Tables
-    snapshot: Snapshot
-    world: Mapping[str, pa.Table]
-    views: Mapping[str, lines.Stores]
-    at: Mapping[str, datetime]
-
-
-def _state_lines(seen: _Seen) -> Iterator[Line]:
-    for org, stores in seen.views.items():
-        yield from lines.state(stores, org, seen.at[org])
-
-
-def _replica_lines(seen: _Seen) -> Iterator[Line]:
-    for org, stores in seen.views.items():
-        yield from standing.replicas(seen.world, stores, org, seen.at[org])
-
-
-def _folder_lines(seen: _Seen) -> Iterator[Line]:
-    for org, stores in seen.views.items():
-        yield from lines.folders(stores, org, seen.at[org])
-
-
-def _store_lines(seen: _Seen) -> Iterator[Line]:
-    for row in sorted(seen.world["stores"].to_pylist(), key=lambda row: (row["org"], row["store"])):
-        if row["org"] in seen.views:
-            yield {**row, "kind": "store", "at": lines.moment(seen.at[row["org"]])}
-
-
-def _gap_lines(seen: _Seen) -> Iterator[Line]:
-    """Open ranges; of one that was asked for, of whom, and when it is asked for again unless it comes."""
-    steps = seen.snapshot.read("backfill").where("step = 'asked' and of is not null").toArrow().to_pylist()
-    due = {
-        (row["org"], row["store"], row["folder"]): row["due"]
-        for row in seen.world["agenda"].to_pylist()
-        if row["why"] == Why.BACKFILL
-    }
-    for row in sorted(seen.world["array"].to_pylist(), key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))):
-        if row["org"] not in seen.views:
-            continue
-        here = tuple(row[name] for name in HERE)
-        asked = max(
-            (
-                step for step in steps
-                if tuple(step[name] for name in HERE) == here and step["origin"] == row["origin"]
-                and step["cn_min"] <= row["cn_min"] and row["cn_max"] <= step["cn_max"] and row["attempt"]
-            ),
-            key=lambda step: step["round"], default=None,
-        )  # fmt: skip
-        again = asked["due"] if asked else due.get(here)
-        yield {
-            "org": row["org"], "at": lines.moment(seen.at[row["org"]]), "kind": "gap", "store": row["store"],
-            "folder": seen.views[row["org"]].path(row["store"], row["folder"]), "origin": row["origin"],
-            "cn_min": row["cn_min"], "cn_max": row["cn_max"], "heard": lines.moment(row["heard"]), "attempt": row["attempt"],
-            "asked": lines.moment(row["asked"]) if row["asked"] else None, "of": asked and asked["of"],
-            "due": lines.moment(again) if again else None,
-        }  # fmt: skip
-
-
 # Words ---------------------------------------------------------------------------------------------------------------
-
-
-class _Frames:
-    """The tables of a world as frames."""
-
-    def __init__(self, spark: SparkSession, tables: Mapping[str, pa.Table]) -> None:
-        self._spark, self._tables = spark, tables
-
-    def __getitem__(self, name: str) -> DataFrame:
-        rows = self._tables[name]
-        return local(
-            self._spark,
-            rows,
-            schema_of(name, [each for each in schema_of(name).names if each not in rows.column_names]),
-        )
-
-
-def _seen_paths(known: Mapping[str, pa.Table], org: str, store: str) -> dict[str, str]:
-    """The folders that a store sees, and those that edits there are about to make, by path."""
-    stores = lines.Stores(known, org)
-    dead = {(row["store"], row["folder"]) for row in known["folders"].to_pylist() if row["org"] == org and row["dead"]}
-    seen = {stores.path(store, folder): folder for folder in sorted(stores.tree[store]) if (store, folder) not in dead}
-    by_id = {folder: path for path, folder in seen.items()} | {ROOT: ""}
-    making = [
-        row for row in known["edits"].to_pylist()
-        if row["org"] == org and row["store"] == store and row["action"] == Action.CREATE_FOLDER
-    ]  # fmt: skip
-    for row in sorted(making, key=lambda row: (row["at"], row["place"])):
-        sets = dict(row["properties"])
-        ref = f"@{row['edit_id']}"
-        by_id[ref] = f"{by_id.get(sets[PARENT], '')}/{sets[NAME]}"
-        seen.setdefault(by_id[ref], ref)
-    return seen
-
-
-def _stores(known: Mapping[str, pa.Table], org: str) -> list[str]:
-    rows = zip(known["stores"]["org"].to_pylist(), known["stores"]["store"].to_pylist(), strict=True)
-    return sorted(store for of, store in rows if of == org)
-
-
-def _place_of(item: str) -> tuple[tuple[bytes, int], int]:
-    label, _, number = item.rpartition(":")
-    return cntext.label_key(label), int(number)
-
-
-def _is_id(text: str) -> bool:
-    label, _, number = text.rpartition(":")
-    try:
-        return number.isdigit() and bool(cntext.split_label(label))
-    except CnSetError:
-        return False
 
 
 def _folder_name(name: str) -> str:
@@ -1018,10 +824,6 @@ def _properties(props: Mapping[str, Any]) -> dict[str, str]:
         if name not in FOLDER_PROPERTIES:
             raise UsageError(f"a folder has no {name!r}{nearest(name, FOLDER_PROPERTIES)}")
     return set_properties({name: FOLDER_PROPERTIES[name](value) for name, value in props.items() if value is not None})
-
-
-def _cell(value: Any) -> Any:
-    return list(value.items()) if isinstance(value, dict) else value
 
 
 def _time(said: When) -> datetime | None:

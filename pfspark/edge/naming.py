@@ -1,0 +1,75 @@
+"""Folders and items as people name them: by a path that a store sees, by an id, or by the edit that makes them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pyarrow as pa
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.errors import CnSetError, UsageError
+from pfspark.settings import nearest
+from pfspark.words import NAME, PARENT, ROOT, Action
+
+World = Mapping[str, pa.Table]
+
+
+def stores_of(world: World, org: str) -> list[str]:
+    """The stores of an organization, by name."""
+    rows = zip(world["stores"]["org"].to_pylist(), world["stores"]["store"].to_pylist(), strict=True)
+    return sorted(store for of, store in rows if of == org)
+
+
+def seen_paths(world: World, org: str, store: str) -> dict[str, str]:
+    """The folders that a store sees, and those that edits there are about to make (`@` and the edit), by path (R149)."""
+    stores = lines.Stores(world, org)
+    dead = {(row["store"], row["folder"]) for row in world["folders"].to_pylist() if row["org"] == org and row["dead"]}
+    seen = {stores.path(store, folder): folder for folder in sorted(stores.tree[store]) if (store, folder) not in dead}
+    by_id = {folder: path for path, folder in seen.items()} | {ROOT: ""}
+    making = [
+        row for row in world["edits"].to_pylist()
+        if row["org"] == org and row["store"] == store and row["action"] == Action.CREATE_FOLDER
+    ]  # fmt: skip
+    for row in sorted(making, key=lambda row: (row["at"], row["place"])):
+        sets = dict(row["properties"])
+        ref = f"@{row['edit_id']}"
+        by_id[ref] = f"{by_id.get(sets[PARENT], '')}/{sets[NAME]}"
+        seen.setdefault(by_id[ref], ref)
+    return seen
+
+
+def find(world: World, org: str, store: str, folder: str) -> str | None:
+    """The folder that a store sees by that path, or that has that id."""
+    if folder.startswith("@"):
+        return folder
+    return seen_paths(world, org, store).get("/" + folder.strip("/")) or (folder if is_id(folder) else None)
+
+
+def found(world: World, org: str, store: str | None, folder: str) -> set[str]:
+    """The folders that a store, or any store, sees by that path or id.
+
+    Raises UsageError where there is none.
+    """
+    viewers = [store] if store else stores_of(world, org)
+    named = {each for viewer in viewers if (each := find(world, org, viewer, folder)) is not None}
+    if not named:
+        paths = sorted({path for viewer in viewers for path in seen_paths(world, org, viewer)})
+        at = f" at {store}" if store else ""
+        raise UsageError(f"the folder {folder!r} is not known{at}{nearest(folder, paths)}")
+    return named
+
+
+def is_id(text: str) -> bool:
+    """Whether it is written like the id of a folder or an item: a label and a number."""
+    label, _, number = text.rpartition(":")
+    try:
+        return number.isdigit() and bool(cntext.split_label(label))
+    except CnSetError:
+        return False
+
+
+def place_of(item: str) -> tuple[tuple[bytes, int], int]:
+    """Where an item stands among others: by the label of its origin, then by its number."""
+    label, _, number = item.rpartition(":")
+    return cntext.label_key(label), int(number)
