@@ -348,7 +348,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
 
     # Answer requests for content and for status.
     content_requests = cut("let in", lambda: backfill.requests(let_in), when=[let_in])
-    answers = cut("answers", lambda: backfill.answer(content_requests, shown=shown, empty=empty), when=[content_requests])
+    answers = cut("answers", lambda: backfill.answer(content_requests, applied=applied, empty=empty), when=[content_requests])
     status_requests = cut("status requests", lambda: status.asked_for(let_in), when=[let_in])
     answered = cut(
         "answered",
@@ -421,10 +421,14 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         ),
         when=[repeating],
     )
-    quiet = cut("keys", lambda: status.fall_due(calendar, turns=turns), when=[calendar])
+    quiet = cut("keys", lambda: status.fall_due(calendar, changed=changed, turns=turns), when=[calendar])
     telling = cut(
         "keys",
-        lambda: _distinct(HERE, quiet, repeats.where("goes")).join(status.speakers(replicas), list(HERE), "left_semi"),
+        lambda: _distinct(
+            HERE,
+            _of(quiet, status.speakers(replicas, before=living)),
+            _of(repeats.where("goes"), status.speakers(replicas, before=replicas)),
+        ),
         when=[quiet, repeats],
     )
 

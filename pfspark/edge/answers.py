@@ -97,8 +97,8 @@ class Answers:
             }  # fmt: skip
 
     def readable(self) -> DataFrame:
-        """Each item as each store sees it: org, store, folder, and what `rules.items.readable` says."""
-        own = held(self.frame("state"), self.frame("replicas")).where(F.col("folder") != HIERARCHY)
+        """Each item as readers at each store see it: org, store, folder, and what `rules.items.readable` says."""
+        own = held(self.frame("state"), items.open_to_readers(self.frame("replicas")))
         return items.readable(items.versions(items.seen(self.frame("changes"), applied=own)))
 
     def items(self) -> Iterator[Line]:

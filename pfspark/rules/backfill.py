@@ -112,17 +112,18 @@ def requests(delivered: DataFrame) -> DataFrame:
     return delivered.where(F.col("type") == MessageType.BACKFILL_REQUEST)
 
 
-def answer(requests: DataFrame, *, shown: DataFrame, empty: DataFrame) -> DataFrame:
+def answer(requests: DataFrame, *, applied: DataFrame, empty: DataFrame) -> DataFrame:
     """What requests ask for and this store can give: canonical ranges for each (org, store, folder, asker, origin).
 
-    Of numbers settled without content there is nothing to give; the status of any message tells so (Q13).
+    Of numbers settled without content there is nothing to give; the status of any message tells so (Q13). What a store
+    does not show of itself yet is given all the same: who asks for it has heard of it before a restore.
 
-    Source: R67, R68, R96, R129: whoever is asked answers with all it shows of what was asked.
+    Source: R67, R68, R96, R129: whoever is asked answers with all it has of what was asked.
     """
     asked = requests.select("org", F.col("recipient").alias("store"), "folder", F.col("store").alias("asker"), F.inline("asks"))
     askers = asked.select(*LINE, "asker").distinct()
     keys = (*HERE, "asker", "origin")
-    held = cnset.subtract(shown.join(askers, list(LINE)), empty.join(askers, list(LINE)), keys)
+    held = cnset.subtract(applied.join(askers, list(LINE)), empty.join(askers, list(LINE)), keys)
     return cnset.intersect(asked, held, keys)
 
 

@@ -12,9 +12,14 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import Action
+from pfspark.words import HIERARCHY, Action, Standing
 
 ITEM = ("org", "store", "folder", "object")
+
+
+def open_to_readers(replicas: DataFrame) -> DataFrame:
+    """The replicas that a reader may use: the active ones, without the hierarchy (R146)."""
+    return replicas.where((F.col("standing") == Standing.ACTIVE) & (F.col("folder") != HIERARCHY))
 
 
 def seen(changes: DataFrame, *, applied: DataFrame) -> DataFrame:

@@ -41,8 +41,9 @@ def cycle(
     """When what waits may go: org, store, folder, `since`, `due` (null: never, as things are), and `goes` (now).
 
     The cycle of a store with interval I runs at its organization's start + k × I; numbers go at the first cycle, not
-    before they were taken in, at which the schedule is open: the folder's own, else the store's. The hierarchy goes even
-    where the schedule is Never. What a leaver still has to send waits for no schedule and no suspension.
+    before they were taken in, once the schedule is open: the folder's own, else the store's. Where no cycle meets the
+    open time, the first after it serves, or they would wait for ever. The hierarchy goes even where the schedule is
+    Never. What a leaver still has to send waits for no schedule and no suspension.
 
     Source: R4, R43; F42-F44, Q21; F69, Q22; D7.
     """
@@ -73,7 +74,7 @@ def cycle(
 
 
 def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Column) -> Column:
-    """The first cycle not before `since` at which the schedule (`opens-closes,...` in minutes of the week) is open."""
+    """The cycle after `since` if the schedule (`opens-closes,...` in minutes of the week) is open then, else after it opens."""
 
     def at_cycle(micros: Column) -> Column:
         first = F.unix_micros(start)

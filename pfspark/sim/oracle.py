@@ -1013,7 +1013,7 @@ class World:
             listed = seen.listing.get(server.name) == Listing.LISTED
             replica = server.replicas.get(folder)
             if seen.deleted:
-                if replica and replica.live:
+                if replica and replica.standing != Standing.ERASED:
                     server.replicas[folder] = Replica(replica.label, Standing.ERASED)  # R140: nothing is preserved
             elif listed and (replica is None or replica.standing == Standing.ERASED):
                 server.replicas[folder] = replica = Replica("", asking=self.policy.responders_list_change)

@@ -220,7 +220,7 @@ def _items(kept: Kept, playing: Mapping[str, _Playing], orgs: Sequence[str]) -> 
     found: dict[str, list[Any]] = defaultdict(list)
     if orgs:
         world = kept.world()
-        own = state.own(world.state, replicas=world.replicas).where(F.col("org").isin(*orgs) & (F.col("folder") != "1-1"))
+        own = state.own(world.state, replicas=items.open_to_readers(world.replicas)).where(F.col("org").isin(*orgs))
         full = own.where(F.col("entry") == Entry.APPLIED)
         void = own.where(F.col("entry") == Entry.EMPTY)
         held = state.shown(full, hidden=void)

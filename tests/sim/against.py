@@ -52,7 +52,7 @@ def _chapters(lines: Iterable[Line]) -> Iterator[tuple[tuple[str, int], Counter[
 
 def _comparable(line: Line) -> str:
     """What the contract leaves open is not compared: the length of a folder's properties, how often an edit is refused."""
-    return written({**line, "bytes": 0} if line["kind"] == "message" and line["type"] == "0x2" else line)
+    return written({**line, "bytes": 0} if line["kind"] == "message" and line["type"] in ("0x2", "0x80000002") else line)
 
 
 def _only(lines: Counter[str], who: str) -> list[str]:

@@ -921,6 +921,54 @@ def test_a_day_after_the_last_change_all_holders_are_told(played: Played) -> Non
     ]
 
 
+ANEW = invent("a change when the day is over", TWO, [("0m", *post("P1")), ("1d", *post("P1"))], end="1d12h")
+
+
+@pytest.mark.rule("R136")
+def test_a_change_in_the_round_in_which_the_day_is_over_begins_another(played: Played) -> None:
+    """At P1, which makes it, and a round later at P2, which receives it."""
+    assert messages(played[ANEW], "0x4") == ["0m 0x4 P1>P2 P1:1", "1d 0x4 P1>P2 P1:2"]
+    assert messages(played[ANEW], "0x10") == []
+
+
+TELLS_AND_GOES = invent(
+    "a leaver tells before it goes",
+    TWO,
+    [("15m", *post("P1")), ("45m", *listing("remove", "P1", "P2")), ("1h45m", *STATE)],
+    policy={"status_after": "1h"},
+    end="2h",
+)
+
+
+@pytest.mark.rule("R136")
+def test_a_leaver_whose_status_is_due_when_its_proof_comes_tells_it_once_more(played: Played) -> None:
+    """Status is told before replicas are let go."""
+    assert states(played[TELLS_AND_GOES])["P2"]["standing"] == "delete now"
+    assert messages(played[TELLS_AND_GOES], "0x10", sender="P2", folder="/F") == ["1h30m 0x10 P2>P1"]
+
+
+ASKED_FOR_WHAT_IS_HIDDEN = invent(
+    "asked for what it does not show",
+    {"P1": "A", "P2": {"site": "A", "schedule": "Mon.02:00-Mon.02:15"}},
+    [
+        ("15m", *post("P2")),
+        ("2h15m", *listing("add", "P1", "P1")),
+        ("4h", "restore", {"store": "P2", "to": "1h"}),
+        ("10h", *STATE),
+    ],
+    folders={"/F": ["P2"]},
+    end="10h",
+)
+
+
+@pytest.mark.rule("R129")
+def test_a_restored_store_gives_what_it_showed_before(played: Played) -> None:
+    """P2 has the number not sent yet, as it was at 1h, and shows it to nobody; P1 has heard of it, and asks."""
+    lines = played[ASKED_FOR_WHAT_IS_HIDDEN]
+    assert messages(lines, "0x8", "0x80000004", folder="/F") == ["8h45m 0x8 P1>P2 P2:1", "9h 0x80000004 P2>P1 P2:1"]
+    assert {store: line["applied"] for store, line in states(lines).items()} == {"P1": "P2:1", "P2": "P2:1"}
+
+
 OWN_TREES = invent(
     "each its own tree",
     THREE,

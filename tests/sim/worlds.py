@@ -50,8 +50,8 @@ def _lines(draw: random.Random, seed: int, restores: bool) -> Iterator[str]:
         yield f'site = "{site}"'
         yield f'version = "{draw.choice(["5.5", "2000", "2003", "2007", "2007"])}"'
         yield f"preferred = {_switch(draw, 0.1)}"
-        yield f'size_limit = "{draw.choice([2, 4, 300])}KB"'
-        yield f'interval = "{draw.choice(["15m", "15m", "30m", "1h", "100m"])}"'
+        yield f'size_limit = "{draw.choice([4, 8, 300])}KB"'
+        yield f'interval = "{draw.choice(["15m", "15m", "30m", "1h", "2h"])}"'  # rounds meet each cycle
         yield f'schedule = "{draw.choice(["always", "always", "every 2 hours"])}"'
     for one in sites:
         for other in sites:
