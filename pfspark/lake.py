@@ -19,7 +19,6 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import fields
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -30,7 +29,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import events, lines
-from pfspark.edge import copying, mail, naming, restoring
+from pfspark.edge import auditing, copying, mail, naming, restoring
 from pfspark.edge.answers import GAPS, STATE, Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
@@ -39,7 +38,7 @@ from pfspark.edge.session import open_session
 from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, held, kept_world, newest, policy_of, trees
 from pfspark.errors import UsageError
 from pfspark.rows import arrow, local, rows_of, struct
-from pfspark.rules import checks, items
+from pfspark.rules import items
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
 from pfspark.sim.invention import set_properties, slots
 from pfspark.sim.scenario import FOLDER_PROPERTIES
@@ -324,7 +323,7 @@ class Lake:
 
         while awaited := list(open_points()):
             wait("; ".join(awaited))
-        return self.replica_remove(store, folder, source, org=org)
+        return self.replica_remove(store, folder, source, org=org, at=at)
 
     def replica_remove(self, store: str, folder: str, replica: str, *, org: str | None = None, at: When = None) -> str:
         """Takes a store off the replica list of a folder, as said at `store`."""
@@ -570,16 +569,8 @@ class Lake:
         }  # fmt: skip
 
     def audit(self, as_of: When = None) -> Iterator[Line]:
-        """One line for each promise: what it says, and how many rows break it (`rules.checks`); the ledger's own first."""
-        snapshot = self._tables.snapshot(_as_of(as_of))
-        says = "the ledger's rows are numbered without gaps, and each holds the digest of the one before"
-        yield {"kind": "check", "id": "ledger", "says": says, "rows": snapshot.broken_links()}
-        world = self._world(as_of)
-        seen = checks.Seen(**{each.name: self._known(each.name, world) for each in fields(checks.Seen)})
-        rows = checks.violations(seen).groupBy("check").agg(F.sum("rows").alias("rows")).collect()
-        broken = {row["check"]: row["rows"] for row in rows}
-        for check in checks.CHECKS:
-            yield {"kind": "check", "id": check.id, "says": check.says, "rows": broken.get(check.id, 0)}
+        """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
+        return auditing.audit(self.answers(as_of))
 
     # Reading
 
@@ -598,9 +589,12 @@ class Lake:
     def items(
         self, store: str | None = None, folder: str | None = None, as_of: When = None, *, org: str | None = None
     ) -> DataFrame:
-        """One row for each item as each store sees it: `item`, `version`, `path`, and the columns of the winning change."""
+        """One row for each item as readers at each store see it: `item`, `version`, `path`, the columns of the winning change.
+
+        A replica that is leaving shows no reader anything (R146).
+        """
         known = self._world(as_of)
-        own = held(self._known("state", known), self._known("replicas", known)).where(F.col("folder") != HIERARCHY)
+        own = held(self._known("state", known), items.open_to_readers(self._known("replicas", known)))
         if org or store or folder:
             org = self._org(org, *([store] if store else []))
             own = own.where(F.col("org") == org)

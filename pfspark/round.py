@@ -25,6 +25,7 @@ from pfspark.rules import (
     agenda,
     aging,
     backfill,
+    checks,
     hierarchy,
     intake,
     items,
@@ -88,6 +89,7 @@ class Outcome:
     """What a round adds: new rows of tables, and rows that replace those of the same key in the views.
 
     `array` replaces whole folders (org, store, folder), `folders` and `lists` whole trees (org, store), `tree` folders.
+    A round with `offences` may not count.
     """
 
     changes: DataFrame
@@ -104,6 +106,7 @@ class Outcome:
     touched: DataFrame
     contacts: DataFrame
     lives: DataFrame
+    offences: DataFrame
 
 
 def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
@@ -502,6 +505,8 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[touched],
     )
 
+    array = cut("array", lambda: backfill.enter(noted, asks=asks), when=[noted])
+
     return Outcome(
         changes=new_changes.drop("store"),
         messages=messages,
@@ -530,7 +535,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         tree=_take("tree", on_arrival.tree, by_edits.tree, cut),
         folders=_take("folders", on_arrival.folders, by_edits.folders, cut, key=("org", "store")),
         lists=_take("lists", on_arrival.lists, by_edits.lists, cut, key=("org", "store")),
-        array=cut("array", lambda: backfill.enter(noted, asks=asks), when=[noted]),
+        array=array,
         touched=touched,
         contacts=cut(
             "contacts",
@@ -544,6 +549,11 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             when=[reached, asks, responders],
         ),
         lives=lives,
+        offences=cut(
+            "offences",
+            lambda: checks.of_round(new_changes, changes=world.changes, array=array, applied=applied),
+            when=[new_changes, array],
+        ),
     )
 
 

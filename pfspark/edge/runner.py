@@ -23,6 +23,7 @@ from pfspark.cuts import Cuts
 from pfspark.edge import restoring, upkeep
 from pfspark.edge.delta import THREADS, Restored, Row, Snapshot, Tables, Writer
 from pfspark.edge.world import DIRECTORY, PAIR, WRITTEN, as_frame, kept_world, lists_of, newest, policy_of
+from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
 from pfspark.settings import Policy
 from pfspark.words import HIERARCHY, Standing, Why
@@ -373,10 +374,21 @@ class Runner:
             for org, now in turns.items()
         }
         made = kept.play(columns)
+        if made["offences"].num_rows:
+            raise _offended(made["offences"])
         made["replicas"] = with_rows(made["replicas"], newcomers)
         made["backfill"] = with_rows(made["backfill"], named(made, turns))
         _forget_repeats(kept)
         return made
+
+
+def _offended(offences: pa.Table) -> ViolationError:
+    first = offences.to_pylist()[0]
+    return ViolationError(
+        f"The round breaks {first['check']} ({offences.num_rows} rows), such as {first['origin']}:{first['cn_min']}-"
+        f"{first['cn_max']} in {first['folder']} at {first['store']} of {first['org']!r}. It does not count, and the lake is "
+        "as it was before; `pfspark rules` and `audit` say more."
+    )
 
 
 def _admit(kept: Kept, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:

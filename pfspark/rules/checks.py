@@ -7,26 +7,31 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import HIERARCHY, Entry, Standing
+from pfspark.words import HIERARCHY, Action, Entry, Listing, Standing
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
+RANGE = (*LINE, "cn_min", "cn_max")
 
 
 @dataclass(frozen=True)
 class Seen:
     """What is looked at: the tables as they stand between two rounds."""
 
+    stores: DataFrame
     changes: DataFrame
     replicas: DataFrame
     state: DataFrame
     array: DataFrame
     folders: DataFrame
+    lists: DataFrame
+    lives: DataFrame
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,16 @@ def one_number_one_change(seen: Seen) -> DataFrame:
     return numbered.where("changes > 1")
 
 
+def no_gap_in_numbers(seen: Seen) -> DataFrame:
+    """Changes whose number does not follow the one before, of the same folder and origin (I6, R31).
+
+    What a scenario's stores hold at its start was given by no edit, and may have gaps.
+    """
+    before = F.lag("cn", 1, 0).over(Window.partitionBy("org", "folder", "origin").orderBy("cn"))
+    followed = seen.changes.select("org", "folder", "origin", "cn", "edit_id", before.alias("before"))
+    return followed.where("edit_id is not null and cn > before + 1")
+
+
 def honest_table(seen: Seen) -> DataFrame:
     """Ranges that a store believes of a replica in its current life, and which that replica does not hold (I4, R8)."""
     who = ("org", "folder", "about", "origin")
@@ -66,6 +81,36 @@ def honest_table(seen: Seen) -> DataFrame:
 def lean_array(seen: Seen) -> DataFrame:
     """Ranges that stand in a backfill array although they are held (I8, R90)."""
     return cnset.intersect(seen.array, _applied(seen), LINE)
+
+
+def complete_array(seen: Seen) -> DataFrame:
+    """Ranges that an active replica believes others to have, and neither holds nor has noted (I8, R88)."""
+    active = seen.replicas.where(F.col("standing") == Standing.ACTIVE).select(*HERE)
+    askable = seen.lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE)).select(*HERE, "peer")
+    told = seen.state.withColumn("peer", cnset.store_of("about")).join(askable, [*HERE, "peer"], "left_semi")
+    current = told.join(seen.lives, [*HERE, "peer"], "left").where(cnset.life_of("about") >= F.coalesce("life", F.lit(1)))
+    reported, void = (current.where(F.col("entry") == entry) for entry in (Entry.REPORTED, Entry.EMPTY))
+    claimed = cnset.subtract(reported, void, (*LINE, "about")).join(active, list(HERE), "left_semi")
+    return cnset.subtract(claimed, _applied(seen).select(*RANGE).unionByName(seen.array.select(*RANGE)), LINE)
+
+
+def array_of_the_living(seen: Seen) -> DataFrame:
+    """Ranges in a backfill array whose replica is no more: nobody would ever ask for them (I9, R92)."""
+    return seen.array.join(_labels(seen.replicas), list(HERE), "left_anti")
+
+
+def no_resurrection(seen: Seen) -> DataFrame:
+    """Folders that a store sees alive although it holds the change that deleted them (I14, R140)."""
+    deleted = seen.changes.where((F.col("folder") == HIERARCHY) & (F.col("action") == Action.DELETE_FOLDER))
+    known = cnset.within(deleted, _applied(seen).select(*RANGE), ["org", "folder", "origin"])
+    alive = seen.folders.where("not dead").select(*HERE)
+    return known.select("org", "store", F.col("object").alias("folder")).join(alive, list(HERE), "left_semi")
+
+
+def no_strangers(seen: Seen) -> DataFrame:
+    """Rows of an organization about stores that it does not have (I15)."""
+    keyed = [frame.select("org", "store") for frame in (seen.state, seen.replicas, seen.array, seen.folders, seen.lists)]
+    return reduce(DataFrame.unionByName, keyed).join(seen.stores, ["org", "store"], "left_anti")
 
 
 def held_somewhere(seen: Seen) -> DataFrame:
@@ -86,17 +131,38 @@ CHECKS = (
     Check("I1", "no acknowledged change of a living folder is held by nobody", held_somewhere),
     Check("I4", "nobody is believed to hold what it does not hold", honest_table),
     Check("I5", "no change number was given twice", one_number_one_change),
+    Check("I6", "no change number was left out", no_gap_in_numbers),
     Check("I8", "nothing is missed that is held", lean_array),
+    Check("I8", "what others are believed to have is held or noted", complete_array),
+    Check("I9", "nobody waits for what no replica of his misses", array_of_the_living),
+    Check("I14", "nobody sees a folder alive of which he knows that it was deleted", no_resurrection),
+    Check("I15", "no organization knows a store of another", no_strangers),
 )
 
 
+def of_round(given: DataFrame, *, changes: DataFrame, array: DataFrame, applied: DataFrame) -> DataFrame:
+    """What may not become of a round: org, store, folder, origin, cn_min, cn_max, and the id of the `check` it breaks.
+
+    Numbers `given` in this round that do not follow those in `changes`, one by one (I5, I6), and numbers in the array of
+    a folder that it now holds (I8). Each costs little, so each round is looked at before it counts.
+    """
+    numbered = ("org", "folder", "origin")
+    before = changes.join(given, list(numbered), "left_semi").groupBy(*numbered).agg(F.max("cn").alias("last"))
+    spans = given.groupBy(*LINE).agg(
+        F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"), F.count(F.lit(1)).alias("rows"),
+        F.count_distinct("cn").alias("numbers"),
+    )  # fmt: skip
+    twice = (F.col("rows") > F.col("numbers")) | (F.col("cn_min") <= F.col("last"))
+    left_out = (F.col("cn_min") > F.col("last") + 1) | (F.col("cn_max") - F.col("cn_min") + 1 > F.col("numbers"))
+    why = F.when(twice, "I5").when(left_out, "I6")
+    known = spans.join(before, list(numbered), "left").fillna(0, ["last"])
+    odd = known.withColumn("check", why).where("check is not null").select(*RANGE, "check")
+    return odd.unionByName(cnset.intersect(array, applied, LINE).select(*RANGE, F.lit("I8").alias("check")))
+
+
 def violations(seen: Seen) -> DataFrame:
-    """How many rows break each promise: org, check, rows; promises that hold yield none."""
-    broken = [
-        check.broken_by(seen).groupBy("org").agg(F.count(F.lit(1)).alias("rows")).withColumn("check", F.lit(check.id))
-        for check in CHECKS
-    ]
-    counted = broken[0]
-    for frame in broken[1:]:
-        counted = counted.unionByName(frame)
-    return counted.select("org", "check", "rows")
+    """How many rows break each promise, and one of them: org, `check` (its place in `CHECKS`), rows, sample."""
+    broken = [check.broken_by(seen).withColumn("check", F.lit(place)) for place, check in enumerate(CHECKS)]
+    told = [frame.select("org", "check", F.to_json(F.struct(*frame.columns)).alias("row")) for frame in broken]
+    counted = reduce(DataFrame.unionByName, told).groupBy("org", "check")
+    return counted.agg(F.count(F.lit(1)).alias("rows"), F.min("row").alias("sample"))

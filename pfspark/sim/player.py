@@ -7,8 +7,9 @@ can happen are skipped, which changes nothing but the time it takes.
 from __future__ import annotations
 
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -59,6 +60,7 @@ class _Playing:
         self.shows: list[str] = []
         self.last: datetime | None = None
         self.past: list[tuple[datetime, Mapping[str, pa.Table]]] = []
+        self.offences: Counter[str] = Counter()
 
     def next_round(self, due: datetime | None) -> datetime | None:
         """The first round not before `due` or the next step, and after the last; None when the end comes first."""
@@ -118,7 +120,7 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | No
         yield from _round(kept, playing, turns, record)
     broken = _violations(kept)
     for org, one in playing.items():
-        yield _end(kept, org, one, violations=broken.get(org, 0))
+        yield _end(kept, org, one, one.offences + Counter(broken.get(org, {})))
 
 
 def _due(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
@@ -157,6 +159,8 @@ def _round(
     made = kept.play(
         {org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()}
     )
+    for row in made["offences"].to_pylist():
+        playing[row["org"]].offences[row["check"]] += 1
     for org, now in turns.items():
         playing[org].remember(now, kept.tables)
     if record:
@@ -232,24 +236,27 @@ def _items(kept: Kept, playing: Mapping[str, _Playing], orgs: Sequence[str]) -> 
     return found
 
 
-def _violations(kept: Kept) -> dict[str, int]:
-    """How many rows break a promise, by organization."""
+def _violations(kept: Kept) -> dict[str, dict[str, int]]:
+    """How many rows break each promise that is broken, by organization."""
     world = kept.world()
-    seen = checks.Seen(world.changes, world.replicas, world.state, world.array, world.folders)
-    counted = checks.violations(seen).groupBy("org").agg(F.sum("rows").alias("rows"))
-    return {row["org"]: row["rows"] for row in counted.toArrow().to_pylist()}
+    seen = checks.Seen(**{each.name: getattr(world, each.name) for each in fields(checks.Seen)})
+    broken: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
+    for row in checks.violations(seen).toArrow().to_pylist():
+        broken[row["org"]][checks.CHECKS[row["check"]].id] += row["rows"]
+    return broken
 
 
-def _end(kept: Kept, org: str, one: _Playing, *, violations: int) -> Line:
+def _end(kept: Kept, org: str, one: _Playing, broken: Mapping[str, int]) -> Line:
     stores = lines.Stores(kept.tables, org)
     missing = sum(cntext.size(stores.missing(store, folder)[0]) for store, folder in stores.present())
     scenario = one.scenario
-    return {
+    end = {
         "org": org,
         "at": lines.moment(scenario.end),
         "kind": "end",
         "rounds": (scenario.end - scenario.start) // scenario.interval + 1,
         "converged": lines.converged(stores),
         "missing": missing,
-        "violations": violations,
+        "violations": sum(broken.values()),
     }
+    return end | ({"broken": dict(sorted(broken.items()))} if broken else {})

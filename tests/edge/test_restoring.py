@@ -105,9 +105,12 @@ def test_upkeep_changes_no_answer(lake: Lake) -> None:
 
 
 def test_audit(lake: Lake) -> None:
-    """All promises hold, also after a restore; a belief in what nobody holds, and a changed ledger row, are found."""
+    """All promises hold, also after a restore; a belief in what nobody holds, another body, a changed ledger row are found."""
     lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z")
-    assert {line["id"]: line["rows"] for line in lake.audit()} == dict.fromkeys(("ledger", "I1", "I4", "I5", "I8"), 0)
+    *found, certificate = lake.audit()
+    assert {line["id"]: line["rows"] for line in found} == certificate["checks"]
+    assert set(certificate["checks"]) > {"ledger", "bodies", "content", "I1", "I4", "I5", "I6", "I8", "I9", "I14", "I15"}
+    assert not any(certificate["checks"].values())
     last = max(line["round"] for line in lake.lines("rounds"))
     belief = {
         "org": "main", "store": "PFS1", "folder": "PFS1:1", "entry": "reported", "about": "PFS2", "origin": "PFS2",
@@ -117,4 +120,9 @@ def test_audit(lake: Lake) -> None:
     lake._tables.append("state", lake._tables.spark.createDataFrame([belief | {"at": None}], columns), last)
     lake.close()
     lake._tables.spark.sql(f"UPDATE delta.`{lake.where}/rounds` SET writer = 'somebody' WHERE round = 3")
-    assert {line["id"] for line in lake.audit() if line["rows"]} == {"ledger", "I4"}
+    lake._tables.spark.sql(f"UPDATE delta.`{lake.where}/content` SET body = X'00' WHERE size = 5")
+    *found, after = lake.audit()
+    assert {line["id"] for line in found if line["rows"]} == {"ledger", "bodies", "I4", "I8"}
+    assert all(line["sample"] for line in found if line["rows"] and line["id"] != "ledger")
+    parted = {name for name, table in after["tables"].items() if table != certificate["tables"][name]}
+    assert parted == {"rounds", "state"}  # of a body only what it is kept under is in the digest: it is checked by itself

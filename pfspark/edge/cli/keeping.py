@@ -45,11 +45,14 @@ def audit(lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Jso
     """Check the promises on what the tables say; exit code 3 where one is broken."""
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
-        found = list(there.audit(when))
-    screen.lines(found, json=json)
-    broken = [line["id"] for line in found if line["rows"]]
+        *found, certificate = there.audit(when)
+    screen.lines([*found, certificate] if json else found, json=json)
+    rows = sum(table["rows"] for table in certificate["tables"].values())
+    screen.note((f"round {certificate['round']}, {screen.number(rows, 'row')}; --json says their digests", "dim"))
+    broken = [line for line in found if line["rows"]]
     if broken:
-        raise ViolationError(f"broken: {', '.join(broken)}. Nothing was changed; `pfspark log rounds` shows who wrote what")
+        told = "; ".join(f"{line['id']}, {screen.number(line['rows'], 'row')} such as {line['sample']}" for line in broken)
+        raise ViolationError(f"broken: {told}. Nothing was changed; `pfspark log rounds` shows who wrote what")
 
 
 @verbs.command(rich_help_panel=PANEL)

@@ -1,0 +1,154 @@
+"""Each promise holds of a whole world, and of one with a single fault the promise that it breaks is named, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.rows import local, rows_of, schema_of
+from pfspark.rules import checks
+
+World = dict[str, list[dict[str, Any]]]
+Fault = Callable[[World], object]
+
+
+def whole(org: str) -> World:
+    """A and B hold all of the folder A:1, and know it of each other; A gave it three numbers, and B two."""
+    both = [(store, peer) for store, peer in (("A", "B"), ("B", "A"))]
+    here = {"org": org, "folder": "A:1"}
+    world: World = {each.name: [] for each in fields(checks.Seen)}
+    world["stores"] = [{"org": org, "store": store} for store in "AB"]
+    world["folders"] = [{**here, "store": store, "parent": "", "dead": False} for store in "AB"]
+    world["changes"] = [change(org, "1-1", "A", 1, action="create_folder", object="A:1")]
+    world["changes"] += [change(org, "A:1", origin, cn) for origin, last in (("A", 3), ("B", 2)) for cn in range(1, last + 1)]
+    for store, peer in both:
+        for folder in ("1-1", "A:1"):
+            key = {"org": org, "store": store, "folder": folder}
+            world["replicas"].append({**key, "life": 1, "standing": "active"})
+            world["lists"] += [{**key, "peer": each, "listing": "listed"} for each in "AB"]
+            numbers = [("A", 3), ("B", 2)] if folder == "A:1" else [("A", 1)]
+            for entry, about in (("applied", store), ("reported", peer)):
+                ranges = [{"origin": origin, "cn_min": 1, "cn_max": last} for origin, last in numbers]
+                world["state"] += [{**key, "entry": entry, "about": about, **each} for each in ranges]
+    return world
+
+
+def change(org: str, folder: str, origin: str, cn: int, **more: Any) -> dict[str, Any]:
+    row = {"org": org, "folder": folder, "origin": origin, "cn": cn, "object": f"{origin}:{cn}", "action": "post"}
+    return {**row, "edit_id": f"{folder} {origin} {cn}", **more}
+
+
+def last_of_a(world: World, *who: tuple[str, str]) -> None:
+    """Those entries (store, about) of A:1 lack A's last number."""
+    for row in world["state"]:
+        if (row["folder"], row["origin"]) == ("A:1", "A") and (row["store"], row["about"]) in who:
+            row["cn_max"] = 2
+
+
+def noted(world: World, store: str, cn: int) -> None:
+    org = world["stores"][0]["org"]
+    world["array"].append({"org": org, "store": store, "folder": "A:1", "origin": "A", "cn_min": cn, "cn_max": cn})
+
+
+def held_by_nobody(world: World) -> None:
+    last_of_a(world, ("A", "A"), ("A", "B"), ("B", "A"), ("B", "B"))
+
+
+def believed_without_ground(world: World) -> None:
+    last_of_a(world, ("B", "B"))
+    noted(world, "B", 3)
+
+
+def believed_and_not_noted(world: World) -> None:
+    last_of_a(world, ("B", "B"), ("A", "B"))
+
+
+def given_twice(world: World) -> None:
+    world["changes"].append({**world["changes"][-1], "object": "another"})
+
+
+def left_out(world: World) -> None:
+    next(row for row in world["changes"] if (row["folder"], row["origin"], row["cn"]) == ("A:1", "A", 3))["cn"] = 4
+    for row in world["state"]:
+        if (row["folder"], row["origin"]) == ("A:1", "A"):
+            row["cn_max"] = 4
+
+
+def noted_by_the_erased(world: World) -> None:
+    for row in world["replicas"]:
+        row["standing"] = "erased" if (row["store"], row["folder"]) == ("B", "A:1") else row["standing"]
+    noted(world, "B", 3)
+
+
+def seen_after_deletion(world: World) -> None:
+    org = world["stores"][0]["org"]
+    world["changes"].append(change(org, "1-1", "A", 2, action="delete_folder", object="A:1"))
+    for row in world["state"]:
+        row["cn_max"] = 2 if row["folder"] == "1-1" else row["cn_max"]
+
+
+def a_stranger(world: World) -> None:
+    world["replicas"].append({**world["replicas"][0], "store": "C"})
+
+
+def nothing(world: World) -> None:
+    pass
+
+
+def gaps_from_the_start(world: World) -> None:
+    """What a scenario's stores hold at its start no edit has given."""
+    left_out(world)
+    for row in world["changes"]:
+        row["edit_id"] = None
+
+
+def life_that_is_over(world: World) -> None:
+    """B has read that A lives again; what it believed of the old life it need not miss."""
+    believed_and_not_noted(world)
+    world["lives"].append({"org": world["stores"][0]["org"], "store": "B", "folder": "A:1", "peer": "A", "life": 2})
+
+
+PLANTED: dict[Fault, str | None] = {
+    nothing: None,
+    gaps_from_the_start: None,
+    life_that_is_over: None,
+    held_by_nobody: "held_somewhere",
+    believed_without_ground: "honest_table",
+    given_twice: "one_number_one_change",
+    left_out: "no_gap_in_numbers",
+    lambda world: noted(world, "B", 2): "lean_array",
+    believed_and_not_noted: "complete_array",
+    noted_by_the_erased: "array_of_the_living",
+    seen_after_deletion: "no_resurrection",
+    a_stranger: "no_strangers",
+}
+
+
+@pytest.fixture(scope="module")
+def broken(spark: SparkSession) -> dict[str, list[str]]:
+    """The checks that are broken, by organization: one for each fault, all looked at together."""
+    rows: World = {each.name: [] for each in fields(checks.Seen)}
+    for place, fault in enumerate(PLANTED):
+        world = whole(f"{place}")
+        fault(world)
+        for name, some in world.items():
+            rows[name] += some
+    frames = {name: local(spark, rows_of(name, some), schema_of(name)) for name, some in rows.items()}
+    found: dict[str, list[str]] = {}
+    for row in checks.violations(checks.Seen(**frames)).collect():
+        assert row["sample"] and row["rows"] >= 1
+        found.setdefault(row["org"], []).append(checks.CHECKS[row["check"]].broken_by.__name__)
+    return found
+
+
+@pytest.mark.parametrize(("place", "check"), list(enumerate(PLANTED.values())))
+def test_a_fault_is_named(broken: dict[str, list[str]], place: int, check: str | None) -> None:
+    assert broken.get(f"{place}", []) == ([check] if check else [])
+
+
+def test_every_check_has_its_fault() -> None:
+    assert {check.broken_by.__name__ for check in checks.CHECKS} == {check for check in PLANTED.values() if check}
