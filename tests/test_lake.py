@@ -137,3 +137,24 @@ def test_an_organization_is_said_again_and_the_last_word_counts(lake: Lake) -> N
     lake.suspend(suspended=False)
     assert lake._organization(None)["suspended"] is False
     assert lake._organization(None)["start"].isoformat() == f"{DAY}00:00:00+00:00"
+
+
+@pytest.mark.rule("R142")
+def test_a_replica_moves(lake: Lake) -> None:
+    """The new one is added, filled, and only then the old one is removed; one store waited for is named."""
+    awaited: list[str] = []
+
+    def play_on(what: str) -> None:
+        awaited.append(what)
+        assert lake.run(until_quiet=True)
+
+    at = f"{DAY}12:00:00Z"
+    lake.post("PFS1", "/Sales/West", b"moves along", name="along", at=at)
+    lake.replica_move("PFS2", "/Sales/West", "PFS1", "PFS2", play_on, at=at)
+    lake.run(until_quiet=True)
+    assert any("PFS2 to get" in what for what in awaited)
+    seen = {(line["store"], line["path"]): line["replicas"] for line in lake.lines("folders")}
+    assert seen["PFS1", "/Sales/West"] == seen["PFS2", "/Sales/West"] == {"PFS2": "active"}
+    held = {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Sales/West"}
+    assert held.get("PFS2") == "PFS1:1"
+    lake.close()

@@ -1,45 +1,138 @@
-"""Many invented organizations, each of its own seed, played together against the oracle."""
+"""Campaigns: many invented organizations, each of its own seed, played in the same job per round beside the oracle.
+
+    pytest -m campaign --campaign-orgs 200 --campaign-rounds 300 --seed 7
+    pytest -m planted          # the whole table of planted bugs, and what caught each
+
+Some of the planted bugs are tried in every run, in turn, so that all come by.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pfspark.edge.config import conf_folder
 from pfspark.settings import parse_duration, show_duration
-from pfspark.sim import oracle
+from pfspark.sim import oracle, player
 from pfspark.sim.scenario import Scenario, parse
-from tests.sim.against import first_difference
+from tests.sim.against import by_org, first_difference
+from tests.sim.planted import BUGS, Bug, planted
 from tests.sim.worlds import world
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Line = dict[str, Any]
 
 GRID = parse_duration("30m")  # what worlds are played by
 SHOWN = ("3h", "7h", "11h", "15h", "16h", "19h", "23h")
+WORLDS_OF_A_BUG = 6
+"""Organizations that are played with each planted bug."""
+AT_A_TIME = 5
+"""Bugs that are planted in every run."""
 
 
-def organizations(config: pytest.Config) -> list[Scenario]:
-    """Worlds of the seeds 1, 2, ..., each cut to so many rounds and shown several times on the way."""
-    last = (config.getoption("--campaign-rounds") - 1) * GRID
-    return [organization(seed, show_duration(last)) for seed in range(1, config.getoption("--campaign-orgs") + 1)]
-
-
-def organization(seed: int, end: str) -> Scenario:
-    """One world; every third is also restored now and then."""
+@cache
+def text_of(seed: int, rounds: int) -> str:
+    """One world, shown several times on the way; every third is also restored now and then."""
+    end = show_duration((rounds - 1) * GRID)
     lines = world(seed, restores=seed % 3 == 0).splitlines()
     (place,) = (place for place, line in enumerate(lines) if line.startswith("end = "))
     lines[place] = f'end = "{end}"'
     shows = [f'[[steps]]\nat = "{at}"\nshow = ["state", "items", "folders"]' for at in (*SHOWN, end)]
-    return parse("\n".join([*lines, *shows]), f"world {seed}", conf_folder())
+    return "\n".join([*lines, *shows])
 
 
-def test_engine_says_what_the_oracle_says(pytestconfig: pytest.Config, played: dict[str, list[dict[str, Any]]]) -> None:
-    """A failure names the seeds, and of the first the moment and the lines in which they part."""
-    if not pytestconfig.getoption("--campaign-orgs"):
-        pytest.skip("campaigns run by option: --campaign-orgs 24")
-    parted = {}
-    for scenario in organizations(pytestconfig):
-        difference = first_difference(played[scenario.name], list(oracle.play(scenario)))
-        if difference is not None:
-            parted[scenario.name] = difference
-    first = next(iter(parted.items()), None)
-    assert not parted, f"{len(parted)} part: {', '.join(parted)}\n{first and ': '.join(first)}"
+def organization(seed: int, rounds: int) -> Scenario:
+    return parse(text_of(seed, rounds), f"world {seed}", conf_folder())
+
+
+def seeds(config: pytest.Config) -> list[int]:
+    first = config.getoption("--seed")
+    return list(range(first, first + config.getoption("--campaign-orgs")))
+
+
+@cache
+def expected(seed: int, rounds: int) -> list[Line]:
+    """What the oracle says of a world."""
+    return list(oracle.play(organization(seed, rounds)))
+
+
+def difference(lines: list[Line], seed: int, rounds: int) -> str | None:
+    """Where the engine and the oracle first part, if they do, whatever the engine calls the organization."""
+    return first_difference([{**line, "org": f"world {seed}"} for line in lines], expected(seed, rounds))
+
+
+def sown(config: pytest.Config) -> list[Bug]:
+    """The bugs that are tried in this run: those that were named, all where only they are asked for, else some in turn."""
+    if "planted" in (config.getoption("-m") or ""):
+        return list(BUGS)
+    turn = datetime.now(UTC).toordinal() * AT_A_TIME
+    return [BUGS[(turn + place) % len(BUGS)] for place in range(AT_A_TIME)]
+
+
+@pytest.fixture(scope="module")
+def campaign(request: pytest.FixtureRequest, spark: SparkSession) -> Mapping[str, list[Line]]:
+    """What the engine says of all worlds, those of this run's planted bugs among them: one play for all."""
+    rounds = request.config.getoption("--campaign-rounds")
+    right = [organization(seed, rounds) for seed in seeds(request.config)]
+    bugs = sown(request.config)
+    wrong = [
+        replace(organization(seed, rounds), name=f"{bug.name}: world {seed}")
+        for bug in bugs for seed in seeds(request.config)[:WORLDS_OF_A_BUG]
+    ]  # fmt: skip
+    with planted(bugs):
+        return by_org(player.play([*right, *wrong], spark))
+
+
+@pytest.mark.campaign
+def test_engine_says_what_the_oracle_says(
+    pytestconfig: pytest.Config, campaign: Mapping[str, list[Line]], tmp_path: Path
+) -> None:
+    """Of the worlds that part the first is written down as a scenario file, with the command that plays it alone."""
+    rounds = pytestconfig.getoption("--campaign-rounds")
+    parted = {
+        seed: found
+        for seed in seeds(pytestconfig)
+        if (found := difference(campaign[f"world {seed}"], seed, rounds)) is not None
+    }
+    for seed in list(parted)[:1]:
+        file = tmp_path / f"world_{seed}.toml"
+        file.write_text(text_of(seed, rounds))
+        again = f"python -m pytest -m campaign --seed {seed} --campaign-orgs 1 --campaign-rounds {rounds}"
+        pytest.fail(f"{len(parted)} part: {sorted(parted)}\nworld {seed}, {parted[seed]}\n{again}\npfspark play {file} --json")
+
+
+@pytest.mark.campaign
+def test_no_promise_is_broken(pytestconfig: pytest.Config, campaign: Mapping[str, list[Line]]) -> None:
+    broken = {f"world {seed}": campaign[f"world {seed}"][-1] for seed in seeds(pytestconfig)}
+    assert not {name: end["broken"] for name, end in broken.items() if end["violations"]}
+
+
+@pytest.mark.campaign
+@pytest.mark.planted
+def test_planted_bugs_are_caught(
+    pytestconfig: pytest.Config, campaign: Mapping[str, list[Line]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A bug that nothing catches is a hole in the campaign. The table says how many of its worlds the oracle and each
+    check found out."""
+    rounds = pytestconfig.getoption("--campaign-rounds")
+    caught: dict[str, dict[str, int]] = {bug.name: defaultdict(int) for bug in sown(pytestconfig)}
+    for name, by in caught.items():
+        for seed in seeds(pytestconfig)[:WORLDS_OF_A_BUG]:
+            lines = campaign[f"{name}: world {seed}"]
+            by["oracle"] += difference(lines, seed, rounds) is not None
+            for check in lines[-1].get("broken", ()):
+                by[check] += 1
+    with capsys.disabled():
+        print(f"\n{'planted bug':40} caught in so many of {WORLDS_OF_A_BUG} worlds by")
+        for name, by in caught.items():
+            print(f"{name:40} {', '.join(f'{check} {count}' for check, count in by.items() if count) or 'nobody'}")
+    assert not [name for name, by in caught.items() if not any(by.values())]

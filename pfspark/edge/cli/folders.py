@@ -136,10 +136,14 @@ def move_replica(
     source: Annotated[str, typer.Option("--from", help="The store that gives its replica up.")],
     target: Annotated[str, typer.Option("--to", help="The store that gets one.")],
     store: given.Store,
-    at_most: Annotated[str, typer.Option(help="How long to wait, by the clock.")] = "1h",
+    play: Annotated[bool, typer.Option("--play", help="Play the rounds it takes, at once.")] = False,
+    at_most: Annotated[str, typer.Option(help="How long to wait for others to play them, by the clock.")] = "1h",
     lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
-    """Add a replica, wait for hierarchy and content while another process plays the rounds, then remove the old one."""
+    """Add a replica, wait for hierarchy and content, then remove the old one.
+
+    Somebody else plays the rounds meanwhile (`pfspark run` in another terminal), or this verb does, with --play.
+    """
     at, end = given.moment(now), time.monotonic() + parse_duration(at_most).total_seconds()
 
     def wait(awaited: str) -> None:
@@ -149,7 +153,15 @@ def move_replica(
         time.sleep(PAUSE)
 
     with given.opened(lake) as there:
-        edit = there.replica_move(store, path, source, target, wait, org=org, at=at)
+
+        def play_on(awaited: str) -> None:
+            screen.note((f"playing for {awaited}", "dim"))
+            if not there.run(until_quiet=True):
+                raise PfsparkError(f"all is quiet, and still there is {awaited}; {source} keeps its replica. See `pfspark gaps`")
+
+        edit = there.replica_move(store, path, source, target, play_on if play else wait, org=org, at=at)
+        if play:
+            there.run(until_quiet=True)
     screen.edited(edit, json=json)
 
 

@@ -1,0 +1,159 @@
+"""Small wrong versions of rules. Each is planted for organizations of its own, so that all are tried in the same job.
+
+An organization named `a bug: world 3` is played by the wrong version, all others by the right one: what a rule says of
+one organization depends on no other, so both versions are asked, and each organization gets its own.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from types import ModuleType
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from pfspark.rules import (
+    addressing,
+    aging,
+    backfill,
+    hierarchy,
+    intake,
+    items,
+    packing,
+    receipt,
+    removal,
+    sources,
+    state,
+    status,
+    transport,
+)  # fmt: skip
+
+Rule = Callable[..., DataFrame]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A wrong version of a rule: `wrong` makes it of the right one."""
+
+    name: str
+    where: ModuleType
+    rule: str
+    wrong: Callable[[Rule], Rule]
+
+
+def given(**changed: Callable[[DataFrame], DataFrame]) -> Callable[[Rule], Rule]:
+    """The rule, but of other frames than it is given."""
+    return lambda right: lambda *frames, **named: right(
+        *frames, **{name: changed[name](frame) if name in changed else frame for name, frame in named.items()}
+    )
+
+
+def first(changed: Callable[[DataFrame], DataFrame]) -> Callable[[Rule], Rule]:
+    """The rule, but of another first frame."""
+    return lambda right: lambda frame, *frames, **named: right(changed(frame), *frames, **named)
+
+
+def said(changed: Callable[[DataFrame], DataFrame]) -> Callable[[Rule], Rule]:
+    """The rule, but what it says is changed."""
+    return lambda right: lambda *frames, **named: changed(right(*frames, **named))
+
+
+def none(frame: DataFrame) -> DataFrame:
+    return frame.where("false")
+
+
+def put(name: str, value: str) -> Callable[[DataFrame], DataFrame]:
+    """That column is something else (SQL), of the type that it had."""
+    return lambda frame: frame.withColumn(name, F.expr(value).cast(frame.schema[name].dataType))
+
+
+def recorded_as_sent(right: Rule) -> Rule:
+    def record(ranges: DataFrame, entry: str, **named: DataFrame) -> DataFrame:
+        return right(put("cn_max", "cn_max + 1")(ranges) if entry == "sent" else ranges, entry, **named)
+
+    return record
+
+
+def backwards(ranked: DataFrame) -> DataFrame:
+    last = F.max("nth").over(Window.partitionBy("org", "store", "folder"))
+    return ranked.withColumn("nth", (last - F.col("nth") + 1).cast("int"))
+
+
+def heard_again(right: Rule) -> Rule:
+    def note(line: DataFrame, *, turns: DataFrame, **named: DataFrame) -> DataFrame:
+        noted = right(line, turns=turns, **named)
+        return noted.join(turns.select("org", "now"), "org").withColumn("heard", F.col("now")).select(*noted.columns)
+
+    return note
+
+
+BUGS = (
+    Bug("a number is given twice", intake, "number_items", given(numbers=put("last", "greatest(last - 1, 0)"))),
+    Bug("a number is left out", intake, "number_items", given(numbers=put("last", "last + 1"))),
+    Bug("readers write at a leaver", intake, "judge_items", given(standing=put("standing", "'active'"))),
+    Bug("the last number waits", packing, "waiting", said(
+        lambda rows: put("cn_max", "cn_max - 1")(rows).where("cn_min <= cn_max"))),
+    Bug("sent goes one too far", state, "record", recorded_as_sent),
+    Bug("no message is full", packing, "pack", lambda right: lambda rows, *, stores, limits, turns: right(
+        rows, stores=put("size_limit", "1 << 40")(stores), limits=put("size_limit", "null")(limits), turns=turns)),
+    Bug("schedules are not kept", packing, "cycle", lambda right: lambda rows, *, stores, limits, **named: right(
+        rows, stores=put("schedule", "null")(stores), limits=put("schedule", "null")(limits), **named)),
+    Bug("changes go to leavers too", packing, "recipients", first(put("listing", "'listed'"))),
+    Bug("the cut are reached", transport, "arrive", given(conditions=none)),
+    Bug("everything is let in", receipt, "judge", said(put("reason", "null"))),
+    Bug("nothing is told by others", state, "learn", said(lambda rows: rows.where("not relayed"))),
+    Bug("old lives are believed", state, "learn", given(lives=none)),
+    Bug("empty settles what others have", backfill, "settle_empty", first(put("claimed", "0"))),
+    Bug("news begins the waiting anew", backfill, "note", heard_again),
+    Bug("all sources are far", backfill, "due", first(put("near", "0"))),
+    Bug("a retry counts from the first news", backfill, "due", first(put("asked", "null"))),
+    Bug("suspension holds back nothing", backfill, "asked_now", first(put("suspended", "false"))),
+    Bug("the last source comes first", sources, "rank", said(backwards)),
+    Bug("one source is asked for all", sources, "choose", given(ranked=lambda ranked: ranked.where("nth = 1"))),
+    Bug("nobody is unavailable", sources, "remember", said(put("silent", "null"))),
+    Bug("who speaks stays unavailable", sources, "remember", given(delivered=none)),
+    Bug("one origin is answered", backfill, "answer", first(put("asks", "slice(asks, 1, 1)"))),
+    Bug("expired content is given", backfill, "answer", given(empty=none)),
+    Bug("status is not answered", status, "answer", first(lambda asked: asked.where("leaver"))),
+    Bug("status is not asked for", status, "begin", said(none)),
+    Bug("status is not repeated", status, "repeat", said(none)),
+    Bug("status is not told after a day", status, "fall_due", said(none)),
+    Bug("whoever answers vouches", removal, "vouched", first(put("flags", "array_union(flags, array('acknowledge'))"))),
+    Bug("a leaver goes unproven", removal, "advance", given(applied=none)),
+    Bug("erased at once", removal, "night", given(agenda=put("due", "timestamp'2000-01-01'"))),
+    Bug("reborn into the old life", hierarchy, "stand", said(put("life", "greatest(life - 1, 1)"))),
+    Bug("folders merge by property", hierarchy, "merge", given(whole=none)),
+    Bug("losers are dropped", items, "readable", said(put("losers", "array()"))),
+    Bug("the oldest version wins", items, "readable", first(put("made_at", "timestamp_micros(-unix_micros(made_at))"))),
+    Bug("items live twice as long", aging, "expire", given(night=put("limit_s", "limit_s * 2"))),
+    Bug("requests name no numbers", addressing, "requests", first(put("cn_max", "cn_min"))),
+)  # fmt: skip
+
+
+@contextmanager
+def planted(bugs: Iterable[Bug]) -> Iterator[None]:
+    """While it lasts, organizations named after one of the bugs are played with it."""
+    by_rule: dict[tuple[ModuleType, str], list[Bug]] = defaultdict(list)
+    for bug in bugs:
+        by_rule[bug.where, bug.rule].append(bug)
+    with pytest.MonkeyPatch.context() as patched:
+        for (module, rule), some in by_rule.items():
+            patched.setattr(module, rule, _with(getattr(module, rule), some))
+        yield
+
+
+def _with(right: Rule, bugs: list[Bug]) -> Rule:
+    wrong = [(F.col("org").startswith(f"{bug.name}: "), bug.wrong(right)) for bug in bugs]
+    spared = reduce(lambda all, one: all & ~one, (mine for mine, _ in wrong), F.lit(True))
+
+    def both(*frames: Any, **named: Any) -> DataFrame:
+        answers = [rule(*frames, **named).where(mine) for mine, rule in wrong]
+        return reduce(DataFrame.unionByName, answers, right(*frames, **named).where(spared))
+
+    return both
