@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -89,6 +89,7 @@ class Cuts:
         self._spark = spark
         self._columns = columns
         self._threads = ThreadPoolExecutor(AT_ONCE)
+        self._faults: dict[int, TracebackType | None] = {}
 
     def __enter__(self) -> Cuts:
         return self
@@ -105,7 +106,8 @@ class Cuts:
         otherwise: DataFrame | None = None,
     ) -> DataFrame:
         """See `round.Cut`. A cut waits only for earlier ones, which are worked off before it: none waits for ever."""
-        return cast(DataFrame, Later(self._threads.submit(self._make, name, build, when, otherwise).result))
+        making = self._threads.submit(self._make, name, build, when, otherwise)
+        return cast(DataFrame, Later(lambda: self._wait(making)))
 
     def plan(self, build: Callable[[], DataFrame]) -> DataFrame:
         """A frame that is built when it is needed, and not cut."""
@@ -119,6 +121,12 @@ class Cuts:
         """The rows of a frame, known or not."""
         made = _made(frame)
         return made.frame.toArrow() if made.rows is None else made.rows
+
+    def _wait(self, making: Future[Made]) -> Made:
+        error = making.exception()
+        if error is not None:  # told as it was first, not by way of everybody who waited for it
+            raise error.with_traceback(self._faults.setdefault(id(error), error.__traceback__))
+        return making.result()
 
     def _make(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -144,7 +144,10 @@ class Kept:
             for row in replicas
             if row["standing"] in (Standing.ACTIVE, Standing.DELETE_PENDING)
         ]
-        agenda = [row for row in _of_store(then["agenda"], org, store) if row["why"] != Why.INQUIRE]
+        agenda = [
+            {**row, "due": _next_night(row["due"], now)} if row["why"] in (Why.ERASE, Why.EXPIRE) else row
+            for row in _of_store(then["agenda"], org, store) if row["why"] != Why.INQUIRE
+        ]  # fmt: skip
         rows = {"replicas": replicas, "state": state, "agenda": agenda + asks}
         for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives"):
             self._drop(name, ("org", "store"), {(org, store)})
@@ -210,6 +213,11 @@ class Kept:
         keep = [row not in keys for row in _keys(self.tables[name], key)]
         if not all(keep):
             self.put(name, self.tables[name].filter(pa.array(keep, pa.bool_())))
+
+
+def _next_night(due: datetime, now: datetime) -> datetime:
+    """The nightly moment `due` of an earlier time, or the first of the nights after it that is not before `now`."""
+    return due + max(timedelta(0), -((due - now) // timedelta(days=1)) * timedelta(days=1))
 
 
 def _of_store(table: pa.Table, org: str, store: str) -> list[dict[str, Any]]:

@@ -42,6 +42,7 @@ from pfspark.words import CARRYING, Entry, Why
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
 RANGES = (*LINE, "cn_min", "cn_max")
+PAIR = ("org", "store", "peer")
 
 
 class Cut(Protocol):
@@ -130,6 +131,13 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[world.mail],
     )
     applied_by = state.own(world.state, replicas=world.replicas).where(F.col("entry") == Entry.APPLIED).select(*RANGES)
+
+    met = cut(
+        "contacts",
+        lambda: sources.hear(world.contacts, delivered=reached.where("lost is null"), carrying=CARRYING),
+        when=[reached],
+    )
+    contacts = _take("contacts", world.contacts, met, cut, key=PAIR)
 
     # Sift the hierarchy first, and see the tree it gives.
     tree_mail = cut("tree mail", lambda: receipt.unpack(receipt.of_hierarchy(reached)), when=[reached])
@@ -317,7 +325,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     gives = cut("gives", lambda: sources.content(_of(claims, asking)), when=[asking])
     ranked = cut(
         "ranked",
-        lambda: sources.rank(_of(timed, asking), gives=gives, contacts=world.contacts, turns=turns, **directory),
+        lambda: sources.rank(_of(timed, asking), gives=gives, contacts=contacts, turns=turns, **directory),
         when=[gives],
     )
     asks = cut(
@@ -382,14 +390,16 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[answers, sending],
     )
 
-    # Inquire after a change of the own entry, and tell unasked when a folder has been quiet.
+    # Inquire after a change of the own entry, and tell unasked when a folder has been quiet; leavers go after that.
+    let_go = cut("steps", lambda: removal.let_go(living, replicas=replicas), when=[leaving])
+    speaking = _take("replicas", replicas, let_go, cut)
     begin = cut("begin", lambda: status.begin(steps, agenda=calendar, turns=turns), when=[steps, calendar])
     responders = cut(
         "responders",
         lambda: sources.responders(
             begin,
             holders=status.holders(lists),
-            contacts=world.contacts,
+            contacts=contacts,
             tree=_of(seen.tree, begin),
             turns=turns,
             **directory,
@@ -404,7 +414,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             responders=responders,
             inquiring=inquiring,
             delivered=let_in,
-            replicas=replicas,
+            replicas=speaking,
             lists=lists,
             stores=world.stores,
             turns=turns,
@@ -424,13 +434,18 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         ),
         when=[repeating],
     )
-    quiet = cut("keys", lambda: status.fall_due(calendar, changed=changed, turns=turns), when=[calendar])
+    taken_in = packing.issued(new_changes.where("edit_id is not null"))
+    quiet = cut(
+        "keys",
+        lambda: status.fall_due(calendar, changed=_distinct(HERE, fresh, taken_in), turns=turns),
+        when=[calendar],
+    )
     telling = cut(
         "keys",
         lambda: _distinct(
             HERE,
-            _of(quiet, status.speakers(replicas, before=living)),
-            _of(repeats.where("goes"), status.speakers(replicas, before=replicas)),
+            _of(quiet, status.speakers(speaking)),
+            _of(repeats.where("goes"), status.speakers(replicas)),
         ),
         when=[quiet, repeats],
     )
@@ -507,6 +522,8 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
 
     array = cut("array", lambda: backfill.enter(noted, asks=asks), when=[noted])
 
+    asked = cut("contacts", lambda: sources.remember(contacts, asks=asks, responders=responders), when=[asks, responders])
+
     return Outcome(
         changes=new_changes.drop("store"),
         messages=messages,
@@ -537,17 +554,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lists=_take("lists", on_arrival.lists, by_edits.lists, cut, key=("org", "store")),
         array=array,
         touched=touched,
-        contacts=cut(
-            "contacts",
-            lambda: sources.remember(
-                world.contacts,
-                delivered=reached.where("lost is null"),
-                asks=asks,
-                responders=responders,
-                carrying=CARRYING,
-            ),
-            when=[reached, asks, responders],
-        ),
+        contacts=_take("contacts", met, asked, cut, key=PAIR),
         lives=lives,
         offences=cut(
             "offences",

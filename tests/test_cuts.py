@@ -92,6 +92,22 @@ def test_a_fault_reaches_everybody_who_needs_the_frame(spark: SparkSession) -> N
         assert column(cuts, cuts("n", lambda: numbers(spark, 1))) == [0]
 
 
+def test_a_fault_is_told_as_it_was_first(spark: SparkSession) -> None:
+    """However many cuts have waited for one another, its trace is that of the cut that failed."""
+
+    def faulty() -> DataFrame:
+        raise ValueError("no such thing")
+
+    with Cuts(spark, {}) as cuts:
+        frame = cuts("n", faulty)
+        for _ in range(30):
+            frame = cuts("n", lambda before=frame: before.where("n > 0"))
+        with pytest.raises(ValueError, match="no such thing") as told:
+            cuts.rows(frame)
+    names = [each.name for each in told.traceback]
+    assert "faulty" in names and len(names) < 15
+
+
 def test_where_there_is_nothing_to_say_nothing_is_built(spark: SparkSession) -> None:
     def never() -> DataFrame:
         raise AssertionError("built")

@@ -6,10 +6,12 @@ import time
 from pathlib import Path
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
-from pfspark.errors import UsageError
+from pfspark.errors import UsageError, ViolationError
 from pfspark.lake import Lake
+from pfspark.rules import intake
 
 pytestmark = pytest.mark.lakes
 
@@ -157,4 +159,26 @@ def test_a_replica_moves(lake: Lake) -> None:
     assert seen["PFS1", "/Sales/West"] == seen["PFS2", "/Sales/West"] == {"PFS2": "active"}
     held = {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Sales/West"}
     assert held.get("PFS2") == "PFS1:1"
+    lake.close()
+
+
+def test_a_round_that_breaks_a_promise_does_not_count(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Numbers given twice stop the round before its ledger row; played rightly, the same edits are taken in."""
+    right = intake.number_items
+    at = f"{DAY}14:00:00Z"
+    before = {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Sales"}
+    lake.post("PFS1", "/Sales", b"once", name="once", at=at)
+
+    def wrong(judged: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
+        return right(judged, replicas=replicas, numbers=numbers.withColumn("last", F.col("last") - 1))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(intake, "number_items", wrong)
+        with pytest.raises(ViolationError, match="breaks I5") as refused:
+            lake.round(now=at)
+    assert refused.value.exit_code == 3
+    assert before == {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Sales"}
+    assert lake.round(now=at).round
+    assert lake.items("PFS1", "/Sales").where("name = 'once'").count() == 1
+    assert not any(line.get("rows") for line in lake.audit())
     lake.close()

@@ -50,6 +50,12 @@ def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> D
     return replicas.join(enough, list(HERE), "left_semi").select(*HERE, "life", F.lit(str(Standing.DELETE_NOW)).alias("standing"))
 
 
+def let_go(before: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """Leavers that this round lets go, as they stood `before`: they ask and tell in it once more, and then are gone."""
+    gone = replicas.where(F.col("standing") == Standing.DELETE_NOW)
+    return before.where(F.col("standing") == Standing.DELETE_PENDING).join(gone, list(HERE), "left_semi")
+
+
 def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
     """The edits by which leavers tell that they are gone (D9), in the form of `intake.receive`, before all others.
 

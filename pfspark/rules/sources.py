@@ -15,6 +15,7 @@ from pfspark.words import REPLICA, Entry
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
+PAIR = ("org", "store", "peer")
 NAMED = 3
 """Up to three servers are placed in a responder list (R121)."""
 LAST = 2**62
@@ -191,39 +192,44 @@ def responders(
     return ranked.where(named).select(*HERE, "peer", stamped.alias("stamped"), "now")
 
 
-def remember(
-    contacts: DataFrame, *, delivered: DataFrame, asks: DataFrame, responders: DataFrame, carrying: tuple[str, ...]
-) -> DataFrame:
-    """What stores remember of each other after this round: rows of `contacts`.
+def hear(contacts: DataFrame, *, delivered: DataFrame, carrying: tuple[str, ...]) -> DataFrame:
+    """What stores remember of those they hear in this round: rows of `contacts`.
 
-    Whoever is heard, by any message, is available again. Whoever is asked becomes unavailable when the retry falls due,
-    unless it is heard before.
+    Whoever is heard, by any message, is available again, also for what is asked in this very round.
 
-    Source: R98, R105 (Q9); R108, R123 for `asked` and `sent`.
+    Source: R98, R105 (Q9); R123 for `sent`.
     """
-    pair = ("org", "store", "peer")
     sent = F.when(F.col("type").isin(*carrying), F.col("now"))
-    heard = delivered.select(
-        "org",
-        F.col("recipient").alias("store"),
-        F.col("store").alias("peer"),
-        F.col("now").alias("heard"),
-        sent.alias("sent"),
+    news = delivered.groupBy("org", F.col("recipient").alias("store"), F.col("store").alias("peer")).agg(
+        F.max("now").alias("new_heard"), F.max(sent).alias("new_sent")
     )
-    asked = asks.select(*pair, F.col("now").alias("asked"), F.col("due").alias("silent"))
-    stamped = responders.where("stamped").select(*pair, F.col("now").alias("asked"))
+    return news.join(contacts, list(PAIR), "left").select(
+        *PAIR,
+        F.col("new_heard").alias("heard"),
+        F.coalesce("new_sent", "sent").alias("sent"),
+        "asked",
+        F.lit(None).cast("timestamp").alias("silent"),
+    )
+
+
+def remember(contacts: DataFrame, *, asks: DataFrame, responders: DataFrame) -> DataFrame:
+    """What stores remember of those they ask in this round: rows of `contacts`.
+
+    Whoever is asked becomes unavailable when the retry falls due, unless it is heard before.
+
+    Source: R105 (Q9); R108, R122.
+    """
+    asked = asks.select(*PAIR, F.col("now").alias("new_asked"), F.col("due").alias("new_silent"))
+    stamped = responders.where("stamped").select(*PAIR, F.col("now").alias("new_asked"))
     news = (
-        heard.unionByName(asked, allowMissingColumns=True)
-        .unionByName(stamped, allowMissingColumns=True)
-        .groupBy(*pair)
-        .agg(
-            *[F.max(name).alias(f"new_{name}") for name in ("heard", "sent", "asked")],
-            F.min("silent").alias("new_silent"),
-        )
+        asked.unionByName(stamped, allowMissingColumns=True)
+        .groupBy(*PAIR)
+        .agg(F.max("new_asked").alias("new_asked"), F.min("new_silent").alias("new_silent"))
     )
-    still_silent = F.when(F.col("new_heard").isNull(), F.col("silent"))
-    return news.join(contacts, list(pair), "left").select(
-        *pair,
-        *[F.coalesce(f"new_{name}", name).alias(name) for name in ("heard", "sent", "asked")],
-        F.least(still_silent, F.col("new_silent")).alias("silent"),
+    return news.join(contacts, list(PAIR), "left").select(
+        *PAIR,
+        "heard",
+        "sent",
+        F.col("new_asked").alias("asked"),
+        F.least("silent", "new_silent").alias("silent"),
     )

@@ -222,11 +222,9 @@ def _stroke(micros: Column) -> Column:
     return F.when(F.size("status_clock_s") == 0, micros).otherwise(F.array_min(F.transform("status_clock_s", next_at)))
 
 
-def speakers(replicas: DataFrame, *, before: DataFrame) -> DataFrame:
-    """Replicas that tell their status: active ones, leavers, and those that were leavers `before` this round let them go."""
-    leavers = before.where(F.col("standing") == Standing.DELETE_PENDING).select(*HERE)
-    just_gone = replicas.where(F.col("standing") == Standing.DELETE_NOW).join(leavers, list(HERE), "left_semi")
-    return replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).unionByName(just_gone)
+def speakers(replicas: DataFrame) -> DataFrame:
+    """Replicas that tell their status: active ones, and leavers."""
+    return replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING))
 
 
 def fall_due(agenda: DataFrame, *, changed: DataFrame, turns: DataFrame) -> DataFrame:

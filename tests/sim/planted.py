@@ -117,7 +117,7 @@ BUGS = (
     Bug("the last source comes first", sources, "rank", said(backwards)),
     Bug("one source is asked for all", sources, "choose", given(ranked=lambda ranked: ranked.where("nth = 1"))),
     Bug("nobody is unavailable", sources, "remember", said(put("silent", "null"))),
-    Bug("who speaks stays unavailable", sources, "remember", given(delivered=none)),
+    Bug("who speaks stays unavailable", sources, "hear", given(delivered=none)),
     Bug("one origin is answered", backfill, "answer", first(put("asks", "slice(asks, 1, 1)"))),
     Bug("expired content is given", backfill, "answer", given(empty=none)),
     Bug("status is not answered", status, "answer", first(lambda asked: asked.where("leaver"))),
@@ -154,6 +154,6 @@ def _with(right: Rule, bugs: list[Bug]) -> Rule:
 
     def both(*frames: Any, **named: Any) -> DataFrame:
         answers = [rule(*frames, **named).where(mine) for mine, rule in wrong]
-        return reduce(DataFrame.unionByName, answers, right(*frames, **named).where(spared))
+        return reduce(lambda all, one: all.unionByName(one), answers, right(*frames, **named).where(spared))
 
     return both
