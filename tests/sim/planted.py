@@ -39,12 +39,13 @@ Rule = Callable[..., DataFrame]
 
 @dataclass(frozen=True)
 class Bug:
-    """A wrong version of a rule: `wrong` makes it of the right one."""
+    """A wrong version of a rule: `wrong` makes it of the right one; `gate`: campaigns of every run were seen to catch it."""
 
     name: str
     where: ModuleType
     rule: str
     wrong: Callable[[Rule], Rule]
+    gate: bool = False
 
 
 def given(**changed: Callable[[DataFrame], DataFrame]) -> Callable[[Rule], Rule]:
