@@ -195,6 +195,7 @@ class Replica:
     leaving_since: datetime | None = None
     answers: dict[str, tuple[str, Numbers]] = field(default_factory=dict)
     status_due: datetime | None = None
+    gone_since: datetime | None = None
     repeat_due: datetime | None = None
     repeat_wait: timedelta = timedelta(0)
 
@@ -847,6 +848,7 @@ class World:
                 held = [NONE.union(*held)] if held else []
             if any(replica.applied <= numbers for numbers in held):
                 replica.give_up()
+                replica.gone_since = self.now
                 self._say_listing(server, folder, Listing.GONE, stamp[0])
         server.tree = self.see(server)
 
@@ -946,7 +948,7 @@ class World:
             return
         server.maintained = self._maintenance()
         for folder, replica in server.replicas.items():
-            if replica.standing == Standing.DELETE_NOW:
+            if replica.standing == Standing.DELETE_NOW and replica.gone_since != self.now:  # its night is the next
                 others = [each.replicas[folder] for each in self.servers.values() if folder in each.replicas]
                 elsewhere = NONE.union(*(other.applied for other in others if other.live))
                 if server.tree[folder].deleted or replica.applied - replica.empty <= elsewhere:

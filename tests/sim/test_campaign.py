@@ -35,7 +35,7 @@ GRID = parse_duration("30m")  # what worlds are played by
 SHOWN = ("3h", "7h", "11h", "15h", "16h", "19h", "23h")
 WORLDS_OF_A_BUG = 6
 """Organizations that are played with each planted bug."""
-AT_A_TIME = 5
+AT_A_TIME = 3
 """Bugs that are planted in every run."""
 
 
