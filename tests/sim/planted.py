@@ -96,17 +96,17 @@ def heard_again(right: Rule) -> Rule:
 
 BUGS = (
     Bug("a number is given twice", intake, "number_items", given(numbers=put("last", "greatest(last - 1, 0)"))),
-    Bug("a number is left out", intake, "number_items", given(numbers=put("last", "last + 1"))),
+    Bug("a number is left out", intake, "number_items", given(numbers=put("last", "last + 1")), gate=True),
     Bug("readers write at a leaver", intake, "judge_items", given(standing=put("standing", "'active'"))),
     Bug("the last number waits", packing, "waiting", said(
-        lambda rows: put("cn_max", "cn_max - 1")(rows).where("cn_min <= cn_max"))),
+        lambda rows: put("cn_max", "cn_max - 1")(rows).where("cn_min <= cn_max")), gate=True),
     Bug("sent goes one too far", state, "record", recorded_as_sent),
     Bug("no message is full", packing, "pack", lambda right: lambda rows, *, stores, limits, turns: right(
         rows, stores=put("size_limit", "1 << 40")(stores), limits=put("size_limit", "null")(limits), turns=turns)),
     Bug("schedules are not kept", packing, "cycle", lambda right: lambda rows, *, stores, limits, **named: right(
         rows, stores=put("schedule", "null")(stores), limits=put("schedule", "null")(limits), **named)),
     Bug("changes go to leavers too", packing, "recipients", first(put("listing", "'listed'"))),
-    Bug("the cut are reached", transport, "arrive", given(conditions=none)),
+    Bug("the cut are reached", transport, "arrive", given(conditions=none), gate=True),
     Bug("everything is let in", receipt, "judge", said(put("reason", "null"))),
     Bug("nothing is told by others", state, "learn", said(lambda rows: rows.where("not relayed"))),
     Bug("old lives are believed", state, "learn", given(lives=none)),
@@ -121,8 +121,8 @@ BUGS = (
     Bug("who speaks stays unavailable", sources, "hear", given(delivered=none)),
     Bug("one origin is answered", backfill, "answer", first(put("asks", "slice(asks, 1, 1)"))),
     Bug("expired content is given", backfill, "answer", given(empty=none)),
-    Bug("status is not answered", status, "answer", first(lambda asked: asked.where("leaver"))),
-    Bug("status is not asked for", status, "begin", said(none)),
+    Bug("status is not answered", status, "answer", first(lambda asked: asked.where("leaver")), gate=True),
+    Bug("status is not asked for", status, "begin", said(none), gate=True),
     Bug("status is not repeated", status, "repeat", said(none)),
     Bug("status is not told after a day", status, "fall_due", said(none)),
     Bug("whoever answers vouches", removal, "vouched", first(put("flags", "array_union(flags, array('acknowledge'))"))),
