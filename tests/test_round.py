@@ -22,7 +22,7 @@ from pfspark.cuts import Cuts
 from pfspark.edge.config import conf_folder
 from pfspark.kept import Kept
 from pfspark.round import Outcome, play
-from pfspark.rows import local, schema_of
+from pfspark.rows import arrow, local, schema_of
 from pfspark.sim import player
 from pfspark.sim.scenario import parse
 from pfspark.words import Entry
@@ -209,15 +209,9 @@ def again(
     if shake is not None:
         frames = type(frames)(**{each.name: shake(getattr(frames, each.name)) for each in fields(frames)})
     schema = schema_of("turns")
-    outcome = play(frames, local(spark, pa.Table.from_pylist(list(turns), schema=arrow(schema)), schema), cuts)
+    outcome = play(frames, local(spark, arrow(schema, turns), schema), cuts)
     rows = cuts.rows if isinstance(cuts, Cuts) else lambda frame: frame.toArrow()
     return {each.name: rows(getattr(outcome, each.name)) for each in fields(Outcome)}
-
-
-def arrow(schema: Any) -> pa.Schema:
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    return to_arrow_schema(schema, timezone="UTC")
 
 
 def rows_of(table: pa.Table) -> Counter[str]:

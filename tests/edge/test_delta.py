@@ -9,30 +9,25 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark.edge import delta
 from pfspark.edge.delta import FACTS, Row, Tables, Writer
 from pfspark.errors import LakeError, OtherWriterError
-from pfspark.rows import schema_of
+from pfspark.rows import rows_of
 from pfspark.tables import TABLES
 
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 
 
-def arrow(name: str, *rows: dict[str, object]) -> pa.Table:
-    schema = to_arrow_schema(schema_of(name), timezone="UTC")
-    return pa.Table.from_pylist(list(rows), schema=schema)
-
-
 def step(store: str) -> pa.Table:
     """A row of `replicas`, for want of a smaller fact."""
     row = {"org": "main", "store": store, "folder": "1-1", "life": 1, "standing": "active", "at": MONDAY}
-    return arrow("replicas", row).drop_columns("round")
+    return rows_of("replicas", [row], ["round"])
 
 
 def edit(name: str) -> pa.Table:
-    return arrow("edits", {"org": "main", "edit_id": name, "store": "PFS1", "at": MONDAY, "place": 1, "action": "post"})
+    row = {"org": "main", "edit_id": name, "store": "PFS1", "at": MONDAY, "place": 1, "action": "post"}
+    return rows_of("edits", [row])
 
 
 def stores(tables: Tables, as_of: delta.AsOf = None) -> set[str]:

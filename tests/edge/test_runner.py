@@ -17,8 +17,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark import cntext
-from pfspark.edge.delta import Tables
-from pfspark.edge.world import WRITTEN, world
+from pfspark.edge.delta import FACTS, Tables
+from pfspark.edge.world import world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 
@@ -53,7 +53,7 @@ def facts(tables: Tables) -> dict[str, list[str]]:
     """All valid facts without their round numbers."""
     return {
         name: sorted(repr(sorted(row.items())) for row in tables.read(name).drop("round").toArrow().to_pylist())
-        for name in WRITTEN
+        for name in FACTS
     }
 
 
@@ -130,7 +130,7 @@ def test_a_world_read_anew_is_the_world_that_was_kept(spark: SparkSession, tmp_p
             seen_ever[name] += count
         seen_ever["array"] += played.world["array"].num_rows
         assert_same_world(lake._runner.kept().tables, world(lake._tables.snapshot()))
-    assert set(seen_ever) == {*WRITTEN, "array"}
+    assert set(seen_ever) == {*FACTS, "array"}
     assert all(seen_ever.values())
     steps = {row["step"] for row in lake.table("backfill").select("step").collect()}
     assert steps >= {"heard", "asked", "named"}

@@ -5,11 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pytest
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark.rows import local, schema_of, struct
+from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.rules.referral import DEAREST, refer
 from pfspark.words import HIERARCHY
 
@@ -74,7 +72,7 @@ def found(spark: SparkSession) -> dict[tuple[str, str], list[tuple[str, int, boo
 
     def frame(rows: list[dict[str, Any]], name: str) -> DataFrame:
         schema = struct(name) if " " in name else schema_of(name)
-        return local(spark, pa.Table.from_pylist(rows, schema=to_arrow_schema(schema, timezone="UTC")), schema)
+        return local(spark, arrow(schema, rows), schema)
 
     each = CASES.items()
     rows = refer(
