@@ -92,23 +92,12 @@ class Kept:
         Source: R133, R134.
         """
         gaps = {row[1:] for row in _keys(self.tables["array"], HERE) if row[0] == org}
-        asked = [
-            {
-                "org": org,
-                "store": store,
-                "folder": row["folder"],
-                "why": str(Why.ASK),
-                "peer": "",
-                "attempt": 0,
-                "since": now,
-                "due": now,
-            }
-            for store in stores
-            for row in _of_store(self.tables["replicas"], org, store)
-            if row["standing"] in (Standing.ACTIVE, Standing.DELETE_PENDING)
-            and (not seeming_gaps or row["folder"] == HIERARCHY or (store, row["folder"]) in gaps)
-        ]
-        self.add("agenda", asked)
+        for store in stores:
+            asking = [
+                row for row in _of_store(self.tables["replicas"], org, store)
+                if not seeming_gaps or row["folder"] == HIERARCHY or (store, row["folder"]) in gaps
+            ]  # fmt: skip
+            self.add("agenda", _asks(asking, now))
 
     def restore(self, org: str, store: str, then: Mapping[str, pa.Table], now: datetime) -> None:
         """That store's own rows as they were `then`, each of its replicas in a new life that asks for status (R132, F8).
@@ -130,25 +119,11 @@ class Kept:
         for row in _of_store(then["state"], org, store):
             old, new = labels.get(row["folder"], (None, None))
             state.append({**row, "about": new} if row["about"] == old else row)
-        asks = [
-            {
-                "org": org,
-                "store": store,
-                "folder": row["folder"],
-                "why": str(Why.ASK),
-                "peer": "",
-                "attempt": 0,
-                "since": now,
-                "due": now,
-            }
-            for row in replicas
-            if row["standing"] in (Standing.ACTIVE, Standing.DELETE_PENDING)
-        ]
         agenda = [
             {**row, "due": _next_night(row["due"], now)} if row["why"] in (Why.ERASE, Why.EXPIRE) else row
             for row in _of_store(then["agenda"], org, store) if row["why"] != Why.INQUIRE
         ]  # fmt: skip
-        rows = {"replicas": replicas, "state": state, "agenda": agenda + asks}
+        rows = {"replicas": replicas, "state": state, "agenda": agenda + _asks(replicas, now)}
         for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives"):
             self._drop(name, ("org", "store"), {(org, store)})
             self.add(name, rows[name] if name in rows else _of_store(then[name], org, store))
@@ -213,6 +188,15 @@ class Kept:
         keep = [row not in keys for row in _keys(self.tables[name], key)]
         if not all(keep):
             self.put(name, self.tables[name].filter(pa.array(keep, pa.bool_())))
+
+
+def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str, Any]]:
+    """Entries of the agenda by which replicas that hold content ask for status now."""
+    return [
+        {**{name: row[name] for name in HERE}, "why": str(Why.ASK), "peer": "", "attempt": 0, "since": now, "due": now}
+        for row in replicas
+        if row["standing"] in (Standing.ACTIVE, Standing.DELETE_PENDING)
+    ]
 
 
 def _next_night(due: datetime, now: datetime) -> datetime:
