@@ -132,6 +132,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
     applied_by = state.own(world.state, replicas=world.replicas).where(F.col("entry") == Entry.APPLIED).select(*RANGES)
 
+    # Whoever is heard is available from now on.
     met = cut(
         "contacts",
         lambda: sources.hear(world.contacts, delivered=reached.where("lost is null"), carrying=CARRYING),
@@ -333,6 +334,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: backfill.retry(sources.choose(asking, ranked=ranked, gives=gives), turns=turns),
         when=[ranked],
     )
+    array = cut("array", lambda: backfill.enter(noted, asks=asks), when=[noted])
 
     # What waits goes at its cycle; what does not go yet is not shown.
     waiting = cut(
@@ -406,6 +408,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         ),
         when=[begin],
     )
+    asked = cut("contacts", lambda: sources.remember(contacts, asks=asks, responders=responders), when=[asks, responders])
     inquiring = cut("agenda", lambda: status.inquiring(calendar, touched=touched), when=[calendar])
     inquiries = cut(
         "inquiries",
@@ -519,10 +522,6 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         ).join(clock, "org"),
         when=[touched],
     )
-
-    array = cut("array", lambda: backfill.enter(noted, asks=asks), when=[noted])
-
-    asked = cut("contacts", lambda: sources.remember(contacts, asks=asks, responders=responders), when=[asks, responders])
 
     return Outcome(
         changes=new_changes.drop("store"),
