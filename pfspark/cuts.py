@@ -10,7 +10,6 @@ import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -25,15 +24,10 @@ AT_ONCE = 8
 """Cuts in the making: more than there are cores, as most of them wait for others."""
 
 
-@cache
-def _written() -> dict[str, str]:
-    read: dict[str, str] = json.loads((Path(__file__).parent / "frames.json").read_text())
-    return read
-
-
 def frames() -> dict[str, str]:
     """The frames that a round cuts, by name, with their columns."""
-    return dict(_written())
+    columns: dict[str, str] = json.loads((Path(__file__).parent / "frames.json").read_text())
+    return columns
 
 
 @dataclass(frozen=True)

@@ -35,10 +35,10 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
 from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
-from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, held, kept_world, newest, policy_of, trees
+from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, kept_world, newest, policy_of, trees
 from pfspark.errors import UsageError
 from pfspark.rows import arrow, local, rows_of, struct
-from pfspark.rules import items
+from pfspark.rules import items, state
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
 from pfspark.sim.invention import set_properties, slots
 from pfspark.sim.scenario import FOLDER_PROPERTIES
@@ -279,7 +279,7 @@ class Lake:
                 return str(row["object"]), row["round"] - 1
         for row in rows:
             known = self._world(row["round"] - 1)
-            if any(naming.find(known, org, viewer, folder) == row["object"] for viewer in naming.stores_of(known, org)):
+            if any(naming.folder_named(known, org, viewer, folder) == row["object"] for viewer in naming.stores_of(known, org)):
                 return str(row["object"]), row["round"] - 1
         raise UsageError(f"no deleted folder had the path or id {folder!r}")
 
@@ -376,7 +376,7 @@ class Lake:
         target = self._folder(org, store, folder)
         named = self._item(org, store, target, item)
         world = self._world()
-        everybody = held(self._known("state", world), self._known("replicas", world))
+        everybody = state.held(self._known("state", world), replicas=self._known("replicas", world))
         own = everybody.where((F.col("org") == org) & (F.col("store") == store))
         seen = items.versions(items.seen(self._known("changes", world).where(F.col("object") == named), applied=own))
         there = seen.where((F.col("folder") == target) & ~F.col("dominated")).orderBy(*items.rank_of())
@@ -594,14 +594,14 @@ class Lake:
         A replica that is leaving shows no reader anything (R146).
         """
         known = self._world(as_of)
-        own = held(self._known("state", known), items.open_to_readers(self._known("replicas", known)))
+        own = state.held(self._known("state", known), replicas=items.open_to_readers(self._known("replicas", known)))
         if org or store or folder:
             org = self._org(org, *([store] if store else []))
             own = own.where(F.col("org") == org)
         if store:
             own = own.where(F.col("store") == store)
         if folder:
-            own = own.where(F.col("folder").isin(*sorted(naming.found(known, str(org), store, folder))))
+            own = own.where(F.col("folder").isin(*sorted(naming.folders_named(known, str(org), store, folder))))
         found = items.readable(items.versions(items.seen(self._known("changes", known), applied=own)))
         return found.withColumnRenamed("object", "item").join(self._paths(known), list(HERE), "left")
 
@@ -625,7 +625,7 @@ class Lake:
         sites = {(row["org"], row["store"]): row["site"] for row in seen.world["stores"].to_pylist()}
         if site and site not in sites.values():
             raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
-        named = naming.found(seen.world, str(org), store, folder) if folder else None
+        named = naming.folders_named(seen.world, str(org), store, folder) if folder else None
         for line in seen.referrals():
             here = store in (None, line["store"]) and site in (None, sites[line["org"], line["store"]])
             if here and (named is None or line["id"] in named):
@@ -769,7 +769,7 @@ class Lake:
 
     def _folder(self, org: str, store: str, folder: str) -> str:
         """The id of a folder that a store sees by that path (R149); of one whose creation waits, `@` and the edit."""
-        [found] = naming.found(self._tree_world(), org, store, folder)
+        [found] = naming.folders_named(self._tree_world(), org, store, folder)
         return found
 
     def _creation_of(self, org: str, folder: str) -> str:
@@ -801,9 +801,6 @@ class Lake:
             seen_ = f"{len(named)} items are called {item!r}: name one by its id ({', '.join(named[:3])}, …)"
             raise UsageError(seen_ if named else f"the item {item!r} is not known in that folder at {store}{hint}")
         return named[0]
-
-
-# Words ---------------------------------------------------------------------------------------------------------------
 
 
 def _folder_name(name: str) -> str:

@@ -55,4 +55,3 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
             "missing": cntext.size(missing), "lost": cntext.size(lost), "since": lines.moment(min(since)) if since else None,
             "lacks": cntext.size(lacking), "peers": peers,
         }  # fmt: skip
-

@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 from pfspark.ask import events, lines, standing
 from pfspark.edge.delta import Row, Snapshot
-from pfspark.edge.world import HERE, as_frame, held
-from pfspark.rules import items, referral
+from pfspark.edge.world import HERE, as_frame
+from pfspark.rules import items, referral, state
 from pfspark.words import HIERARCHY, PARENT, Why
 
 Line = dict[str, Any]
@@ -98,7 +98,7 @@ class Answers:
 
     def readable(self) -> DataFrame:
         """Each item as readers at each store see it: org, store, folder, and what `rules.items.readable` says."""
-        own = held(self.frame("state"), items.open_to_readers(self.frame("replicas")))
+        own = state.held(self.frame("state"), replicas=items.open_to_readers(self.frame("replicas")))
         return items.readable(items.versions(items.seen(self.frame("changes"), applied=own)))
 
     def items(self) -> Iterator[Line]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -32,7 +31,7 @@ def audit(answers: Answers) -> Iterator[Line]:
         _counted("bodies", "every body is what its name says: SHA-256 and size", altered(snapshot)),
         _counted("content", "every item that is shown has its body", bodiless(answers)),
     ]
-    seen = checks.Seen(**{each.name: answers.frame(each.name) for each in fields(checks.Seen)})
+    seen = checks.Seen.of(answers.frame)
     found = checks.violations(seen).groupBy("check").agg(F.sum("rows").alias("rows"), F.min("sample").alias("sample")).collect()
     rows = {row["check"]: (row["rows"], row["sample"]) for row in found}
     broken += [_line(check.id, check.says, *rows.get(place, (0, None))) for place, check in enumerate(checks.CHECKS)]

@@ -345,10 +345,6 @@ class Snapshot:
         """Whether no round has written to that table."""
         return name in FACTS and self.row.versions[name] == CREATED
 
-    def facts(self) -> dict[str, DataFrame]:
-        """The valid rows of every table that rounds write."""
-        return {name: self.read(name) for name in FACTS}
-
     def broken_links(self) -> int:
         """How many rows of the ledger do not follow from the row before: a number left out, another digest."""
         rows = [Row.read(row) for row in self.read(LEDGER).orderBy("round").toArrow().to_pylist()]

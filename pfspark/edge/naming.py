@@ -39,20 +39,20 @@ def seen_paths(world: World, org: str, store: str) -> dict[str, str]:
     return seen
 
 
-def find(world: World, org: str, store: str, folder: str) -> str | None:
+def folder_named(world: World, org: str, store: str, folder: str) -> str | None:
     """The folder that a store sees by that path, or that has that id."""
     if folder.startswith("@"):
         return folder
     return seen_paths(world, org, store).get("/" + folder.strip("/")) or (folder if is_id(folder) else None)
 
 
-def found(world: World, org: str, store: str | None, folder: str) -> set[str]:
+def folders_named(world: World, org: str, store: str | None, folder: str) -> set[str]:
     """The folders that a store, or any store, sees by that path or id.
 
     Raises UsageError where there is none.
     """
     viewers = [store] if store else stores_of(world, org)
-    named = {each for viewer in viewers if (each := find(world, org, viewer, folder)) is not None}
+    named = {each for viewer in viewers if (each := folder_named(world, org, viewer, folder)) is not None}
     if not named:
         paths = sorted({path for viewer in viewers for path in seen_paths(world, org, viewer)})
         at = f" at {store}" if store else ""

@@ -13,9 +13,8 @@ import pyarrow as pa
 
 from pfspark.edge import restoring
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import LEDGER, Restored, Row, Tables, Writer
+from pfspark.edge.delta import FACTS, LEDGER, Restored, Row, Tables, Writer
 from pfspark.edge.runner import named, with_rows
-from pfspark.edge.world import WRITTEN
 from pfspark.kept import Kept
 from pfspark.rows import rows_of
 from pfspark.settings import differences, load_profile
@@ -74,7 +73,7 @@ class Written:
         assert self._writer.last is not None
         number = self._writer.last.round + 1
         self._rounds.append((number, turns))
-        counts = {name: made[name].num_rows for name in WRITTEN if name in made and made[name].num_rows}
+        counts = {name: made[name].num_rows for name in FACTS if name in made and made[name].num_rows}
         for name in counts:
             self._tables.append(name, made[name], number)
         versions = self._tables.versions(name for name in TABLES if name != LEDGER)
@@ -102,4 +101,3 @@ def _organization(scenario: Scenario) -> dict[str, Any]:
         "org": scenario.name, "profile": scenario.profile, "options": json.dumps(options, sort_keys=True),
         "start": scenario.start, "suspended": False, "at": scenario.start,
     }  # fmt: skip
-

@@ -59,10 +59,7 @@ def facts(kept: Kept, org: str, store: str, now: datetime) -> dict[str, pa.Table
             since = None if nth == 1 else row["asked"]
             steps.append({**here, "step": "asked", "attempt": nth, "since": since, "at": row["asked"]})
     dated = {name: [{**row, "at": now} for row in some] for name, some in rows.items()}
-    return {
-        name: rows_of(name, some, ("round",))
-        for name, some in {**dated, "backfill": steps}.items()
-    }
+    return {name: rows_of(name, some, ("round",)) for name, some in {**dated, "backfill": steps}.items()}
 
 
 def again(org: str, lost: Iterable[Line], changes: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:

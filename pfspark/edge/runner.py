@@ -21,8 +21,8 @@ from pyspark.sql import functions as F
 
 from pfspark.cuts import Cuts
 from pfspark.edge import restoring, upkeep
-from pfspark.edge.delta import THREADS, Restored, Row, Snapshot, Tables, Writer
-from pfspark.edge.world import DIRECTORY, PAIR, WRITTEN, as_frame, kept_world, lists_of, newest, policy_of
+from pfspark.edge.delta import FACTS, THREADS, Restored, Row, Snapshot, Tables, Writer
+from pfspark.edge.world import DIRECTORY, PAIR, as_frame, directory, kept_world, lists_of, newest, policy_of
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
 from pfspark.settings import Policy
@@ -48,7 +48,7 @@ class Played:
     @property
     def counts(self) -> dict[str, int]:
         """How many rows came to each table."""
-        return {name: self.made[name].num_rows for name in WRITTEN if name in self.made and self.made[name].num_rows}
+        return {name: self.made[name].num_rows for name in FACTS if name in self.made and self.made[name].num_rows}
 
 
 class Runner:
@@ -135,7 +135,7 @@ class Runner:
             gone = upkeep.keep_up(self._tables.snapshot(), retention, told)
             row, ended = writer.last, datetime.now(UTC)
             self._number = row.round + 1
-            versions = {**row.versions, **self._tables.versions((*WRITTEN, "content"))}
+            versions = {**row.versions, **self._tables.versions((*FACTS, "content"))}
             writer.record(Row(self._number, "maintained", writer.name, {}, began, ended, versions, row.cursors, {}, row.next_due))
             return gone
 
@@ -225,12 +225,11 @@ class Runner:
         self._number, self._cursor = snapshot.row.round, snapshot.row.cursors["edits"]
         self._news = any(directory[name] != snapshot.row.versions[name] for name in DIRECTORY)
         self._directory = directory
-        self._read_policies()
+        self._obey(newest(snapshot.read("organizations"), DIRECTORY["organizations"], "at").toArrow())
         self._kept = kept_world(snapshot)
 
-    def _read_policies(self) -> None:
-        rows = newest(self._tables.snapshot().read("organizations"), ["org"], "at").toArrow().to_pylist()
-        self._policies = {row["org"]: (row, policy_of(row)) for row in rows}
+    def _obey(self, organizations: pa.Table) -> None:
+        self._policies = {row["org"]: (row, policy_of(row)) for row in organizations.to_pylist()}
 
     def _take_up(self) -> None:
         """What people did since: entries of the directory, and edits."""
@@ -246,14 +245,14 @@ class Runner:
             self._receive(kept, fresh)
 
     def _read_directory(self, kept: Kept) -> None:
-        snapshot, spark = self._tables.snapshot(), self._tables.spark
-        self._read_policies()
+        spark = self._tables.spark
         tree, folders = (as_frame(spark, name, kept.tables[name]) for name in ("tree", "folders"))
         with Cuts(spark, {}) as cut:
-            stores = cut("stores", lambda: newest(snapshot.read("stores"), DIRECTORY["stores"], "at"))
-            links = cut("links", lambda: newest(snapshot.read("links"), DIRECTORY["links"], "at"))
-            lists = cut("lists", lambda: lists_of(tree, folders=folders, stores=stores))
-            rows = {"stores": cut.rows(stores), "links": cut.rows(links), "lists": cut.rows(lists)}
+            views = directory(self._tables.snapshot(), cut)
+            stores = views["stores"]
+            views["lists"] = cut("lists", lambda: lists_of(tree, folders=folders, stores=stores))
+            rows = {name: cut.rows(frame) for name, frame in views.items()}
+        self._obey(rows.pop("organizations"))
         for name, table in rows.items():
             kept.reset(name, ())
             kept.append(name, table)
@@ -343,7 +342,7 @@ class Runner:
         played = Played(number, turns, made, dict(self._kept.tables))
         with ThreadPoolExecutor(THREADS) as threads:
             list(threads.map(lambda name: tables.append(name, made[name], number), played.counts))
-        changing = played.counts if tables.folder is None else WRITTEN
+        changing = played.counts if tables.folder is None else FACTS
         versions = {
             **before.versions,
             **tables.versions([*changing, "content"]),

@@ -15,8 +15,8 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.edge.delta import FACTS, Snapshot
-from pfspark.edge.world import HERE, begun, held, newest, open_array, own_rows, waiting
-from pfspark.rules import items
+from pfspark.edge.world import HERE, begun, newest, open_array, own_rows, waiting
+from pfspark.rules import items, state
 from pfspark.tables import TABLES
 
 AT_ONCE = 1000
@@ -28,11 +28,11 @@ RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 
 def shortened(snapshot: Snapshot) -> Mapping[str, DataFrame]:
     """The tables of which a shorter form says the same: their rows from now on."""
-    own = own_rows(snapshot, snapshot.facts())
+    own = own_rows(snapshot, snapshot.read)
     return {
         "state": merged_state(own["state"]),
         "agenda": newest(own["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
-        "backfill": needed_steps(snapshot),
+        "backfill": needed_steps(snapshot, own),
     }
 
 
@@ -42,9 +42,8 @@ def merged_state(rows: DataFrame) -> DataFrame:
     return cnset.canonical(rows, RANGE_KEY).join(latest, list(RANGE_KEY)).select(*TABLES["state"].names)
 
 
-def needed_steps(snapshot: Snapshot) -> DataFrame:
+def needed_steps(snapshot: Snapshot, own: Mapping[str, DataFrame]) -> DataFrame:
     """Steps of folders that still miss something, and those that say when a store last asked another (R105, R122)."""
-    own = own_rows(snapshot, snapshot.facts())
     replicas, began = newest(own["replicas"], HERE, "round"), begun(own["replicas"])
     array = open_array(own["backfill"], table=own["state"], replicas=replicas, begun=began)
     missing = array.select(*HERE).distinct()
@@ -67,8 +66,8 @@ def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> Da
     since = snapshot.tables.spark.createDataFrame(sorted(retention.items()), "org string, since timestamp")
     touched = changes.join(since, "org").where("at >= since").select("org", "folder", "object").distinct()
     young = changes.join(touched, ["org", "folder", "object"], "left_semi")
-    own = own_rows(snapshot, snapshot.facts())
-    applied = held(own["state"], newest(own["replicas"], HERE, "round"))
+    own = own_rows(snapshot, snapshot.read)
+    applied = state.held(own["state"], replicas=newest(own["replicas"], HERE, "round"))
     shown = items.versions(items.seen(changes, applied=applied)).where("not dominated")
     edits = waiting(snapshot.read("edits"), snapshot.read("receipts"))
     in_need = [young.select("hash"), shown.select("hash"), edits.select("hash")]

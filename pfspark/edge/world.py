@@ -7,7 +7,8 @@ two rounds, or within one, and another goes on.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -18,7 +19,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pfspark import cnset
 from pfspark.cuts import Cuts
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import Snapshot
+from pfspark.edge.delta import FACTS, Snapshot
 from pfspark.kept import Kept
 from pfspark.rows import ddl, local, nothing, rows_of, schema_of
 from pfspark.rules import backfill, hierarchy, items, state
@@ -35,8 +36,6 @@ RANGES = (*LINE, "cn_min", "cn_max")
 PAIR = ("org", "store", "peer")
 DIRECTORY = {"organizations": ("org",), "stores": ("org", "store"), "links": ("org", "from_site", "to_site")}
 """The tables that administrators write, with what names an entry; the latest row wins."""
-WRITTEN = ("changes", "messages", "receipts", "state", "replicas", "backfill", "agenda")
-"""The tables that rounds write."""
 
 
 def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
@@ -49,13 +48,6 @@ def in_flight(messages: DataFrame, receipts: DataFrame) -> DataFrame:
     had = receipts.where("message_id is not null").select("org", "message_id", F.col("store").alias("recipient"))
     to = F.inline("recipients").alias("recipient", "due", "lost")
     return messages.select("*", to).join(had, ["org", "message_id", "recipient"], "left_anti")
-
-
-def held(table: DataFrame, replicas: DataFrame) -> DataFrame:
-    """The numbers whose changes each store has: applied and not empty, of its replicas in their current lives."""
-    own = state.own(table, replicas=replicas)
-    applied = own.where(F.col("entry") == Entry.APPLIED).select(*RANGES)
-    return cnset.subtract(applied, own.where(F.col("entry") == Entry.EMPTY).select(*RANGES), LINE)
 
 
 def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun: DataFrame) -> DataFrame:
@@ -92,7 +84,7 @@ def begun(steps: DataFrame) -> DataFrame:
 
 
 def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
-    """The view `contacts`: when each store last heard of another, and when it last asked it (see `sources.remember`)."""
+    """The view `contacts`: when each store last heard of another and last asked it; see `sources.hear`, `sources.remember`."""
     peer = cnset.store_of("sender").alias("peer")
     got = receipts.where(F.col("message_id").isNotNull() & (F.col("outcome") != Outcome.LOST)).select(
         "org", "store", peer, "round", "at", F.when(F.col("type").isin(*CARRYING), F.col("round")).alias("carrying")
@@ -115,7 +107,7 @@ def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
     return known.select(*PAIR, "heard", "sent", "asked", "silent")
 
 
-def own_rows(snapshot: Snapshot, read: Mapping[str, DataFrame]) -> dict[str, DataFrame]:
+def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, DataFrame]:
     """What stores know of themselves and of others, as far as it counts: `state`, `replicas`, `backfill`, `agenda`.
 
     Without the rows of stores from before their last restore, which wrote them anew as they were then; and without the
@@ -128,7 +120,7 @@ def own_rows(snapshot: Snapshot, read: Mapping[str, DataFrame]) -> dict[str, Dat
             return rows
         return rows.join(last, ["org", "store"], "left").where("restored is null or round >= restored").drop("restored", "to")
 
-    own = {name: since_restored(read[name]) for name in ("state", "replicas", "backfill", "agenda")}
+    own = {name: since_restored(read(name)) for name in ("state", "replicas", "backfill", "agenda")}
     gone = own["replicas"].where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
     state_since = own["state"].join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
     return own | {"state": state_since}
@@ -167,9 +159,9 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
     """
     spark, tables = snapshot.tables.spark, snapshot.tables
     with Cuts(spark, _columns()) as cut:
-        read = {name: _reading(snapshot, name, cut) for name in WRITTEN}
-        own = own_rows(snapshot, read)
-        views = _directory(snapshot, cut)
+        read = {name: _reading(snapshot, name, cut) for name in FACTS}
+        own = own_rows(snapshot, read.__getitem__)
+        views = directory(snapshot, cut)
         views |= {
             "changes": cut("changes", lambda: read["changes"], when=[read["changes"]]),
             "state": cut(
@@ -198,7 +190,7 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
         }
         views["tree"] = cut(
             "tree",
-            lambda: _tree(snapshot, views, held(views["state"], views["replicas"]), cut),
+            lambda: _tree(snapshot, views, state.held(views["state"], replicas=views["replicas"]), cut),
             when=[read["changes"]],
         )
         views["array"] = cut(
@@ -226,12 +218,13 @@ def _reading(snapshot: Snapshot, name: str, cut: Cuts) -> DataFrame:
     return cut.plan(lambda: snapshot.read(name))
 
 
-def _directory(snapshot: Snapshot, cut: Cuts) -> dict[str, DataFrame]:
-    return {name: cut(name, _newest_entries(snapshot, name)) for name in DIRECTORY}
+def directory(snapshot: Snapshot, cut: Cuts, names: Iterable[str] = DIRECTORY) -> dict[str, DataFrame]:
+    """The entries of the directory, each table by its name."""
+    return {name: cut(name, partial(_entries, snapshot, name)) for name in names}
 
 
-def _newest_entries(snapshot: Snapshot, name: str) -> Callable[[], DataFrame]:
-    return lambda: newest(snapshot.read(name), DIRECTORY[name], "at")
+def _entries(snapshot: Snapshot, name: str) -> DataFrame:
+    return newest(snapshot.read(name), DIRECTORY[name], "at")
 
 
 def _delivered(read: Mapping[str, DataFrame], snapshot: Snapshot) -> DataFrame:
@@ -243,7 +236,8 @@ def _delivered(read: Mapping[str, DataFrame], snapshot: Snapshot) -> DataFrame:
 
 def _tree(snapshot: Snapshot, views: Mapping[str, DataFrame], applied: DataFrame, cut: Cuts) -> DataFrame:
     """The view `tree`, of all that stores hold of the hierarchy."""
-    spark, whole = snapshot.tables.spark, merging_whole(snapshot.tables.spark, cut.rows(views["organizations"]))
+    spark = snapshot.tables.spark
+    whole = merging_whole(spark, cut.rows(views["organizations"]))
     told = items.seen(views["changes"].where(F.col("folder") == HIERARCHY), applied=applied)
     return hierarchy.merge(nothing(spark, "tree"), told, whole=whole)
 
@@ -264,12 +258,12 @@ def as_kept(spark: SparkSession, views: Mapping[str, pa.Table]) -> Kept:
 def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
     """As much of the world as the paths of folders need: `stores`, `tree`, `folders`, and the edits that wait."""
     with Cuts(snapshot.tables.spark, _columns()) as cut:
-        read = {name: _reading(snapshot, name, cut) for name in WRITTEN}
-        own = {name: rows.where(F.col("folder") == HIERARCHY) for name, rows in own_rows(snapshot, read).items()}
-        views = _directory(snapshot, cut) | {"changes": read["changes"]}
+        read = {name: _reading(snapshot, name, cut) for name in FACTS}
+        own = {name: rows.where(F.col("folder") == HIERARCHY) for name, rows in own_rows(snapshot, read.__getitem__).items()}
+        views = directory(snapshot, cut, ("organizations", "stores")) | {"changes": read["changes"]}
         tree = cut(
             "tree",
-            lambda: _tree(snapshot, views, held(own["state"], newest(own["replicas"], HERE, "round")), cut),
+            lambda: _tree(snapshot, views, state.held(own["state"], replicas=newest(own["replicas"], HERE, "round")), cut),
             when=[read["changes"]],
         )
         asked = {

@@ -6,7 +6,7 @@ They look at all stores at once, as no store can: they are for whoever watches o
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import reduce
 
 from pyspark.sql import DataFrame, Window
@@ -32,6 +32,11 @@ class Seen:
     folders: DataFrame
     lists: DataFrame
     lives: DataFrame
+
+    @classmethod
+    def of(cls, frame: Callable[[str], DataFrame]) -> Seen:
+        """Of each table or view by its name."""
+        return cls(**{each.name: frame(each.name) for each in fields(cls)})
 
 
 @dataclass(frozen=True)

@@ -156,6 +156,14 @@ def own(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
     return rows.join(current, [*HERE, "about"], "left_semi")
 
 
+def held(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """The numbers whose changes each store has: applied and not empty, of its replicas in their current lives."""
+    mine = own(rows, replicas=replicas)
+    applied, empty = (mine.where(F.col("entry") == entry) for entry in (Entry.APPLIED, Entry.EMPTY))
+    line = (*HERE, "origin")
+    return cnset.subtract(applied.select(*line, "cn_min", "cn_max"), empty.select(*line, "cn_min", "cn_max"), line)
+
+
 def believed(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """The rows in which a store speaks of others, for folders of which it has a replica (R7)."""
     has = replicas.where(F.col("standing") != Standing.ERASED).select(*HERE)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import fields
 from datetime import datetime
+from functools import partial
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from pfspark.kept import Kept, due_moments
 from pfspark.rules import checks, items, state
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, Step
-from pfspark.words import Entry, Outcome
+from pfspark.words import Outcome
 
 Line = dict[str, Any]
 
@@ -224,13 +224,10 @@ def _items(kept: Kept, playing: Mapping[str, _Playing], orgs: Sequence[str]) -> 
     found: dict[str, list[Any]] = defaultdict(list)
     if orgs:
         world = kept.world()
-        own = state.own(world.state, replicas=items.open_to_readers(world.replicas)).where(F.col("org").isin(*orgs))
-        full = own.where(F.col("entry") == Entry.APPLIED)
-        void = own.where(F.col("entry") == Entry.EMPTY)
-        held = state.shown(full, hidden=void)
+        shown = state.held(world.state, replicas=items.open_to_readers(world.replicas)).where(F.col("org").isin(*orgs))
         defaults = {org: playing[org].scenario.policy.conflict for org in orgs}
         quiet = lines.last_writer_only(kept.tables, defaults)
-        for row in items.readable(items.versions(items.seen(world.changes, applied=held))).toArrow().to_pylist():
+        for row in items.readable(items.versions(items.seen(world.changes, applied=shown))).toArrow().to_pylist():
             settled = (row["org"], row["store"], row["folder"]) in quiet
             found[row["org"]].append({**row, "conflict": row["conflict"] and not settled})
     return found
@@ -238,8 +235,7 @@ def _items(kept: Kept, playing: Mapping[str, _Playing], orgs: Sequence[str]) -> 
 
 def _violations(kept: Kept) -> dict[str, dict[str, int]]:
     """How many rows break each promise that is broken, by organization."""
-    world = kept.world()
-    seen = checks.Seen(**{each.name: getattr(world, each.name) for each in fields(checks.Seen)})
+    seen = checks.Seen.of(partial(getattr, kept.world()))
     broken: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in checks.violations(seen).toArrow().to_pylist():
         broken[row["org"]][checks.CHECKS[row["check"]].id] += row["rows"]

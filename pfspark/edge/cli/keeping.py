@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from collections.abc import Mapping
+from typing import Annotated, Any
 
 import typer
 
@@ -51,7 +52,7 @@ def audit(lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Jso
     screen.note((f"round {certificate['round']}, {screen.number(rows, 'row')}; --json says their digests", "dim"))
     broken = [line for line in found if line["rows"]]
     if broken:
-        told = "; ".join(f"{line['id']}, {screen.number(line['rows'], 'row')} such as {line['sample']}" for line in broken)
+        told = "; ".join(_broken(line) for line in broken)
         raise ViolationError(f"broken: {told}. Nothing was changed; `pfspark log rounds` shows who wrote what")
 
 
@@ -61,6 +62,11 @@ def maintain(lake: given.LakeName = None, now: given.Now = None, json: given.Jso
     at = given.moment(now)
     with given.opened(lake) as there:
         screen.counts(there.maintain(at, lambda doing: screen.note((doing, "dim"))), json=json)
+
+
+def _broken(line: Mapping[str, Any]) -> str:
+    told = f"{line['id']}, {screen.number(line['rows'], 'row')}"
+    return f"{told} such as {line['sample']}" if line["sample"] else told
 
 
 def _agreed(question: str) -> bool:
