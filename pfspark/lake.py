@@ -658,7 +658,7 @@ class Lake:
             world,
             views={name: lines.Stores(world, name) for name in sorted(orgs)},
             at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
-            conflict={name: policy_of(row).conflict for name, row in orgs.items()},
+            policies={name: policy_of(row) for name, row in orgs.items()},
         )
 
     def _paths(self, known: Mapping[str, pa.Table]) -> DataFrame:

@@ -16,6 +16,7 @@ from pfspark.ask import events, lines, standing
 from pfspark.edge.delta import Row, Snapshot
 from pfspark.edge.world import HERE, as_frame
 from pfspark.rules import items, referral, state
+from pfspark.settings import Policy
 from pfspark.words import HIERARCHY, PARENT, Why
 
 Line = dict[str, Any]
@@ -32,14 +33,13 @@ GAPS = (
 
 @dataclass(frozen=True)
 class Answers:
-    """What can be asked of a lake: the tables after a round, the world they say, each organization's stores and time."""
+    """What can be asked of a lake: the tables after a round, the world they say, each organization's stores, time and policy."""
 
     snapshot: Snapshot
     world: Mapping[str, pa.Table]
     views: Mapping[str, lines.Stores]
     at: Mapping[str, datetime]
-    conflict: Mapping[str, int]
-    """The conflict method of folders that say none, by organization."""
+    policies: Mapping[str, Policy]
 
     def frame(self, name: str) -> DataFrame:
         """A table or view of the world as a frame."""
@@ -96,17 +96,17 @@ class Answers:
                 "of": asked and asked["of"], "due": lines.moment(again) if again else None,
             }  # fmt: skip
 
-    def readable(self) -> DataFrame:
-        """Each item as readers at each store see it: org, store, folder, and what `rules.items.readable` says."""
+    def versions(self) -> DataFrame:
+        """Each version of each item that readers at each store may see: what `rules.items.versions` says."""
         own = state.held(self.frame("state"), replicas=items.open_to_readers(self.frame("replicas")))
-        return items.readable(items.versions(items.seen(self.frame("changes"), applied=own)))
+        return items.versions(items.seen(self.frame("changes"), applied=own))
 
     def items(self) -> Iterator[Line]:
         """Each item as each store sees it."""
-        quiet = lines.last_writer_only(self.world, self.conflict)
+        quiet = lines.last_writer_only(self.world, {org: policy.conflict for org, policy in self.policies.items()})
         rows = [
             {**row, "conflict": row["conflict"] and (row["org"], row["store"], row["folder"]) not in quiet}
-            for row in self.readable().toArrow().to_pylist()
+            for row in items.readable(self.versions()).toArrow().to_pylist()
         ]
         for org in self.views:
             yield from lines.items([row for row in rows if row["org"] == org], self.views, self.at)

@@ -9,9 +9,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge.answers import Answers
-from pfspark.edge.delta import Snapshot
-from pfspark.rules import checks
+from pfspark.edge.delta import LEDGER, Snapshot
+from pfspark.edge.world import begun, delivered, own_rows
+from pfspark.rules import checks, history
 from pfspark.tables import TABLES
+from pfspark.words import Action, Entry
 
 Line = dict[str, Any]
 CONTENT = ("hash", "size", "at")
@@ -21,15 +23,16 @@ CONTENT = ("hash", "size", "at")
 def audit(answers: Answers) -> Iterator[Line]:
     """One line for each check: `id`, what it `says`, how many `rows` break it, one of them as a `sample`.
 
-    First of the ledger and the bodies, then `rules.checks.CHECKS`. The last line is the certificate: the round, what
-    became of each check, and of every table how many rows were looked at and their digest, which is the same whatever
-    their order and however they lie in files.
+    First of the ledger, the bodies and what was written, then `rules.checks.CHECKS`. The last line is the certificate: the
+    round, what became of each check, and of every table how many rows were looked at and their digest, which is the same
+    whatever their order and however they lie in files.
     """
     snapshot = answers.snapshot
     broken = [
         _line("ledger", "the ledger's rows follow one another, each with the digest of the one before", snapshot.broken_links()),
         _counted("bodies", "every body is what its name says: SHA-256 and size", altered(snapshot)),
-        _counted("content", "every item that is shown has its body", bodiless(answers)),
+        *(_counted(id, says, rows) for id, says, rows in at_rest(answers)),
+        *(_counted(id, says, rows) for id, says, rows in written(snapshot)),
     ]
     seen = checks.Seen.of(answers.frame)
     found = checks.violations(seen).groupBy("check").agg(F.sum("rows").alias("rows"), F.min("sample").alias("sample")).collect()
@@ -49,9 +52,33 @@ def altered(snapshot: Snapshot) -> DataFrame:
     return snapshot.read("content").where(wrong).select("hash", "size", "at")
 
 
+def at_rest(answers: Answers) -> Iterator[tuple[str, str, DataFrame]]:
+    """Promises that need more than `rules.checks.Seen` to be looked at: id, what it says, the rows that break it."""
+    seen = checks.Seen.of(answers.frame)
+    orgs = [(org,) for org, policy in answers.policies.items() if policy.status_again]
+    repeating = answers.snapshot.tables.spark.createDataFrame(orgs, "org string")
+    unequal = checks.unequal(seen, mail=answers.frame("mail"), agenda=answers.frame("agenda"), repeating=repeating)
+    yield "I2", "where nothing is left to do, replicas are equal", unequal
+    yield "I10", "nobody who is about to be erased holds the last copy", checks.last_copy(seen)
+    yield "I18", "every version that is shown, or lost a conflict, has its body", bodiless(answers)
+
+
+def written(snapshot: Snapshot) -> Iterator[tuple[str, str, DataFrame]]:
+    """The promises about what was written down (`rules.history`), in the same way."""
+    since = begun(snapshot.read("replicas")).withColumnRenamed("store", "recipient")
+    let_in = delivered(snapshot, snapshot.read).join(since, ["org", "recipient", "folder"]).where("round >= since_round")
+    applied = own_rows(snapshot, snapshot.read)["state"].where(F.col("entry") == Entry.APPLIED)
+    messages, receipts = snapshot.read("messages"), snapshot.read("receipts")
+    yield "I3", "what a replica has let in it holds", history.kept(let_in, held=applied)
+    yield "I12", "no message carries folders as content, or items as hierarchy", history.one_subject(messages)
+    yield "I13", "a message is received where it was sent, once", history.accounted_for(messages, receipts=receipts)
+    tables = {name: snapshot.read(name) for name in history.NEVER_REWRITTEN}
+    yield "I17", "every round has the rows that the ledger counts", history.counted(snapshot.read(LEDGER), **tables)
+
+
 def bodiless(answers: Answers) -> DataFrame:
-    """Items as stores show them, conflict losers left aside, whose body is in no row of `content` (I18)."""
-    shown = answers.readable().where("not deleted and hash is not null")
+    """Versions that stores show or keep as losers of a conflict, whose body is in no row of `content` (I18)."""
+    shown = answers.versions().where("not dominated and hash is not null").where(F.col("action") != Action.DELETE)
     return shown.join(answers.snapshot.read("content").select("hash"), "hash", "left_anti").select(
         "org", "store", "folder", "object", "version", "hash"
     )

@@ -183,7 +183,7 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
             ),
             "lives": cut(
                 "lives",
-                lambda: state.read_lives(_delivered(read, snapshot), lives=nothing(spark, "lives")),
+                lambda: state.read_lives(delivered(snapshot, read.__getitem__), lives=nothing(spark, "lives")),
                 when=[read["receipts"]],
             ),
             "edits": cut("edits", lambda: waiting(tables._stored("edits", snapshot.row.cursors["edits"]), read["receipts"])),
@@ -227,11 +227,11 @@ def _entries(snapshot: Snapshot, name: str) -> DataFrame:
     return newest(snapshot.read(name), DIRECTORY[name], "at")
 
 
-def _delivered(read: Mapping[str, DataFrame], snapshot: Snapshot) -> DataFrame:
-    """The messages that were let in, each with who received it."""
-    let_in = unheard(read["receipts"].where("message_id is not null and reason is null"), snapshot)
-    recipients = let_in.select("org", "message_id", F.col("store").alias("recipient"))
-    return recipients.join(read["messages"].drop("store"), ["org", "message_id"])
+def delivered(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> DataFrame:
+    """The messages that were let in, each with who received it, in which round."""
+    let_in = unheard(read("receipts").where("message_id is not null and reason is null"), snapshot)
+    recipients = let_in.select("org", "message_id", F.col("store").alias("recipient"), "round")
+    return recipients.join(read("messages").drop("store", "round"), ["org", "message_id"])
 
 
 def _tree(snapshot: Snapshot, views: Mapping[str, DataFrame], applied: DataFrame, cut: Cuts) -> DataFrame:

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import HIERARCHY, Action, Entry, Listing, Standing
+from pfspark.words import HIERARCHY, Action, Entry, Listing, Standing, Why
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -55,8 +55,17 @@ def _labels(replicas: DataFrame) -> DataFrame:
 
 def _applied(seen: Seen) -> DataFrame:
     """What replicas hold in their current lives."""
-    own = seen.state.where(F.col("entry") == Entry.APPLIED)
+    return _own(seen, Entry.APPLIED)
+
+
+def _own(seen: Seen, entry: Entry) -> DataFrame:
+    own = seen.state.where(F.col("entry") == entry)
     return own.join(_labels(seen.replicas), [*HERE, "about"], "left_semi")
+
+
+def _dead(seen: Seen) -> DataFrame:
+    """Folders of which some store knows that they were deleted."""
+    return seen.folders.where("dead").select("org", "folder").distinct()
 
 
 def one_number_one_change(seen: Seen) -> DataFrame:
@@ -81,6 +90,13 @@ def honest_table(seen: Seen) -> DataFrame:
     current = _labels(seen.replicas).select("org", "folder", "about")
     believed = seen.state.where(F.col("entry") == Entry.REPORTED).join(current, ["org", "folder", "about"], "left_semi")
     return cnset.subtract(believed, _applied(seen), who)
+
+
+def readable(seen: Seen) -> DataFrame:
+    """Ranges that a replica says it holds, and of which there is no change (I4)."""
+    numbers = seen.changes.select("org", "folder", "origin", F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"))
+    full = cnset.subtract(_applied(seen), _own(seen, Entry.EMPTY), LINE)
+    return cnset.subtract(full, numbers, ("org", "folder", "origin"))
 
 
 def lean_array(seen: Seen) -> DataFrame:
@@ -123,8 +139,7 @@ def held_somewhere(seen: Seen) -> DataFrame:
 
     What a replica gave in an earlier life and nobody holds is what its restore has lost, and told.
     """
-    dead = seen.folders.where("dead").select("org", "folder").distinct()
-    alive = seen.changes.where(F.col("folder") != HIERARCHY).join(dead, ["org", "folder"], "left_anti")
+    alive = seen.changes.where(F.col("folder") != HIERARCHY).join(_dead(seen), ["org", "folder"], "left_anti")
     givers = _labels(seen.replicas).select("org", "folder", F.col("about").alias("origin"))
     given = alive.join(givers, ["org", "folder", "origin"], "left_semi").select(
         "org", "folder", "origin", F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max")
@@ -132,9 +147,38 @@ def held_somewhere(seen: Seen) -> DataFrame:
     return cnset.subtract(given, _applied(seen), ("org", "folder", "origin"))
 
 
+def last_copy(seen: Seen) -> DataFrame:
+    """Ranges that only replicas hold which are about to be erased (I10, D7).
+
+    A store that is restored after it has vouched for a leaver may make it so, and nothing else.
+    """
+    staying = seen.replicas.where(F.col("standing") != Standing.DELETE_NOW)
+    going = seen.replicas.where(F.col("standing") == Standing.DELETE_NOW)
+    safe = _applied(seen).join(staying, list(HERE), "left_semi")
+    alone = cnset.subtract(_applied(seen).join(going, list(HERE), "left_semi"), safe, ("org", "folder", "origin"))
+    return alone.join(_dead(seen), ["org", "folder"], "left_anti")
+
+
+def unequal(seen: Seen, *, mail: DataFrame, agenda: DataFrame, repeating: DataFrame) -> DataFrame:
+    """Ranges that active replicas of a folder lack although nothing is left to do there that would bring them (I2).
+
+    Of the organizations in `repeating` (org): there a store goes on telling its status while it believes that somebody
+    lacks something. With the one status after a day of the articles what was lost may lie unnoticed.
+    """
+    folder = ("org", "folder")
+    to_do = agenda.where(~F.col("why").isin(Why.EXPIRE, Why.ERASE))
+    busy = [frame.select(*folder) for frame in (mail, to_do, seen.array)]
+    at_rest = seen.replicas.where(F.col("standing") == Standing.ACTIVE).join(repeating, "org", "left_semi")
+    quiet = at_rest.join(reduce(DataFrame.unionByName, busy), list(folder), "left_anti").select(*HERE)
+    held = _applied(seen).join(quiet, list(HERE), "left_semi")
+    somewhere = held.select(*folder, "origin", "cn_min", "cn_max").join(quiet, list(folder))
+    return cnset.subtract(somewhere, held, LINE).join(_dead(seen), list(folder), "left_anti")
+
+
 CHECKS = (
     Check("I1", "no acknowledged change of a living folder is held by nobody", held_somewhere),
     Check("I4", "nobody is believed to hold what it does not hold", honest_table),
+    Check("I4", "what a replica says it holds can be read", readable),
     Check("I5", "no change number was given twice", one_number_one_change),
     Check("I6", "no change number was left out", no_gap_in_numbers),
     Check("I8", "nothing is missed that is held", lean_array),

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Callable
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import pytest
@@ -73,9 +74,10 @@ def given_twice(world: World) -> None:
 
 def left_out(world: World) -> None:
     next(row for row in world["changes"] if (row["folder"], row["origin"], row["cn"]) == ("A:1", "A", 3))["cn"] = 4
-    for row in world["state"]:
+    for row in list(world["state"]):
         if (row["folder"], row["origin"]) == ("A:1", "A"):
-            row["cn_max"] = 4
+            row["cn_max"] = 2
+            world["state"].append({**row, "cn_min": 4, "cn_max": 4})
 
 
 def noted_by_the_erased(world: World) -> None:
@@ -89,6 +91,10 @@ def seen_after_deletion(world: World) -> None:
     world["changes"].append(change(org, "1-1", "A", 2, action="delete_folder", object="A:1"))
     for row in world["state"]:
         row["cn_max"] = 2 if row["folder"] == "1-1" else row["cn_max"]
+
+
+def held_and_not_there(world: World) -> None:
+    world["changes"] = [row for row in world["changes"] if (row["folder"], row["origin"], row["cn"]) != ("A:1", "A", 3)]
 
 
 def a_stranger(world: World) -> None:
@@ -118,6 +124,7 @@ PLANTED: dict[Fault, str | None] = {
     life_that_is_over: None,
     held_by_nobody: "held_somewhere",
     believed_without_ground: "honest_table",
+    held_and_not_there: "readable",
     given_twice: "one_number_one_change",
     left_out: "no_gap_in_numbers",
     lambda world: noted(world, "B", 2): "lean_array",
@@ -152,3 +159,63 @@ def test_a_fault_is_named(broken: dict[str, list[str]], place: int, check: str |
 
 def test_every_check_has_its_fault() -> None:
     assert {check.broken_by.__name__ for check in checks.CHECKS} == {check for check in PLANTED.values() if check}
+
+
+@dataclass
+class Rest:
+    """A world that B's last number of A:1 has not reached, or that A is about to leave, and what its stores have to do."""
+
+    lacking: bool = True
+    leaving: bool = False
+    deleted: bool = False
+    to_do: str | None = None
+    repeating: bool = True
+    unequal: int = 0
+    last_copies: int = 0
+
+    def rows(self, org: str) -> World:
+        world = whole(org)
+        if self.lacking:
+            last_of_a(world, ("B", "B"), ("A", "B"), ("B", "A"))
+        for row in world["replicas"]:
+            if self.leaving and (row["store"], row["folder"]) == ("A", "A:1"):
+                row["standing"] = "delete now"
+        for row in world["folders"]:
+            row["dead"] = self.deleted and row["store"] == "B"
+        due = {"org": org, "store": "B", "folder": "A:1", "peer": "", "why": self.to_do}
+        on_its_way, to_do = self.to_do == "mail", self.to_do in ("repeat", "expire")
+        return {**world, "agenda": [due] * to_do, "mail": [due] * on_its_way}
+
+
+RESTS = {
+    "all are equal": Rest(lacking=False),
+    "one lacks a number and nobody will tell": Rest(unequal=1),
+    "the articles do not tell again": Rest(repeating=False),
+    "somebody will tell": Rest(to_do="repeat"),
+    "it is on its way": Rest(to_do="mail"),
+    "only the night comes": Rest(to_do="expire", unequal=1),
+    "the folder is deleted": Rest(deleted=True),
+    "the last copy goes": Rest(leaving=True, last_copies=1),
+    "the last copy of a deleted folder goes": Rest(leaving=True, deleted=True),
+    "a copy stays": Rest(lacking=False, leaving=True),
+}
+
+
+@pytest.fixture(scope="module")
+def at_rest(spark: SparkSession) -> dict[str, tuple[int, int]]:
+    """How many ranges replicas lack at rest, and how many only a leaver holds, by organization."""
+    rows: World = defaultdict(list)
+    for name, rest in RESTS.items():
+        for table, some in rest.rows(name).items():
+            rows[table] += some
+    frames = {name: local(spark, rows_of(name, some), schema_of(name)) for name, some in rows.items()}
+    seen = checks.Seen.of(frames.__getitem__)
+    repeating = spark.createDataFrame([(name,) for name, rest in RESTS.items() if rest.repeating], "org string")
+    unequal = checks.unequal(seen, mail=frames["mail"], agenda=frames["agenda"], repeating=repeating)
+    found = [Counter(row["org"] for row in rows.collect()) for rows in (unequal, checks.last_copy(seen))]
+    return {name: (found[0][name], found[1][name]) for name in RESTS}
+
+
+@pytest.mark.parametrize("name", RESTS)
+def test_what_must_hold_at_rest(at_rest: dict[str, tuple[int, int]], name: str) -> None:
+    assert at_rest[name] == (RESTS[name].unequal, RESTS[name].last_copies)

@@ -1,0 +1,61 @@
+"""The promises about what was written down: every round, message and receipt that counts, from the first on.
+
+Like `checks` they are for whoever watches over the organization, and each is the frame of rows that break it.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.words import CARRYING, HIERARCHY, MessageType
+
+LINE = ("org", "store", "folder", "origin")
+NEVER_REWRITTEN = ("changes", "messages", "receipts", "replicas")
+"""The tables that keep each row as its round wrote it; upkeep writes the others shorter."""
+
+
+def kept(delivered: DataFrame, *, held: DataFrame) -> DataFrame:
+    """Ranges that a replica was sent, let in, and does not hold (I3, R75).
+
+    `delivered`: messages with their `recipient`, let in by a replica that has been there ever since; `held`: what
+    replicas have applied in their current lives.
+    """
+    here = delivered.select("org", F.col("recipient").alias("store"), "folder", F.inline("carries"))
+    return cnset.subtract(here, held, LINE)
+
+
+def one_subject(messages: DataFrame) -> DataFrame:
+    """Messages that carry changes of folders as content, or of items as hierarchy (I12, R48, R49)."""
+    of_hierarchy = F.col("type").isin(MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE)
+    carrying = messages.where(F.col("type").isin(*CARRYING))
+    return carrying.where(of_hierarchy != (F.col("folder") == HIERARCHY)).select("org", "message_id", "type", "folder")
+
+
+def accounted_for(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
+    """Messages received where they were not sent, or received twice: org, message_id, store and how many `receipts` (I13).
+
+    A message without a receipt is on its way.
+    """
+    sent = messages.select("org", "message_id", F.explode("recipients.store").alias("store"))
+    got = receipts.where("message_id is not null").groupBy("org", "message_id", "store").agg(F.count(F.lit(1)).alias("receipts"))
+    expected = got.join(sent.withColumn("sent", F.lit(True)), ["org", "message_id", "store"], "left")
+    return expected.where("sent is null or receipts > 1").drop("sent")
+
+
+def counted(rounds: DataFrame, **tables: DataFrame) -> DataFrame:
+    """Rounds with more or fewer rows in a table than their row of the ledger says: round, table, rows, counted (I17).
+
+    `tables` are those of `NEVER_REWRITTEN`, by name.
+    """
+    written = [
+        rows.groupBy("round").agg(F.count(F.lit(1)).alias("rows")).withColumn("table", F.lit(name))
+        for name, rows in tables.items()
+    ]
+    there = written[0]
+    for more in written[1:]:
+        there = there.unionByName(more)
+    told = rounds.select("round", F.explode("counts").alias("table", "counted")).where(F.col("table").isin(*tables))
+    both = told.join(there, ["round", "table"], "full").fillna(0, ["rows", "counted"])
+    return both.where("rows != counted").select("round", "table", "rows", "counted")
