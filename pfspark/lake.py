@@ -29,7 +29,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import events, lines
-from pfspark.edge import auditing, copying, mail, naming, restoring
+from pfspark.edge import auditing, copying, mail, naming, repair, restoring
 from pfspark.edge.answers import GAPS, STATE, Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from pfspark.edge.delta import AsOf
+    from pfspark.edge.repair import Remedy
 
 MAIN = "main"
 """The organization of a lake that has only one."""
@@ -571,6 +572,19 @@ class Lake:
     def audit(self, as_of: When = None) -> Iterator[Line]:
         """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
         return auditing.audit(self.answers(as_of))
+
+    def remedies(self) -> list[Remedy]:
+        """What would mend the promises that are broken (`repair`): nothing is done yet."""
+        return repair.plan(self.answers())
+
+    def mend(self, remedies: Sequence[Remedy]) -> None:
+        """Does that: tables are taken back and bodies set aside in a round of upkeep, then stores begin new lives."""
+        by_hand = [remedy for remedy in remedies if remedy.what != repair.NEW_LIFE]
+        if by_hand:
+            self._runner.tend(lambda: repair.undo(self._tables, by_hand))
+        for remedy in remedies:
+            if remedy.what == repair.NEW_LIFE:
+                self.restore(remedy.target, self._tables.snapshot().row.round, org=remedy.org)
 
     # Reading
 

@@ -42,7 +42,7 @@ def audit(answers: Answers) -> Iterator[Line]:
     yield {
         "kind": "certificate", "lake": snapshot.tables.where, "round": snapshot.row.round, "ledger": snapshot.row.digest,
         "checks": {line["id"]: sum(each["rows"] for each in broken if each["id"] == line["id"]) for line in broken},
-        "tables": {name: digest(snapshot, name) for name in TABLES},
+        "tables": {name: digest(name, snapshot.read(name)) for name in TABLES},
     }  # fmt: skip
 
 
@@ -54,39 +54,48 @@ def altered(snapshot: Snapshot) -> DataFrame:
 
 def at_rest(answers: Answers) -> Iterator[tuple[str, str, DataFrame]]:
     """Promises that need more than `rules.checks.Seen` to be looked at: id, what it says, the rows that break it."""
-    seen = checks.Seen.of(answers.frame)
-    orgs = [(org,) for org, policy in answers.policies.items() if policy.status_again]
-    repeating = answers.snapshot.tables.spark.createDataFrame(orgs, "org string")
-    unequal = checks.unequal(seen, mail=answers.frame("mail"), agenda=answers.frame("agenda"), repeating=repeating)
-    yield "I2", "where nothing is left to do, replicas are equal", unequal
-    yield "I10", "nobody who is about to be erased holds the last copy", checks.last_copy(seen)
+    yield "I2", "where nothing is left to do, replicas are equal", unequal_at_rest(answers)
+    last_copies = checks.last_copy(checks.Seen.of(answers.frame))
+    yield "I10", "nobody who is about to be erased holds the last copy", last_copies
     yield "I18", "every version that is shown, or lost a conflict, has its body", bodiless(answers)
 
 
 def written(snapshot: Snapshot) -> Iterator[tuple[str, str, DataFrame]]:
     """The promises about what was written down (`rules.history`), in the same way."""
-    since = begun(snapshot.read("replicas")).withColumnRenamed("store", "recipient")
-    let_in = delivered(snapshot, snapshot.read).join(since, ["org", "recipient", "folder"]).where("round >= since_round")
-    applied = own_rows(snapshot, snapshot.read)["state"].where(F.col("entry") == Entry.APPLIED)
     messages, receipts = snapshot.read("messages"), snapshot.read("receipts")
-    yield "I3", "what a replica has let in it holds", history.kept(let_in, held=applied)
+    yield "I3", "what a replica has let in it holds", forgotten(snapshot)
     yield "I12", "no message carries folders as content, or items as hierarchy", history.one_subject(messages)
     yield "I13", "a message is received where it was sent, once", history.accounted_for(messages, receipts=receipts)
     tables = {name: snapshot.read(name) for name in history.NEVER_REWRITTEN}
     yield "I17", "every round has the rows that the ledger counts", history.counted(snapshot.read(LEDGER), **tables)
 
 
+def unequal_at_rest(answers: Answers) -> DataFrame:
+    """What replicas lack that nobody will bring them; see `rules.checks.unequal`."""
+    orgs = [(org,) for org, policy in answers.policies.items() if policy.status_again]
+    repeating = answers.snapshot.tables.spark.createDataFrame(orgs, "org string")
+    seen = checks.Seen.of(answers.frame)
+    return checks.unequal(seen, mail=answers.frame("mail"), agenda=answers.frame("agenda"), repeating=repeating)
+
+
+def forgotten(snapshot: Snapshot) -> DataFrame:
+    """What replicas have let in since they began, and do not hold; see `rules.history.kept`."""
+    since = begun(snapshot.read("replicas")).withColumnRenamed("store", "recipient")
+    let_in = delivered(snapshot, snapshot.read).join(since, ["org", "recipient", "folder"]).where("round >= since_round")
+    applied = own_rows(snapshot, snapshot.read)["state"].where(F.col("entry") == Entry.APPLIED)
+    return history.kept(let_in, held=applied)
+
+
 def bodiless(answers: Answers) -> DataFrame:
     """Versions that stores show or keep as losers of a conflict, whose body is in no row of `content` (I18)."""
     shown = answers.versions().where("not dominated and hash is not null").where(F.col("action") != Action.DELETE)
     return shown.join(answers.snapshot.read("content").select("hash"), "hash", "left_anti").select(
-        "org", "store", "folder", "object", "version", "hash"
+        "org", "store", "folder", "object", "origin", "cn", "hash"
     )
 
 
-def digest(snapshot: Snapshot, name: str) -> Line:
-    """How many valid rows a table has, and a SHA-256 over those of its rows."""
-    rows = snapshot.read(name)
+def digest(name: str, rows: DataFrame) -> Line:
+    """How many rows of a table there are, and a SHA-256 over those of each."""
     said = F.to_json(F.struct(*(CONTENT if name == "content" else TABLES[name].names)))
     hashed = rows.select(F.sha2(said, 256).alias("row")).withColumn("begins", F.substring("row", 1, 3))
     joined = F.sha2(F.concat_ws("", F.array_sort(F.collect_list("row"))), 256)

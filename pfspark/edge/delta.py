@@ -183,7 +183,7 @@ class Tables:
         asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
         asked.append(F.collect_list(back).alias("restores"))
         try:
-            found = self._stored(LEDGER).agg(*asked, F.max("format").alias("format")).toArrow().to_pylist()[0]
+            found = self.stored(LEDGER).agg(*asked, F.max("format").alias("format")).toArrow().to_pylist()[0]
         except PySparkException as error:
             raise LakeError(f"{self.where} is not a lake: it has no ledger. Make one with `pfspark init`.") from error
         if found["last"] is None:
@@ -222,6 +222,10 @@ class Tables:
         """Other rows in place of all rows of a table that rounds write; older versions stay as they are."""
         self._save(name, rows.select(*TABLES[name].names).coalesce(1), "overwrite", {})
 
+    def take_back(self, name: str, version: int) -> None:
+        """The rows of a table become again those of an earlier version; the versions between stay as they are."""
+        self.spark.sql(f"RESTORE TABLE {self.name(name)} TO VERSION AS OF {version}")
+
     def delete(self, name: str, condition: str) -> None:
         """Rows go from the newest version of a table."""
         with contextlib.nullcontext() if name in FACTS else self._appending():
@@ -235,7 +239,7 @@ class Tables:
 
     def count(self, name: str) -> int:
         """How many rows a table has, void ones too."""
-        return self._stored(name).count()
+        return self.stored(name).count()
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Writer]:
@@ -271,7 +275,7 @@ class Tables:
             raise _unwritten(self.where, name, error) from error
         self.hook(f"after {name}")
 
-    def _stored(self, name: str, version: int | None = None) -> DataFrame:
+    def stored(self, name: str, version: int | None = None) -> DataFrame:
         """All rows of a table, void ones too."""
         return self.spark.sql(f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}"))
 
@@ -291,7 +295,7 @@ class Tables:
             with contextlib.suppress(PySparkException):  # there is one already
                 self.spark.sql(f"CREATE TABLE {self.name(name)} {said}")
                 return
-            taken = self._stored(name)
+            taken = self.stored(name)
             if tuple(taken.columns) != table.names or taken.limit(1).collect():
                 raise LakeError(
                     f"{self.where} has a table `{name}` already, and it is not an empty one of a lake. Take another place."
@@ -303,7 +307,7 @@ class Tables:
 
     def _refuse_taken_place(self) -> None:
         with contextlib.suppress(PySparkException):
-            if self._stored(LEDGER).limit(1).collect():
+            if self.stored(LEDGER).limit(1).collect():
                 raise LakeError(f"{self.where} is a lake already. Use it, or take another place.")
         if self._schema:
             schema = ".".join("`" + part.replace("`", "``") + "`" for part in self._schema)
@@ -365,7 +369,7 @@ class Snapshot:
             return nothing(self.tables.spark, name)
         version = None if self.latest or name == LEDGER else self.row.versions[name]
         try:
-            rows = self.tables._stored(name, version)
+            rows = self.tables.stored(name, version)
         except PySparkException as error:
             raise LakeError(
                 f"Round {self.row.round} of {self.tables.where} can no longer be read: the history of its table "
@@ -434,7 +438,7 @@ class Writer:
         if tables.folder is not None:
             mine = tables.version(LEDGER) == version + 1
         else:
-            rows = tables._stored(LEDGER).where(f"round = {row.round}").select("writer").collect()
+            rows = tables.stored(LEDGER).where(f"round = {row.round}").select("writer").collect()
             mine = [each["writer"] for each in rows] == [self.name]
         if not mine:
             raise self._taken_over(row.round)

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -34,6 +34,7 @@ LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
 
 Rows = Mapping[str, pa.Table]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -123,21 +124,31 @@ class Runner:
 
         `now` says how old bodies of deleted items are: the clock on the wall if None, never before the last round.
         """
+        moment = now or datetime.now(UTC)
+
+        def keep_up() -> dict[str, int]:
+            retention = {
+                org: max(moment, self._last.get(org, row["start"])) - policy.deleted_item_retention
+                for org, (row, policy) in self._policies.items()
+            }
+            return upkeep.keep_up(self._tables.snapshot(), retention, told)
+
+        return self.tend(keep_up)
+
+    def tend(self, work: Callable[[], T]) -> T:
+        """Work on the tables themselves, in a round of its own; what it gives. The world is read anew after it."""
         began = datetime.now(UTC)
         with self._writing() as writer:
             self._look()
             self._taken_over()
             assert writer.last is not None
-            retention = {
-                org: max(now or began, self._last.get(org, row["start"])) - policy.deleted_item_retention
-                for org, (row, policy) in self._policies.items()
-            }
-            gone = upkeep.keep_up(self._tables.snapshot(), retention, told)
+            done = work()
             row, ended = writer.last, datetime.now(UTC)
-            self._number = row.round + 1
             versions = {**row.versions, **self._tables.versions((*FACTS, "content"))}
-            writer.record(Row(self._number, "maintained", writer.name, {}, began, ended, versions, row.cursors, {}, row.next_due))
-            return gone
+            number = row.round + 1
+            writer.record(Row(number, "maintained", writer.name, {}, began, ended, versions, row.cursors, {}, row.next_due))
+            self._kept = None
+            return done
 
     @property
     def has_world(self) -> bool:

@@ -186,7 +186,7 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
                 lambda: state.read_lives(delivered(snapshot, read.__getitem__), lives=nothing(spark, "lives")),
                 when=[read["receipts"]],
             ),
-            "edits": cut("edits", lambda: waiting(tables._stored("edits", snapshot.row.cursors["edits"]), read["receipts"])),
+            "edits": cut("edits", lambda: waiting(tables.stored("edits", snapshot.row.cursors["edits"]), read["receipts"])),
         }
         views["tree"] = cut(
             "tree",

@@ -1,13 +1,18 @@
-"""What the tests of the command line share."""
+"""What the tests at the edge share."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
+from pfspark.lake import Lake
+
+DAY = "2026-01-05T"
 
 
 @pytest.fixture
@@ -21,3 +26,29 @@ def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[...
         return captured.out
 
     return run
+
+
+@pytest.fixture(scope="session")
+def parted_place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake: PFS1 has posted a first item that all have, then, cut off, an item and its next version, which nobody has."""
+    place = tmp_path_factory.mktemp("begun") / "lake"
+    with Lake.create(place, spark) as made:
+        made.organization(profile="modern", start=f"{DAY}00:00:00Z")
+        made.store("PFS1", "Redmond")
+        made.store("PFS2", "Redmond")
+        made.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
+        made.post("PFS1", "/Sales", b"first", name="first", at=f"{DAY}00:00:00Z")
+        made.run(f"{DAY}00:30:00Z")
+        made.post("PFS1", "/Sales", b"mine", name="mine", at=f"{DAY}01:00:00Z")
+        made.post("PFS2", "/Sales", b"yours", name="yours", at=f"{DAY}01:00:00Z")
+        made.round(f"{DAY}01:00:00Z", cut=["PFS1"])
+        made.modify("PFS1", "/Sales", "mine", b"mine, better", at=f"{DAY}01:05:00Z")
+        made.round(f"{DAY}01:05:00Z", cut=["PFS1"])
+    return place
+
+
+@pytest.fixture
+def lake(parted_place: Path, spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
+    """A copy of that lake (`parted_place`)."""
+    with Lake.open(shutil.copytree(parted_place, tmp_path / "lake"), spark) as copied:
+        yield copied

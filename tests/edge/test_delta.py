@@ -74,7 +74,7 @@ def test_the_ledger_has_a_row_for_every_number(lake: Tables) -> None:
 
 
 def test_a_fact_of_a_killed_writer_is_never_read(lake: Tables) -> None:
-    written = {row["store"] for row in lake._stored("replicas").collect()}
+    written = {row["store"] for row in lake.stored("replicas").collect()}
     assert written == {"PFS1", "PFS2", "PFS3"}
     assert stores(lake) == {"PFS1", "PFS3"}
 
@@ -200,6 +200,6 @@ def test_a_making_that_was_cut_short_is_told_and_can_be_made_again(spark: SparkS
 def test_a_name_with_odd_characters_is_only_a_name(spark: SparkSession, tmp_path: Path) -> None:
     unfinished = Tables(spark, tmp_path / "it's `odd`; DROP")
     unfinished._create("agenda", timedelta(days=30))
-    assert unfinished._stored("agenda").count() == 0
+    assert unfinished.stored("agenda").count() == 0
     log = tmp_path / "it's `odd`; DROP" / "agenda" / "_delta_log" / "00000000000000000000.json"
     assert json.loads(log.read_text().splitlines()[0])

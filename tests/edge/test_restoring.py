@@ -2,46 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
-from pyspark.sql import SparkSession
 
 from pfspark.edge.world import world
 from pfspark.lake import Lake
+from tests.edge.conftest import DAY
 from tests.edge.test_runner import assert_same_world
 
 pytestmark = pytest.mark.lakes
 
-DAY = "2026-01-05T"
-
-
-@pytest.fixture(scope="module")
-def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """PFS1 has posted a first item that all have, then, cut off, an item and its next version, which nobody has."""
-    place = tmp_path_factory.mktemp("begun") / "lake"
-    with Lake.create(place, spark) as made:
-        made.organization(profile="modern", start=f"{DAY}00:00:00Z")
-        made.store("PFS1", "Redmond")
-        made.store("PFS2", "Redmond")
-        made.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
-        made.post("PFS1", "/Sales", b"first", name="first", at=f"{DAY}00:00:00Z")
-        made.run(f"{DAY}00:30:00Z")
-        made.post("PFS1", "/Sales", b"mine", name="mine", at=f"{DAY}01:00:00Z")
-        made.post("PFS2", "/Sales", b"yours", name="yours", at=f"{DAY}01:00:00Z")
-        made.round(f"{DAY}01:00:00Z", cut=["PFS1"])
-        made.modify("PFS1", "/Sales", "mine", b"mine, better", at=f"{DAY}01:05:00Z")
-        made.round(f"{DAY}01:05:00Z", cut=["PFS1"])
-    return place
-
-
-@pytest.fixture
-def lake(begun: Path, spark: SparkSession, tmp_path: Path) -> Iterator[Lake]:
-    """A copy of that lake."""
-    with Lake.open(shutil.copytree(begun, tmp_path / "lake"), spark) as copied:
-        yield copied
 
 
 def held(lake: Lake, store: str) -> str:
@@ -79,7 +48,7 @@ def test_what_is_lost_stays_lost(lake: Lake) -> None:
 
 def test_upkeep_changes_no_answer(lake: Lake) -> None:
     """Void facts, superseded steps and bodies go; what is answered now, and as of any round, stays."""
-    lake._tables.append("state", lake._tables._stored("state").toArrow().drop_columns(["round"]), 2)  # 2 was opened: void
+    lake._tables.append("state", lake._tables.stored("state").toArrow().drop_columns(["round"]), 2)  # 2 was opened: void
     lake.post("PFS1", "/Sales", b"doomed", name="doomed", at=f"{DAY}02:00:00Z")
     lake.round(f"{DAY}02:00:00Z")
     lake.delete("PFS1", "/Sales", "doomed", at=f"{DAY}02:05:00Z")
@@ -102,27 +71,3 @@ def test_upkeep_changes_no_answer(lake: Lake) -> None:
     lake.post("PFS2", "/Sales", b"later", name="later", at="2026-01-20T05:00:00Z")
     lake.run("2026-01-20T06:00:00Z")
     assert held(lake, "PFS1") == held(lake, "PFS2") == "PFS1:1-5,PFS2:1-2"
-
-
-def test_audit(lake: Lake) -> None:
-    """All promises hold, also after a restore; a belief in what nobody holds, another body, a changed ledger row are found."""
-    lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z")
-    *found, certificate = lake.audit()
-    assert {line["id"]: line["rows"] for line in found} == certificate["checks"]
-    assert set(certificate["checks"]) == {"ledger", "bodies", "content", "I1", "I4", "I5", "I6", "I8", "I9", "I14", "I15"}
-    assert not any(certificate["checks"].values())
-    last = max(line["round"] for line in lake.lines("rounds"))
-    belief = {
-        "org": "main", "store": "PFS1", "folder": "PFS1:1", "entry": "reported", "about": "PFS2", "origin": "PFS2",
-        "cn_min": 50, "cn_max": 60, "relayed": False,
-    }  # fmt: skip
-    columns = lake._tables._stored("state").drop("round").schema
-    lake._tables.append("state", lake._tables.spark.createDataFrame([belief | {"at": None}], columns), last)
-    lake.close()
-    lake._tables.spark.sql(f"UPDATE delta.`{lake.where}/rounds` SET writer = 'somebody' WHERE round = 3")
-    lake._tables.spark.sql(f"UPDATE delta.`{lake.where}/content` SET body = X'00' WHERE size = 5")
-    *found, after = lake.audit()
-    assert {line["id"] for line in found if line["rows"]} == {"ledger", "bodies", "I4", "I8"}
-    assert all(line["sample"] for line in found if line["rows"] and line["id"] != "ledger")
-    parted = {name for name, table in after["tables"].items() if table != certificate["tables"][name]}
-    assert parted == {"rounds", "state"}  # of a body only what it is kept under is in the digest: it is checked by itself

@@ -170,7 +170,7 @@ def test_wherever_a_writer_ends_the_next_one_goes_on(copied: Callable[[str], Pat
         counts = point == "after rounds 2"
         assert (row.kind, row.round) == ("played" if counts else "opened", 1 + nth + counts), point
         assert tables.read("changes").count() == (2 if counts else 0), point
-    assert tables._stored("changes").count() == 2 * (len(POINTS) - 1)
+    assert tables.stored("changes").count() == 2 * (len(POINTS) - 1)
     tables.hook = lambda point: None
     for lake in (undisturbed, disturbed):
         lake.run(until=f"{DAY}00:05:00Z")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
 import typer
 
 from pfspark.edge.cli import given, screen
-from pfspark.errors import PfsparkError, ViolationError
+from pfspark.errors import PfsparkError, UsageError, ViolationError
 
 PANEL = "Keeping"
 
@@ -42,18 +42,32 @@ def restore(
 
 
 @verbs.command(rich_help_panel=PANEL)
-def audit(lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
+def audit(
+    lake: given.LakeName = None,
+    as_of: given.AsOf = None,
+    plan: Annotated[bool, typer.Option("--repair-plan", help="Say what would mend what is broken.")] = False,
+    repair: Annotated[bool, typer.Option("--repair", help="Mend it, and check again.")] = False,
+    json: given.Json = False,
+) -> None:
     """Check the promises on what the tables say; exit code 3 where one is broken."""
     when = given.round_or_moment(as_of)
+    if when is not None and (plan or repair):
+        raise UsageError("what is past cannot be mended: say either --as-of, or --repair-plan or --repair")
     with given.opened(lake) as there:
         *found, certificate = there.audit(when)
-    screen.lines([*found, certificate] if json else found, json=json)
-    rows = sum(table["rows"] for table in certificate["tables"].values())
-    screen.note((f"round {certificate['round']}, {screen.number(rows, 'row')}; --json says their digests", "dim"))
-    broken = [line for line in found if line["rows"]]
+        _say_audit(found, certificate, json=json)
+        broken = [line for line in found if line["rows"]]
+        remedies = there.remedies() if broken and (plan or repair) else []
+        screen.lines([remedy.line() for remedy in remedies], json=json)
+        if repair and remedies:
+            there.mend(remedies)
+            *found, certificate = there.audit()
+            _say_audit(found, certificate, json=json)
+            broken = [line for line in found if line["rows"]]
     if broken:
         told = "; ".join(_broken(line) for line in broken)
-        raise ViolationError(f"broken: {told}. Nothing was changed; `pfspark log rounds` shows who wrote what")
+        rest = "" if repair else "Nothing was changed; "
+        raise ViolationError(f"broken: {told}. {rest}`pfspark log rounds` shows who wrote what")
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -62,6 +76,12 @@ def maintain(lake: given.LakeName = None, now: given.Now = None, json: given.Jso
     at = given.moment(now)
     with given.opened(lake) as there:
         screen.counts(there.maintain(at, lambda doing: screen.note((doing, "dim"))), json=json)
+
+
+def _say_audit(found: Sequence[Mapping[str, Any]], certificate: Mapping[str, Any], *, json: bool) -> None:
+    screen.lines([*found, certificate] if json else found, json=json)
+    rows = sum(table["rows"] for table in certificate["tables"].values())
+    screen.note((f"round {certificate['round']}, {screen.number(rows, 'row')}; --json says their digests", "dim"))
 
 
 def _broken(line: Mapping[str, Any]) -> str:

@@ -258,6 +258,10 @@ def _check(line: Line) -> Sequence[Part]:
     return line["id"], line["says"], (f"{line['rows']:,}", "bold red" if line["rows"] else "green")
 
 
+def _remedy(line: Line) -> Sequence[Part]:
+    return (line["what"], "bold"), line["target"], line["says"], line["command"]
+
+
 def _loss(line: Line) -> Sequence[Part]:
     return line["store"], line["folder"], (line["numbers"], "red"), str(line["changes"])
 
@@ -279,6 +283,7 @@ _TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]
     "folder": ("folders", ("seen by", "folder", "id", "replicas"), _folder),
     "replica": ("replicas", ("store", "folder", "standing", "holds", "missing", "since", "lacks", "others behind"), _replica),
     "check": ("promises", ("", "promise", "rows against it"), _check),
+    "remedy": ("what would mend it", ("", "of", "why", "by hand"), _remedy),
     "loss": ("nobody else holds", ("store", "folder", "numbers", "changes"), _loss),
     "gap": ("gaps", ("store", "folder", "missing", "since", "asked", "asks (again) at"), _gap),
     "referral": ("referrals", ("reader at", "folder", "sent to (cost)", "else to"), _referral),

@@ -1,0 +1,110 @@
+"""What mends a broken promise: a table taken back, a body set aside, a store that begins a new life.
+
+A plan is made of what the tables say, and nothing is done before it is asked for. First comes what undoes the work of
+other hands; only where there is none, stores that know too much or too little begin anew, and ask everybody.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.edge.answers import Answers
+from pfspark.edge.auditing import altered, digest, forgotten, unequal_at_rest
+from pfspark.edge.delta import FACTS, LEDGER, Snapshot, Tables
+from pfspark.rules import checks
+
+TAKE_BACK, SET_ASIDE, NEW_LIFE = "take back", "set aside", "new life"
+ALL = "pfspark audit --repair"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One thing to do: `what`, to which table, body or store (`target`), why, and a command that does it."""
+
+    what: str
+    target: str
+    says: str
+    command: str
+    org: str | None = None
+
+    def line(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"kind": "remedy", **asdict(self)}
+
+
+def plan(answers: Answers) -> list[Remedy]:
+    """What would mend what is broken; empty where nothing is, or where nothing here can."""
+    return [*_other_hands(answers.snapshot)] or [*_new_lives(answers)]
+
+
+def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
+    tables, last = snapshot.tables, snapshot.row
+    as_played = replace(snapshot, latest=False)
+    for name in FACTS:
+        version = last.versions[name]
+        # What a killed writer has left makes a version too, but counts nowhere.
+        if tables.version(name) != version and digest(name, snapshot.read(name)) != digest(name, as_played.read(name)):
+            says = f"`{name}` was written to by other hands since round {last.round}: it goes back to version {version}"
+            yield Remedy(TAKE_BACK, name, says, f"RESTORE TABLE {tables.name(name)} TO VERSION AS OF {version}")
+    for row in altered(snapshot).select("hash").distinct().orderBy("hash").collect():
+        says = "the body is not what its name says: it goes, and comes back from the history of its table if that has it whole"
+        yield Remedy(SET_ASIDE, row["hash"], says, ALL)
+
+
+def _new_lives(answers: Answers) -> Iterator[Remedy]:
+    """Of every store that misses something nobody will bring it, or is believed to hold what it does not."""
+    seen = checks.Seen.of(answers.frame)
+    broken = [rule(seen) for rule in (checks.honest_table, checks.complete_array, checks.lean_array, checks.array_of_the_living)]
+    stores = [_whose(rows) for rows in (*broken, forgotten(answers.snapshot), unequal_at_rest(answers))]
+    found = stores[0]
+    for more in stores[1:]:
+        found = found.unionByName(more)
+    number = answers.snapshot.row.round
+    for row in found.distinct().orderBy("org", "store").collect():
+        words = ("restore", "--store", row["store"], "--to", str(number), "--org", row["org"], "--yes")
+        says = f"{row['store']} begins a new life with what it holds, asks all others for status, and gets what it lacks"
+        yield Remedy(NEW_LIFE, row["store"], says, shlex.join(("pfspark", *words)), row["org"])
+
+
+def _whose(rows: DataFrame) -> DataFrame:
+    """The stores of those rows; where they are about somebody, the one that is spoken of."""
+    spoken_of = cnset.store_of("about") if "about" in rows.columns else F.col("store")
+    return rows.select("org", spoken_of.alias("store"))
+
+
+def undo(tables: Tables, remedies: Iterable[Remedy]) -> None:
+    """Takes tables back and sets bodies aside; what they were before stays in their history."""
+    snapshot, aside = tables.snapshot(), []
+    for remedy in remedies:
+        if remedy.what == TAKE_BACK:
+            tables.take_back(remedy.target, snapshot.row.versions[remedy.target])
+        if remedy.what == SET_ASIDE:
+            aside.append(remedy.target)
+    if aside:
+        whole = _whole(snapshot, aside)
+        named = ", ".join(f"'{hash}'" for hash in aside)
+        tables.delete("content", f"hash IN ({named})")
+        for bodies in whole:
+            tables.append("content", bodies)
+
+
+def _whole(snapshot: Snapshot, hashes: list[str]) -> list[DataFrame]:
+    """Those bodies as the newest earlier round found them whole."""
+    found, missing = [], set(hashes)
+    ledger = snapshot.read(LEDGER).select("versions").toArrow().to_pylist()
+    for version in sorted({dict(row["versions"])["content"] for row in ledger}, reverse=True):
+        if not missing:
+            break
+        rows = snapshot.tables.stored("content", version).where(F.col("hash").isin(*sorted(missing)))
+        good = rows.where(F.sha2("body", 256) == F.col("hash")).dropDuplicates(["hash"])
+        here = {row["hash"] for row in good.select("hash").collect()}
+        found += [good] if here else []
+        missing -= here
+    return found
