@@ -30,6 +30,7 @@ from pfspark.words import HIERARCHY, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
+TICK = timedelta(microseconds=1)
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
 
@@ -74,13 +75,17 @@ class Runner:
     def round(self, now: datetime | None = None, *, dry_run: bool = False) -> Played:
         """One round of the organizations that have something to do by `now` (None: by the clock on the wall).
 
+        An organization's time neither stands still nor goes back: where `now` is not after its last round, that round's
+        time and a microsecond is taken.
         An idle round writes nothing. A dry run plays on the world as it is, writes nothing, and is forgotten.
         Raises OtherWriterError where another plays, LakeError where the round cannot be written; then it does not count.
         """
         at = now or datetime.now(UTC)
         if self._kept is None and self._idle(at):
             return Played()
-        return self._play(lambda due: {org: at for org, moment in due.items() if moment <= at or self._news}, dry_run)
+        return self._play(
+            lambda due: {org: self._after_last(org, at) for org, moment in due.items() if moment <= at or self._news}, dry_run
+        )
 
     def run(self, until: datetime | None = None, until_quiet: bool = False) -> Iterator[Played]:
         """Rounds one after another, each played when it is asked for.
@@ -194,6 +199,10 @@ class Runner:
         if self._news:
             due |= {org: self._last.get(org, row["start"]) for org, (row, _) in self._policies.items()}
         return {org: moment for org, moment in due.items() if org in self._policies}
+
+    def _after_last(self, org: str, now: datetime) -> datetime:
+        """What is sent in a round is received in a later one, and a message is named by its time."""
+        return max(now, self._last[org] + TICK) if org in self._last else now
 
     def _on_grid(
         self, due: Mapping[str, datetime], until: datetime | None, until_quiet: bool, ends: dict[str, datetime]

@@ -34,14 +34,16 @@ def one_subject(messages: DataFrame) -> DataFrame:
 
 
 def accounted_for(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
-    """Messages received where they were not sent, or received twice: org, message_id, store and how many `receipts` (I13).
+    """Messages received where they were not sent, or sent or received twice: org, message_id, store, `sent`, `received` (I13).
 
     A message without a receipt is on its way.
     """
-    sent = messages.select("org", "message_id", F.explode("recipients.store").alias("store"))
-    got = receipts.where("message_id is not null").groupBy("org", "message_id", "store").agg(F.count(F.lit(1)).alias("receipts"))
-    expected = got.join(sent.withColumn("sent", F.lit(True)), ["org", "message_id", "store"], "left")
-    return expected.where("sent is null or receipts > 1").drop("sent")
+    key = ["org", "message_id", "store"]
+    sent = messages.select("org", "message_id", F.explode("recipients.store").alias("store")).groupBy(*key)
+    received = receipts.where("message_id is not null").groupBy(*key)
+    times = F.count(F.lit(1))
+    both = sent.agg(times.alias("sent")).join(received.agg(times.alias("received")), key, "full").fillna(0)
+    return both.where("sent != 1 or received > 1")
 
 
 def counted(rounds: DataFrame, **tables: DataFrame) -> DataFrame:

@@ -203,6 +203,22 @@ def test_a_process_that_ends_between_commits_leaves_a_good_lake(copied: Callable
     assert facts(lakes[0]._tables) == facts(lakes[1]._tables)
 
 
+def test_two_rounds_of_one_moment_are_two(copied: Callable[[str], Path], spark: SparkSession) -> None:
+    """Time does not stand still: what the second sends has names of its own, and is received."""
+    place, at = copied("lake"), f"{DAY}00:05:00Z"
+    for body in (b"second", b"third"):
+        with Lake.open(place, spark) as lake:
+            lake.round(f"{DAY}00:00:00Z")
+            lake.post("PFS1", "/Sales", body, at=at)
+            lake.round(at)
+    with Lake.open(place, spark) as lake:
+        lake.run(f"{DAY}00:30:00Z")
+        held = {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Sales"}
+        assert held == {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"}
+        times = [turn["now"] for row in lake.rounds().orderBy("round").collect() for turn in row["turns"]]
+    assert times == sorted(set(times))
+
+
 def test_an_idle_round_writes_nothing(copied: Callable[[str], Path], spark: SparkSession) -> None:
     place = copied("lake")
     lake = Lake.open(place, spark)
