@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from pfspark import cntext
-from pfspark.words import HIERARCHY, NAME, PARENT, Entry, Listing, MessageType, Standing
+from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Listing, MessageType, Standing
 
 Line = dict[str, Any]
 Ranges = Iterable[Mapping[str, Any]]
@@ -62,11 +62,11 @@ class Stores:
             return HIERARCHY
         names: list[str] = []
         passed = set()
-        while folder and folder not in passed and folder in self.tree[store]:
+        while folder in self.tree[store] and folder not in passed:
             passed.add(folder)
             names.append(self.tree[store][folder].get(NAME, folder))
-            folder = self.tree[store][folder].get(PARENT, "")
-        return "/" + "/".join(reversed(names))
+            folder = self.tree[store][folder].get(PARENT, ROOT)
+        return "/" + "/".join(reversed(names if folder == ROOT else names[:1]))
 
     def held(self, store: str, folder: str, entry: Entry = Entry.APPLIED) -> cntext.CnSet:
         """What a store says of its own replica: `applied`, `empty` or `sent`."""

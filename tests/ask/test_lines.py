@@ -1,0 +1,35 @@
+"""Folders as a store shows them."""
+
+from __future__ import annotations
+
+import pytest
+
+from pfspark.ask import lines
+from pfspark.rows import rows_of
+from pfspark.tables import EVERY
+
+ORG = "main"
+
+
+def seen(**parents: str) -> lines.Stores:
+    """What PFS1 sees: folders, each named by its id, and under which other each stands (none: at the top)."""
+    tree = [
+        {"org": ORG, "store": "PFS1", "folder": folder, "property": name, "value": value}
+        for folder, parent in parents.items() for name, value in (("name", folder), ("parent", parent))
+    ]  # fmt: skip
+    tables = {name: rows_of(name, ()) for name in EVERY}
+    return lines.Stores(tables | {"tree": rows_of("tree", tree)}, ORG)
+
+
+@pytest.mark.usefixtures("spark")  # which knows how columns are written
+@pytest.mark.parametrize(
+    ("parents", "paths"),
+    [
+        ({"A": "", "B": "A", "C": "B"}, ["/A", "/A/B", "/A/B/C"]),
+        ({"A": "B", "B": "A", "C": "B"}, ["/A", "/B", "/C"]),  # moved into each other at two stores
+        ({"A": "A"}, ["/A"]),
+        ({"B": "A", "C": "B"}, ["/B", "/C"]),  # nobody has told of A yet
+    ],
+)
+def test_a_folder_that_cannot_reach_the_root_is_shown_beneath_it(parents: dict[str, str], paths: list[str]) -> None:
+    assert [seen(**parents).path("PFS1", folder) for folder in parents] == paths
