@@ -155,6 +155,8 @@ def parse(text: str, file: str, conf_folder: Path) -> Scenario:
         found = re.search(r"at line (\d+)", str(error))
         line = found[1] if found else len(text.splitlines())
         raise ScenarioError(f"{file}:{line}: not TOML: {error}") from None
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, lists in lists in lists
+        raise ScenarioError(f"{file}: cannot be read as TOML: {error}") from None
     try:
         return _scenario(document, file, conf_folder)
     except UsageError as error:
@@ -164,6 +166,8 @@ def parse(text: str, file: str, conf_folder: Path) -> Scenario:
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 DEFAULT_SITE = "default"
+MOST_POSTED = 1_000_000
+"""Items that one step may post: more would only fill the memory."""
 
 
 def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenario:
@@ -295,7 +299,7 @@ def _verbs(stores: list[str], start: datetime) -> dict[str, Callable[[Any], dict
     replica = {**where, "replica": store}
     isolate = _listed("stores", _many(store))
     return {
-        "post": _args({**what, "count": _number(1), "size": parse_size}, need=where, count=1, size=1024, item=None),
+        "post": _args({**what, "count": _number(1, MOST_POSTED), "size": parse_size}, need=where, count=1, size=1024, item=None),
         "modify": _args({**what, "size": parse_size}, need=what, size=1024),
         "delete": _args(what, need=what),
         "create_folder": _args(
@@ -530,10 +534,12 @@ def _switch(value: object) -> bool:
     return value
 
 
-def _number(least: int) -> Callable[[object], int]:
+def _number(least: int, most: int | None = None) -> Callable[[object], int]:
+    range = f"from {least} on" if most is None else f"from {least} to {most:,}"
+
     def read_number(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise UsageError(f"found {value!r}, expected a whole number from {least} on")
+        if isinstance(value, bool) or not isinstance(value, int) or value < least or (most and value > most):
+            raise UsageError(f"found {value!r}, expected a whole number {range}")
         return value
 
     return read_number
@@ -565,7 +571,10 @@ def _time_from(start: datetime) -> Callable[[object], datetime]:
     def read_time(value: object) -> datetime:
         if isinstance(value, str) and "-" not in value:
             return start + parse_duration(value)
-        return _time(value)
+        try:
+            return _time(value)
+        except UsageError as error:
+            raise UsageError(f"{error}, or an offset from the start such as 15m or 6h") from None
 
     return read_time
 

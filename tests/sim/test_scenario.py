@@ -380,7 +380,11 @@ post = { store = "PFS1", folder = "/" }
 post = { store = "PFS1", folder = "Sales" }
     folder: found 'Sales', expected a path such as /Sales
 post = { store = "PFS1", folder = "/Sales", count = 0 }
-    count: found 0, expected a whole number from 1 on
+    count: found 0, expected a whole number from 1 to 1,000,000
+post = { store = "PFS1", folder = "/Sales", count = 1000001 }
+    count: found 1000001, expected a whole number from 1 to 1,000,000
+restore = { store = "PFS1", to = "-1h" }
+    to: found '-1h', expected a time such as 2026-01-05T00:00:00Z, or an offset from the start such as 15m or 6h
 post = { store = "PFS1", folder = "/Sales", size = "1XB" }
     size: found '1XB', expected a size
 post = { store = "PFS1", folder = "/Sales", count = 2, item = "a" }
@@ -442,6 +446,8 @@ start = 2026-01-05T00:00:00Z ⇒
     start: found '5 January', expected a time such as 2026
 "4h" ⇒ 2026-01-04T00:00:00Z
     expected a time not before the start, 2026-01-05T00:00:00Z
+"4h" ⇒ 30
+    n.toml: end: found 30, expected a time such as 2026-01-05T00:00:00Z, or an offset from the start such as 15m
 "4h" ⇒ "4"
     n.toml: end: found '4', expected a duration
 end = "4h" ⇒
@@ -507,6 +513,11 @@ def pairs(text: str) -> list[tuple[str, str]]:
 @pytest.mark.parametrize(("verb", "message"), pairs(MISTAKES_IN_STEPS))
 def test_mistakes_in_steps(verb: str, message: str) -> None:
     assert message in refused(step("1h", verb.replace("; ", "\n")))
+
+
+@pytest.mark.parametrize("value", ["1" * 5000, "[" * 5000])
+def test_what_the_reader_of_toml_cannot_take(value: str) -> None:
+    assert "n.toml: cannot be read as TOML" in refused(f"at = {value}")
 
 
 @pytest.mark.parametrize(("change", "message"), pairs(MISTAKES_IN_THE_FILE))
