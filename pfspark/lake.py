@@ -659,6 +659,18 @@ class Lake:
             raise UsageError(f"found {kind!r}, expected {', '.join(KINDS)}{nearest(kind, KINDS)}")
         return KINDS[kind](self.answers(as_of, org))
 
+    def expect(self, store: str | None, folder: str | None, as_of: When = None, *, org: str | None = None) -> None:
+        """Raises UsageError unless there is such a store, and some store sees such a folder; what is not named is not asked."""
+        viewers = [(of, each) for of, each in self._directory("stores") if org in (None, of)]
+        stores = sorted({each for _, each in viewers})
+        if store and store not in stores:
+            raise UsageError(f"the store {store!r} is not known{nearest(store, stores)}")
+        if folder and folder != HIERARCHY:
+            world = self._world(as_of)
+            paths = sorted({path for of, viewer in viewers for path in naming.seen_paths(world, of, viewer)})
+            if folder not in paths:
+                raise UsageError(f"the folder {folder!r} is not known{nearest(folder, paths)}")
+
     def answers(self, as_of: When = None, org: str | None = None) -> Answers:
         """The lake as it is now, or was after a round, to be asked: all organizations, or one."""
         if org is not None:

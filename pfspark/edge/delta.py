@@ -192,6 +192,8 @@ class Tables:
             raise LakeError(
                 f"{self.where} was made by a newer pfspark (format {found['format']}, this one knows {FORMAT}). Update pfspark."
             )
+        if found["row"] is None and isinstance(as_of, datetime):
+            raise LakeError(f"{self.where} had no round yet at {moment:%Y-%m-%dT%H:%M:%SZ}.")
         if found["row"] is None or (isinstance(as_of, int) and not 1 <= as_of <= found["last"]):
             raise LakeError(f"{self.where} has no round {as_of}: its rounds are 1 to {found['last']}.")
         row = Row.read(found["row"])

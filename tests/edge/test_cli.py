@@ -41,6 +41,7 @@ def pfspark(*words: str, typed: bytes = b"", **environment: str) -> subprocess.C
         (["set", "contains", "A:2-3", "A:1-5"], "false"),
         (["set", "subtract", "A:1-3", "A:1-5"], ""),
         (["set", "union", "", "B:1"], "B:1"),
+        (["set", "subtract", "A:1-3", "A:2", "--json"], '{"kind": "set", "result": "A:1:3"}'),
     ],
 )
 def test_sets(words: list[str], answer: str) -> None:
@@ -57,6 +58,9 @@ def test_sets_by_the_line() -> None:
     assert lines[3] == "true"
     assert (done.returncode, done.stderr) == (1, b"")
     assert pfspark("set", "-", typed=b"union\tA:1\tA:2\n").returncode == 0
+    done = pfspark("set", "-", "--json", typed=b"union\tA:1\tA:2\nunion\tA:1\n")
+    good, bad = map(json.loads, done.stdout.splitlines())
+    assert (good["result"], bad["error"], done.returncode) == ("A:1-2", "found 2 columns, expected verb<TAB>A<TAB>B", 1)
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,8 @@ def _answer(
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
         found = list(screen.about(there.lines(kind, when, org=org), store, folder))
+        if not found:
+            there.expect(store, folder, when, org=org)
     screen.lines(found, json=json, orgs=len({line.get("org") for line in found}) > 1)
 
 

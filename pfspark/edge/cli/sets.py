@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from pfspark import cntext
+from pfspark.edge.cli import given, screen
 from pfspark.errors import UsageError
 
 verbs = typer.Typer()
@@ -21,6 +22,7 @@ def sets(
     verb: Annotated[str, typer.Argument(help="union, subtract, intersect, contains, or - to read lines.")],
     a: Annotated[str | None, typer.Argument(help=SET)] = None,
     b: Annotated[str | None, typer.Argument(help=SET)] = None,
+    json: given.Json = False,
 ) -> None:
     """Unite, subtract, intersect or compare two sets of change numbers.
 
@@ -30,17 +32,26 @@ def sets(
     if verb == "-":
         if a is not None:
             raise UsageError(f"`pfspark set -` takes its sets from standard input, but found {a!r}")
-        raise typer.Exit(_from_input())
+        raise typer.Exit(_from_input(json))
     if a is None or b is None:
         raise UsageError(f"`pfspark set {verb}` needs two sets, found {'none' if a is None else 'one'}")
-    print(cntext.run_set(verb, a, b))
+    _say(cntext.run_set(verb, a, b), json)
 
 
-def _from_input() -> int:
+def _from_input(json: bool) -> int:
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="replace")  # bad bytes make a bad line, not an end
     code = 0
     for result in cntext.run_lines(sys.stdin):
-        print(result, flush=True)
+        _say(result, json)
         code |= result.startswith("error: ")
     return code
+
+
+def _say(result: str, json: bool) -> None:
+    """A set, `true` or `false`, or what was wrong with a line, under a name of its own."""
+    if json:
+        kind = "error" if result.startswith("error: ") else "result"
+        screen.json_line({"kind": "set", kind: result.removeprefix("error: ")})
+    else:
+        print(result, flush=True)
