@@ -220,9 +220,13 @@ class Tables:
         with contextlib.nullcontext() if name in FACTS else self._appending():
             self._save(name, frame, "append", {} if round is None else {"userMetadata": str(round)})
 
-    def rewrite(self, name: str, rows: DataFrame) -> None:
-        """Other rows in place of all rows of a table that rounds write; older versions stay as they are."""
-        self._save(name, rows.select(*TABLES[name].names).coalesce(1), "overwrite", {})
+    def rewrite(self, name: str, rows: DataFrame, round: int) -> None:
+        """Other rows in place of those up to that `round`, of a table that rounds write; older versions stay as they are.
+
+        Where another, of a later round, has rewritten the table meanwhile, nothing is done.
+        """
+        options = {"replaceWhere": f"round <= {round}", "txnAppId": "pfspark", "txnVersion": str(round)}
+        self._save(name, rows.select(*TABLES[name].names).coalesce(1), "overwrite", options)
 
     def take_back(self, name: str, version: int) -> None:
         """The rows of a table become again those of an earlier version; the versions between stay as they are."""
@@ -426,10 +430,8 @@ class Writer:
         """
         tables = self._tables
         sealed = row.sealed(self.last.digest if self.last else "")
-        version = tables.version(LEDGER) if tables.folder else 0
-        options = {"userMetadata": str(row.round)}
-        if tables.folder is None:  # a number that is committed already is skipped in silence: hence the reading back
-            options |= {"txnAppId": "pfspark", "txnVersion": str(row.round)}
+        # A number that is committed already is skipped in silence, also by one who slept meanwhile: hence the reading back.
+        options = {"userMetadata": str(row.round), "txnAppId": "pfspark", "txnVersion": str(row.round)}
         self.last = None
         try:
             tables._save(LEDGER, tables._frame(LEDGER, rows_of(LEDGER, [sealed.written()]), None), "append", options)
@@ -437,12 +439,8 @@ class Writer:
             if "Concurrent" in str(error.__cause__):
                 raise self._taken_over(row.round) from error
             raise
-        if tables.folder is not None:
-            mine = tables.version(LEDGER) == version + 1
-        else:
-            rows = tables.stored(LEDGER).where(f"round = {row.round}").select("writer").collect()
-            mine = [each["writer"] for each in rows] == [self.name]
-        if not mine:
+        rows = tables.stored(LEDGER).where(f"round = {row.round}").select("writer").collect()
+        if [each["writer"] for each in rows] != [self.name]:
             raise self._taken_over(row.round)
         self.last = sealed
         return sealed

@@ -85,7 +85,7 @@ def keep_up(snapshot: Snapshot, retention: Mapping[str, datetime], told: Callabl
             tables.delete(name, f"round IN ({', '.join(map(str, sorted(snapshot.void)))})")
     for name, rows in shortened(snapshot).items():
         told(f"rewriting {name}")
-        tables.rewrite(name, rows)
+        tables.rewrite(name, rows, snapshot.row.round)
     told("bodies")
     gone = [row["hash"] for row in unneeded_bodies(snapshot, retention).collect()]
     for first in range(0, len(gone), AT_ONCE):
