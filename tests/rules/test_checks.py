@@ -80,6 +80,11 @@ def left_out(world: World) -> None:
             world["state"].append({**row, "cn_min": 4, "cn_max": 4})
 
 
+def held_before_it_was_given(world: World) -> None:
+    row = next(row for row in world["state"] if (row["store"], row["about"], row["folder"]) == ("B", "B", "A:1"))
+    row["cn_max"] = 9
+
+
 def noted_by_the_erased(world: World) -> None:
     for row in world["replicas"]:
         row["standing"] = "erased" if (row["store"], row["folder"]) == ("B", "A:1") else row["standing"]
@@ -124,7 +129,8 @@ PLANTED: dict[Fault, str | None] = {
     life_that_is_over: None,
     held_by_nobody: "held_somewhere",
     believed_without_ground: "honest_table",
-    held_and_not_there: "readable",
+    held_and_not_there: "nothing_ungiven",
+    held_before_it_was_given: "nothing_ungiven",
     given_twice: "one_number_one_change",
     left_out: "no_gap_in_numbers",
     lambda world: noted(world, "B", 2): "lean_array",
