@@ -26,6 +26,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--campaign-rounds", type=int, default=32, help="rounds of half an hour in a campaign (32)")
     group.addoption("--seed", type=int, default=1, help="the first of the seeds of a campaign's organizations (1)")
     group.addoption("--kills", type=int, default=5, help="times a writer is killed at a random moment (5)")
+    group.addoption("--writers", type=int, default=3, help="processes that want to play on one lake (3)")
     group.addoption("--lakes", action="store_true", help="run what plays whole lakes too (long)")
     group.addoption("--bench", action="store_true", help="run tests/bench too: they measure, and take their time")
 

@@ -11,8 +11,7 @@ from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
 from pfspark.lake import Lake
-
-DAY = "2026-01-05T"
+from tests.edge.lakes import DAY
 
 
 @pytest.fixture
@@ -26,6 +25,29 @@ def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[...
         return captured.out
 
     return run
+
+
+@pytest.fixture(scope="session")
+def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with two stores and what was done there, before its first round; tests play on copies."""
+    place = tmp_path_factory.mktemp("begun") / "lake"
+    lake = Lake.create(place, spark)
+    lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
+    lake.store("PFS1", "Redmond")
+    lake.store("PFS2", "Redmond")
+    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
+    lake.post("PFS1", "/Sales", b"first", name="first", at=f"{DAY}00:00:00Z")
+    return place
+
+
+@pytest.fixture
+def copied(begun: Path, tmp_path: Path) -> Callable[[str], Path]:
+    """Makes copies of that lake."""
+
+    def copy(name: str) -> Path:
+        return Path(shutil.copytree(begun, tmp_path / name))
+
+    return copy
 
 
 @pytest.fixture(scope="session")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from pfspark.lake import Lake
-from tests.edge.conftest import DAY
+from tests.edge.lakes import DAY
 
 pytestmark = pytest.mark.lakes
 

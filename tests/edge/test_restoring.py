@@ -6,8 +6,7 @@ import pytest
 
 from pfspark.edge.world import world
 from pfspark.lake import Lake
-from tests.edge.conftest import DAY
-from tests.edge.test_runner import assert_same_world
+from tests.edge.lakes import DAY, assert_same_world
 
 pytestmark = pytest.mark.lakes
 

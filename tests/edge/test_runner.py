@@ -4,81 +4,20 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark import cntext
-from pfspark.edge.delta import FACTS, Tables
+from pfspark.edge.delta import FACTS
 from pfspark.edge.world import world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
+from tests.edge.lakes import DAY, assert_same_world, facts, process, small_disk
 
 pytestmark = pytest.mark.lakes
-
-DAY = "2026-01-05T"
-MERGED = {
-    "state": ("org", "store", "folder", "entry", "about", "origin", "relayed"),
-    "array": ("org", "store", "folder", "origin", "heard", "attempt", "asked"),
-}
-"""Tables of ranges: rows of the same columns are one set, however it is cut."""
-
-
-def rows(name: str, table: pa.Table) -> set[str] | dict[str, Any]:
-    """What a table of a world says, whatever the order of its rows and the cuts of its ranges."""
-    if name not in MERGED:
-        left_out = {"round", "at"} if name in ("agenda", "mail") else {"round"}
-        return {repr(sorted((key, value) for key, value in row.items() if key not in left_out)) for row in table.to_pylist()}
-    sets: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for row in table.to_pylist():
-        sets[repr([row[key] for key in MERGED[name]])].append((row["cn_min"], row["cn_max"]))
-    return {key: cntext.canonical(ranges) for key, ranges in sets.items()}
-
-
-def assert_same_world(kept: Mapping[str, pa.Table], read: Mapping[str, pa.Table]) -> None:
-    for name, table in read.items():
-        names = [column for column in table.column_names if column in kept[name].column_names]
-        assert rows(name, table.select(names)) == rows(name, kept[name].select(names)), name
-
-
-def facts(tables: Tables) -> dict[str, list[str]]:
-    """All valid facts without their round numbers."""
-    return {
-        name: sorted(repr(sorted(row.items())) for row in tables.read(name).drop("round").toArrow().to_pylist())
-        for name in FACTS
-    }
-
-
-@pytest.fixture(scope="module")
-def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake with two stores and what was done there, before its first round; tests play on copies."""
-    place = tmp_path_factory.mktemp("begun") / "lake"
-    lake = Lake.create(place, spark)
-    lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
-    lake.store("PFS1", "Redmond")
-    lake.store("PFS2", "Redmond")
-    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
-    lake.post("PFS1", "/Sales", b"first", name="first", at=f"{DAY}00:00:00Z")
-    return place
-
-
-@pytest.fixture
-def copied(begun: Path, tmp_path: Path) -> Callable[[str], Path]:
-    """Makes copies of that lake."""
-
-    def copy(name: str) -> Path:
-        return Path(shutil.copytree(begun, tmp_path / name))
-
-    return copy
-
 
 def test_a_world_read_anew_is_the_world_that_was_kept(spark: SparkSession, tmp_path: Path) -> None:
     """Through mail, backfill, conflicts, folders, leavers, a store that joins, and repeated edits."""
@@ -139,45 +78,6 @@ def test_a_world_read_anew_is_the_world_that_was_kept(spark: SparkSession, tmp_p
     lake.close()
 
 
-class Ended(BaseException):
-    """A process that ends, as far as one can end and still look."""
-
-
-def ending_at(point: str, nth: int = 1) -> Callable[[str], None]:
-    times = [0]
-
-    def hook(here: str) -> None:
-        times[0] += here == point
-        if here == point and times[0] == nth:
-            raise Ended
-
-    return hook
-
-
-POINTS = ("after rounds", "after changes", "after state", "before rounds 2", "after rounds 2")
-"""Behind the `opened` row, between the facts, before and behind the row that makes them count."""
-
-
-def test_wherever_a_writer_ends_the_next_one_goes_on(copied: Callable[[str], Path], spark: SparkSession) -> None:
-    """Ended at one commit after the other, on one lake; in the end all is as if nothing had happened."""
-    undisturbed, disturbed = (Lake.open(copied(name), spark) for name in ("undisturbed", "disturbed"))
-    tables = disturbed._tables
-    for nth, point in enumerate(POINTS, 1):
-        tables.hook = ending_at(point.removesuffix(" 2"), 2 if point.endswith(" 2") else 1)
-        with pytest.raises(Ended):
-            disturbed.round(f"{DAY}00:00:00Z")
-        row = tables.snapshot().row
-        counts = point == "after rounds 2"
-        assert (row.kind, row.round) == ("played" if counts else "opened", 1 + nth + counts), point
-        assert tables.read("changes").count() == (2 if counts else 0), point
-    assert tables.stored("changes").count() == 2 * (len(POINTS) - 1)
-    tables.hook = lambda point: None
-    for lake in (undisturbed, disturbed):
-        lake.run(until=f"{DAY}00:05:00Z")
-        lake.close()
-    assert facts(tables) == facts(undisturbed._tables)
-
-
 CHILD = """
 import os, sys
 from pfspark.lake import Lake
@@ -191,16 +91,14 @@ Lake.open(sys.argv[1], hook=hook).round(sys.argv[3])
 def test_a_process_that_ends_between_commits_leaves_a_good_lake(copied: Callable[[str], Path], spark: SparkSession) -> None:
     killed, whole = copied("killed"), copied("whole")
     now = f"{DAY}00:00:00Z"
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    child = [sys.executable, "-c", CHILD, str(killed), "after changes", now]
-    done = subprocess.run(child, env=env, capture_output=True, text=True)
-    assert done.returncode == 7, done.stderr
+    with process(CHILD, str(killed), "after changes", now) as child:
+        assert child.wait() == 7
     lakes = [Lake.open(place, spark) for place in (killed, whole)]
     assert lakes[0].table("changes").count() == 0
     for lake in lakes:
         lake.round(now)
         lake.close()
-    assert facts(lakes[0]._tables) == facts(lakes[1]._tables)
+    assert facts(lakes[0]) == facts(lakes[1])
 
 
 def test_two_rounds_of_one_moment_are_two(copied: Callable[[str], Path], spark: SparkSession) -> None:
@@ -261,15 +159,3 @@ def test_a_room_that_is_full_is_told_and_nothing_is_lost(begun: Path, spark: Spa
         ballast.unlink()
         assert lake.round(f"{DAY}00:00:00Z").counts["changes"] == 2
         lake.close()
-
-
-@contextmanager
-def small_disk(place: Path, size: int) -> Iterator[Path]:
-    place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(place)], capture_output=True)
-    if mounted.returncode:
-        pytest.skip("no permission to mount a small disk")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "-l", str(place)], check=True)

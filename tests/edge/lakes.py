@@ -1,0 +1,132 @@
+"""What the tests of real lakes share: what a lake says, how one ends or is hindered, and processes of their own."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from pfspark import cntext
+from pfspark.edge.delta import FACTS
+from pfspark.lake import Lake
+
+DAY = "2026-01-05T"
+MERGED = {
+    "state": ("org", "store", "folder", "entry", "about", "origin", "relayed"),
+    "array": ("org", "store", "folder", "origin", "heard", "attempt", "asked"),
+}
+"""Tables of ranges: rows of the same columns are one set, however it is cut."""
+
+
+def rows(name: str, table: pa.Table) -> set[str] | dict[str, Any]:
+    """What a table of a world says, whatever the order of its rows and the cuts of its ranges."""
+    if name not in MERGED:
+        left_out = {"round", "at"} if name in ("agenda", "mail") else {"round"}
+        return {repr(sorted((key, value) for key, value in row.items() if key not in left_out)) for row in table.to_pylist()}
+    return merged(table.to_pylist(), MERGED[name])
+
+
+def merged(ranges: Iterable[Mapping[str, Any]], key: Sequence[str]) -> dict[str, Any]:
+    """The set of numbers of each key, whatever the order of its ranges and how they are cut."""
+    sets: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row in ranges:
+        sets[repr([row[name] for name in key])].append((row["cn_min"], row["cn_max"]))
+    return {name: cntext.canonical(spans) for name, spans in sorted(sets.items())}
+
+
+def assert_same_world(kept: Mapping[str, pa.Table], read: Mapping[str, pa.Table]) -> None:
+    for name, table in read.items():
+        names = [column for column in table.column_names if column in kept[name].column_names]
+        assert rows(name, table.select(names)) == rows(name, kept[name].select(names)), name
+
+
+def facts(lake: Lake, as_of: str | None = None) -> dict[str, list[str]]:
+    """All valid facts without their round numbers; what a message claims is a set, which may be cut elsewhere."""
+    found = {name: lake.table(name, as_of).drop("round").toArrow().to_pylist() for name in FACTS}
+    for row in found["messages"]:
+        row["status"] = merged(row["status"], ("about", "entry", "origin"))
+    return {name: sorted(repr(sorted(row.items())) for row in some) for name, some in found.items()}
+
+
+def broken(lake: Lake) -> set[str]:
+    """The checks of an audit that found something; for its certificate, every table is read whole."""
+    return {line["id"] for line in lake.audit() if line.get("rows")}
+
+
+class Ended(BaseException):
+    """A process that ends, as far as one can end and still look."""
+
+
+Point = tuple[str, int]
+"""A point of a round, such as `after rounds`, and the how manieth time it is come by."""
+
+
+def counted(do: Callable[[Point], object]) -> Callable[[str], None]:
+    """A hook that is told each point with its count."""
+    times: Counter[str] = Counter()
+
+    def hook(here: str) -> None:
+        times[here] += 1
+        do((here, times[here]))
+
+    return hook
+
+
+def ending_at(point: Point) -> Callable[[str], None]:
+    """Ends there; what other threads had not begun to commit by then is not begun any more."""
+    ended = []
+
+    def end(here: Point) -> None:
+        if here == point or (ended and here[0].startswith("before")):
+            ended.append(here)
+            raise Ended
+
+    return counted(end)
+
+
+def once_at(point: Point, do: Callable[[], object]) -> Callable[[str], None]:
+    """Does something there, and goes on."""
+    return counted(lambda here: do() if here == point else None)
+
+
+def process(script: str, *words: str) -> subprocess.Popen[str]:
+    """A Python of its own, the leader of a process group, to be talked to by lines; what it says of errors is seen here."""
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [sys.executable, "-c", script, *words], env=env, stdin=pipe, stdout=pipe, text=True, start_new_session=True
+    )
+
+
+@contextmanager
+def small_disk(place: Path, size: int) -> Iterator[Path]:
+    """A disk of its own with room for so many bytes."""
+    place.mkdir()
+    with _mounted(["-t", "tmpfs", "-o", f"size={size}", "tmpfs"], place):
+        yield place
+
+
+@contextmanager
+def read_only(place: Path) -> Iterator[None]:
+    """A folder that can be read and not be written for a while, even by root."""
+    with _mounted(["--bind", str(place)], place):
+        subprocess.run(["mount", "-o", "remount,ro,bind", str(place)], check=True)
+        yield
+
+
+@contextmanager
+def _mounted(what: list[str], place: Path) -> Iterator[None]:
+    if subprocess.run(["mount", *what, str(place)], capture_output=True).returncode:
+        pytest.skip("no permission to mount")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
