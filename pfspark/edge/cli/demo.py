@@ -79,17 +79,17 @@ class _Story:
         """The last round before the line was back."""
 
     def begin(self) -> None:
-        self._lake.organization(ORG, "exchange_2007", start=_at(MONDAY, 12, 30))
+        self._lake.organization(ORG, "exchange_2007", start=_at(MONDAY, 17))
         for name, site in SITES.items():
             self._lake.store(name, site, org=ORG)
         self._lake.link("Redmond", "Paris", cost=10, org=ORG)
-        self._lake.folder_create("PFS1", FOLDER, list(SITES), org=ORG, at=_at(MONDAY, 12, 30))
+        self._lake.folder_create("PFS1", FOLDER, list(SITES), org=ORG, at=_at(MONDAY, 17))
         _chapter(
             "1. A folder",
             f"{FOLDER} is made at PFS1. The tree of folders replicates like mail: it is folder 1-1, its items are the "
             "folders. Whoever learns that it has a replica asks the others for their status.",
         )
-        self._run(_at(MONDAY, 13))
+        self._run(_at(MONDAY, 17, 15))
 
     def a_day_of_mail(self) -> None:
         _chapter(
