@@ -25,6 +25,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--campaign-orgs", type=int, default=36, help="organizations in a campaign (36)")
     group.addoption("--campaign-rounds", type=int, default=32, help="rounds of half an hour in a campaign (32)")
     group.addoption("--seed", type=int, default=1, help="the first of the seeds of a campaign's organizations (1)")
+    group.addoption("--shrink", action="store_true", help="shrink the first world of a campaign that goes wrong (long)")
     group.addoption("--kills", type=int, default=5, help="times a writer is killed at a random moment (5)")
     group.addoption("--writers", type=int, default=3, help="processes that want to play on one lake (3)")
     group.addoption("--lakes", action="store_true", help="run what plays whole lakes too (long)")

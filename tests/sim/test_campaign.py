@@ -131,7 +131,7 @@ def campaign(request: pytest.FixtureRequest, spark: SparkSession) -> Mapping[str
 def test_engine_says_what_the_oracle_says(
     pytestconfig: pytest.Config, campaign: Mapping[str, list[Line]], spark: SparkSession, tmp_path: Path
 ) -> None:
-    """Of the worlds that part the first is shrunk and written down as a scenario file, with the command that plays it."""
+    """Of the worlds that part the first is written down as a scenario file, shrunk where asked for, with the command."""
     rounds = pytestconfig.getoption("--campaign-rounds")
     parted = {
         seed: found
@@ -140,8 +140,9 @@ def test_engine_says_what_the_oracle_says(
     }
     for seed in list(parted)[:1]:
         file = tmp_path / f"world_{seed}.toml"
-        file.write_text(shrunk(text_of(seed, rounds), partial(part, spark=spark)))
-        again = f"python -m pytest -m campaign --seed {seed} --campaign-orgs 1 --campaign-rounds {rounds}"
+        text = text_of(seed, rounds)
+        file.write_text(shrunk(text, partial(part, spark=spark)) if pytestconfig.getoption("--shrink") else text)
+        again = f"python -m pytest -m campaign --seed {seed} --campaign-orgs 1 --campaign-rounds {rounds} --shrink"
         pytest.fail(f"{len(parted)} part: {sorted(parted)}\nworld {seed}, {parted[seed]}\n{again}\npfspark play {file} --json")
 
 
