@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
 from pfspark.lake import Lake
-from tests.edge.lakes import DAY
+from tests.edge.lakes import DAY, two_stores
 
 
 @pytest.fixture
@@ -31,12 +31,7 @@ def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[...
 def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake with two stores and what was done there, before its first round; tests play on copies."""
     place = tmp_path_factory.mktemp("begun") / "lake"
-    lake = Lake.create(place, spark)
-    lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
-    lake.store("PFS1", "Redmond")
-    lake.store("PFS2", "Redmond")
-    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
-    lake.post("PFS1", "/Sales", b"first", name="first", at=f"{DAY}00:00:00Z")
+    two_stores(Lake.create(place, spark))
     return place
 
 
@@ -55,11 +50,7 @@ def parted_place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) 
     """A lake: PFS1 has posted a first item that all have, then, cut off, an item and its next version, which nobody has."""
     place = tmp_path_factory.mktemp("begun") / "lake"
     with Lake.create(place, spark) as made:
-        made.organization(profile="modern", start=f"{DAY}00:00:00Z")
-        made.store("PFS1", "Redmond")
-        made.store("PFS2", "Redmond")
-        made.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
-        made.post("PFS1", "/Sales", b"first", name="first", at=f"{DAY}00:00:00Z")
+        two_stores(made)
         made.run(f"{DAY}00:30:00Z")
         made.post("PFS1", "/Sales", b"mine", name="mine", at=f"{DAY}01:00:00Z")
         made.post("PFS2", "/Sales", b"yours", name="yours", at=f"{DAY}01:00:00Z")

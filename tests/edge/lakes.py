@@ -26,6 +26,15 @@ MERGED = {
 """Tables of ranges: rows of the same columns are one set, however it is cut."""
 
 
+def two_stores(lake: Lake, item: str = "first") -> None:
+    """PFS1 and PFS2 in one site, a folder of both, and an item posted there; no round is played yet."""
+    lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
+    lake.store("PFS1", "Redmond")
+    lake.store("PFS2", "Redmond")
+    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
+    lake.post("PFS1", "/Sales", b"first", name=item, at=f"{DAY}00:00:00Z")
+
+
 def rows(name: str, table: pa.Table) -> set[str] | dict[str, Any]:
     """What a table of a world says, whatever the order of its rows and the cuts of its ranges."""
     if name not in MERGED:

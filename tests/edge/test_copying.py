@@ -12,8 +12,8 @@ from pyspark.sql import SparkSession
 from pfspark.edge import copying
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
+from tests.edge.lakes import DAY, two_stores
 
-DAY = "2026-01-05T"
 NOW = datetime(2026, 1, 5, tzinfo=UTC)
 
 
@@ -66,11 +66,7 @@ def test_recovered() -> None:
 @pytest.mark.lakes
 def test_a_conflict_and_a_deleted_folder(spark: SparkSession, tmp_path: Path) -> None:
     with Lake.create(tmp_path / "lake", spark) as lake:
-        lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
-        lake.store("PFS1", "Redmond")
-        lake.store("PFS2", "Redmond")
-        lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
-        lake.post("PFS1", "/Sales", b"first", name="it", at=f"{DAY}00:00:00Z")
+        two_stores(lake, "it")
         lake.run(f"{DAY}00:10:00Z")
         lake.modify("PFS1", "/Sales", "it", b"mine", at=f"{DAY}00:11:00Z")
         lake.modify("PFS2", "/Sales", "it", b"yours", at=f"{DAY}00:12:00Z")
