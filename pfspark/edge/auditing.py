@@ -27,14 +27,13 @@ def audit(answers: Answers) -> Iterator[Line]:
     round, what became of each check, and of every table how many rows were looked at and their digest, which is the same
     whatever their order and however they lie in files.
     """
-    snapshot = answers.snapshot
+    snapshot, seen = answers.snapshot, checks.Seen.of(answers.frame)
     broken = [
         _line("ledger", "the ledger's rows follow one another, each with the digest of the one before", snapshot.broken_links()),
         _counted("bodies", "every body is what its name says: SHA-256 and size", altered(snapshot)),
-        *(_counted(id, says, rows) for id, says, rows in at_rest(answers)),
+        *(_counted(id, says, rows) for id, says, rows in found_here_only(answers, seen)),
         *(_counted(id, says, rows) for id, says, rows in written(snapshot)),
     ]
-    seen = checks.Seen.of(answers.frame)
     found = checks.violations(seen).groupBy("check").agg(F.sum("rows").alias("rows"), F.min("sample").alias("sample")).collect()
     rows = {row["check"]: (row["rows"], row["sample"]) for row in found}
     broken += [_line(check.id, check.says, *rows.get(place, (0, None))) for place, check in enumerate(checks.CHECKS)]
@@ -52,11 +51,13 @@ def altered(snapshot: Snapshot) -> DataFrame:
     return snapshot.read("content").where(wrong).select("hash", "size", "at")
 
 
-def at_rest(answers: Answers) -> Iterator[tuple[str, str, DataFrame]]:
-    """Promises that need more than `rules.checks.Seen` to be looked at: id, what it says, the rows that break it."""
-    yield "I2", "where nothing is left to do, replicas are equal", unequal_at_rest(answers)
-    last_copies = checks.last_copy(checks.Seen.of(answers.frame))
-    yield "I10", "nobody who is about to be erased holds the last copy", last_copies
+def found_here_only(answers: Answers, seen: checks.Seen) -> Iterator[tuple[str, str, DataFrame]]:
+    """Promises that a play is not held to: a restore may break I10, and I2 and I18 need policies and bodies.
+
+    Each with its id, what it says, and the rows that break it.
+    """
+    yield "I2", "where nothing is left to do, replicas are equal", unequal_at_rest(answers, seen)
+    yield "I10", "nobody who is about to be erased holds the last copy", checks.last_copy(seen)
     yield "I18", "every version that is shown, or lost a conflict, has its body", bodiless(answers)
 
 
@@ -70,11 +71,10 @@ def written(snapshot: Snapshot) -> Iterator[tuple[str, str, DataFrame]]:
     yield "I17", "every round has the rows that the ledger counts", history.counted(snapshot.read(LEDGER), **tables)
 
 
-def unequal_at_rest(answers: Answers) -> DataFrame:
+def unequal_at_rest(answers: Answers, seen: checks.Seen) -> DataFrame:
     """What replicas lack that nobody will bring them; see `rules.checks.unequal`."""
     orgs = [(org,) for org, policy in answers.policies.items() if policy.status_again]
     repeating = answers.snapshot.tables.spark.createDataFrame(orgs, "org string")
-    seen = checks.Seen.of(answers.frame)
     return checks.unequal(seen, mail=answers.frame("mail"), agenda=answers.frame("agenda"), repeating=repeating)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import reduce
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -62,10 +63,8 @@ def _new_lives(answers: Answers) -> Iterator[Remedy]:
     """Of every store that misses something nobody will bring it, or is believed to hold what it does not."""
     seen = checks.Seen.of(answers.frame)
     broken = [rule(seen) for rule in (checks.honest_table, checks.complete_array, checks.lean_array, checks.array_of_the_living)]
-    stores = [_whose(rows) for rows in (*broken, forgotten(answers.snapshot), unequal_at_rest(answers))]
-    found = stores[0]
-    for more in stores[1:]:
-        found = found.unionByName(more)
+    stores = [_whose(rows) for rows in (*broken, forgotten(answers.snapshot), unequal_at_rest(answers, seen))]
+    found = reduce(DataFrame.unionByName, stores)
     number = answers.snapshot.row.round
     for row in found.distinct().orderBy("org", "store").collect():
         words = ("restore", "--store", row["store"], "--to", str(number), "--org", row["org"], "--yes")

@@ -5,6 +5,8 @@ Like `checks` they are for whoever watches over the organization, and each is th
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -55,9 +57,7 @@ def counted(rounds: DataFrame, **tables: DataFrame) -> DataFrame:
         rows.groupBy("round").agg(F.count(F.lit(1)).alias("rows")).withColumn("table", F.lit(name))
         for name, rows in tables.items()
     ]
-    there = written[0]
-    for more in written[1:]:
-        there = there.unionByName(more)
+    there = reduce(DataFrame.unionByName, written)
     told = rounds.select("round", F.explode("counts").alias("table", "counted")).where(F.col("table").isin(*tables))
     both = told.join(there, ["round", "table"], "full").fillna(0, ["rows", "counted"])
     return both.where("rows != counted").select("round", "table", "rows", "counted")
