@@ -582,6 +582,7 @@ class Lake:
         by_hand = [remedy for remedy in remedies if remedy.what != repair.NEW_LIFE]
         if by_hand:
             self._runner.tend(lambda: repair.undo(self._tables, by_hand))
+            self._runner.close()  # the world it knows is the one that is undone
         for remedy in remedies:
             if remedy.what == repair.NEW_LIFE:
                 self.restore(remedy.target, self._tables.snapshot().row.round, org=remedy.org)

@@ -31,6 +31,7 @@ from pfspark.words import HIERARCHY, Standing, Why
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
 TICK = timedelta(microseconds=1)
+"""The least time that timestamps tell apart."""
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
 
@@ -141,7 +142,7 @@ class Runner:
         return self.tend(keep_up)
 
     def tend(self, work: Callable[[], T]) -> T:
-        """Work on the tables themselves, in a round of its own; what it gives. The world is read anew after it."""
+        """Work on the tables themselves, in a round of its own; what it gives. Who changes answers by it closes the runner."""
         began = datetime.now(UTC)
         with self._writing() as writer:
             self._look()
@@ -150,9 +151,8 @@ class Runner:
             done = work()
             row, ended = writer.last, datetime.now(UTC)
             versions = {**row.versions, **self._tables.versions((*FACTS, "content"))}
-            number = row.round + 1
-            writer.record(Row(number, "maintained", writer.name, {}, began, ended, versions, row.cursors, {}, row.next_due))
-            self._kept = None
+            self._number = row.round + 1
+            writer.record(Row(self._number, "maintained", writer.name, {}, began, ended, versions, row.cursors, {}, row.next_due))
             return done
 
     @property
