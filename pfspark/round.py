@@ -123,6 +123,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[down],
         otherwise=world.agenda,
     )
+    due = cut("due", lambda: agenda.due(calendar, turns=turns), when=[calendar])
 
     # Arrive: what is due by now reaches its recipient, or is lost at the door.
     reached = cut(
@@ -185,7 +186,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
 
     # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
     vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=living, turns=turns), when=[let_in])
-    night = cut("night", lambda: removal.night(living, agenda=calendar, turns=turns).join(clock, "org"))
+    night = cut("night", lambda: removal.night(living, due=due).join(clock, "org"), when=[due])
     leaving = cut(
         "steps",
         lambda: removal.advance(vouched, applied=in_hand, replicas=living).join(clock, "org").unionByName(night),
@@ -275,8 +276,9 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             on_arrival.lists,
             by_edits.lists,
             steps,
-            calendar.join(clock, "org").where("due <= at"),
+            due,
         ),
+        when=[let_in, new_changes, on_arrival.lists, by_edits.lists, steps, due],
     )
     table = cut("table", lambda: kept_table.join(touched, list(HERE), "left_semi"), when=[touched])
     mine = cut("mine", lambda: state.own(table, replicas=replicas), when=[table])
@@ -395,7 +397,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     # Inquire after a change of the own entry, and tell unasked when a folder has been quiet; leavers go after that.
     let_go = cut("steps", lambda: removal.let_go(living, replicas=replicas), when=[leaving])
     speaking = _take("replicas", replicas, let_go, cut)
-    begin = cut("begin", lambda: status.begin(steps, agenda=calendar, turns=turns), when=[steps, calendar])
+    begin = cut("begin", lambda: status.begin(steps, due=due, turns=turns), when=[steps, due])
     responders = cut(
         "responders",
         lambda: sources.responders(
@@ -409,7 +411,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[begin],
     )
     asked = cut("contacts", lambda: sources.remember(contacts, asks=asks, responders=responders), when=[asks, responders])
-    inquiring = cut("agenda", lambda: status.inquiring(calendar, touched=touched), when=[calendar])
+    inquiring = cut("agenda", lambda: status.inquiring(calendar, touched=touched), when=[touched])
     inquiries = cut(
         "inquiries",
         lambda: status.inquire(
@@ -425,7 +427,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[begin, inquiring],
     )
     changed = cut("keys", lambda: _distinct(HERE, fresh, issued), when=[gained])
-    repeating = cut("repeating", lambda: status.repeating(turns))
+    repeating = cut("repeating", lambda: status.repeating(turns), when=[touched])
     repeats = cut(
         "repeats",
         lambda: status.repeat(
@@ -440,8 +442,8 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     taken_in = packing.issued(new_changes.where("edit_id is not null"))
     quiet = cut(
         "keys",
-        lambda: status.fall_due(calendar, changed=_distinct(HERE, fresh, taken_in), turns=turns),
-        when=[calendar],
+        lambda: status.fall_due(due, changed=_distinct(HERE, fresh, taken_in)),
+        when=[due],
     )
     telling = cut(
         "keys",
@@ -492,7 +494,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: aging.limited(_of(replicas, touched), tree=_of(seen.tree, touched), turns=turns),
         when=[touched],
     )
-    night_shift = cut("night shift", lambda: aging.at_night(limited, agenda=calendar, turns=turns), when=[limited])
+    night_shift = cut("night shift", lambda: aging.at_night(limited, due=due, turns=turns), when=[due])
     readable = cut(
         "versions",
         lambda: items.versions(items.seen(world.changes, applied=cnset.subtract(_of(own, night_shift), empty_before, LINE))),

@@ -16,6 +16,11 @@ ENTRY = (*HERE, "why", "peer")
 DAY = 86_400
 
 
+def due(agenda: DataFrame, *, turns: DataFrame) -> DataFrame:
+    """The entries whose time has come; an organization that does not play now has none."""
+    return agenda.join(turns.select("org", "now"), "org").where("due <= now").select(*agenda.columns)
+
+
 def entries(rows: DataFrame, why: Why) -> DataFrame:
     """Rows of org, store, folder, `due`, with any of `peer`, `attempt`, `since`, as entries of that kind."""
     missing = {

@@ -20,10 +20,10 @@ def limited(replicas: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFr
     return known.select(*HERE, limit.alias("limit_s")).where("limit_s is not null")
 
 
-def at_night(limited: DataFrame, *, agenda: DataFrame, turns: DataFrame) -> DataFrame:
+def at_night(limited: DataFrame, *, due: DataFrame, turns: DataFrame) -> DataFrame:
     """Those of the limited folders that this round's maintenance looks at, with `now`."""
-    due = agenda.where(F.col("why") == Why.EXPIRE).join(turns.select("org", "now"), "org").where("due <= now")
-    return limited.join(due.select(*HERE, "now"), list(HERE))
+    night = due.where(F.col("why") == Why.EXPIRE).select(*HERE)
+    return limited.join(night, list(HERE)).join(turns.select("org", "now"), "org")
 
 
 def expire(versions: DataFrame, *, winners: DataFrame, night: DataFrame) -> DataFrame:

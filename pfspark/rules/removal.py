@@ -80,8 +80,8 @@ def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFram
     )
 
 
-def night(replicas: DataFrame, *, agenda: DataFrame, turns: DataFrame) -> DataFrame:
-    """Replicas to be deleted now whose night has come (D8): rows of `replicas`, erased."""
-    night = agenda.where(F.col("why") == Why.ERASE).join(turns.select("org", "now"), "org").where("due <= now").select(*HERE)
+def night(replicas: DataFrame, *, due: DataFrame) -> DataFrame:
+    """Replicas to be deleted now whose night has come (D8): rows of `replicas`, erased. `due`: entries of the agenda."""
+    night = due.where(F.col("why") == Why.ERASE).select(*HERE)
     gone = replicas.where(F.col("standing") == Standing.DELETE_NOW).join(night, list(HERE), "left_semi")
     return gone.select(*HERE, "life", F.lit(str(Standing.ERASED)).alias("standing"))

@@ -70,14 +70,14 @@ def answer(
     return known.where(answered).select(*asker, flags.alias("flags"))
 
 
-def begin(steps: DataFrame, *, agenda: DataFrame, turns: DataFrame) -> DataFrame:
+def begin(steps: DataFrame, *, due: DataFrame, turns: DataFrame) -> DataFrame:
     """Replicas that ask for status now: org, store, folder, `rule`, who must answer.
 
-    Those whose own entry in the list has changed (R87, R130), and those that the agenda says were restored or started
-    again (R132-R134).
+    Those whose own entry in the list has changed (R87, R130), and those that were restored or started again, as the
+    entries of the agenda that are `due` say (R132-R134).
     """
     changed = steps.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).join(turns, "org")
-    again = agenda.where(F.col("why") == Why.ASK).join(turns, "org").where("due <= now")
+    again = due.where(F.col("why") == Why.ASK).join(turns, "org")
     asked = again.select(*HERE, F.col("responders_restore").alias("rule")).unionByName(
         changed.select(*HERE, F.col("responders_list_change").alias("rule"))
     )
@@ -227,14 +227,13 @@ def speakers(replicas: DataFrame) -> DataFrame:
     return replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING))
 
 
-def fall_due(agenda: DataFrame, *, changed: DataFrame, turns: DataFrame) -> DataFrame:
+def fall_due(due: DataFrame, *, changed: DataFrame) -> DataFrame:
     """Folders whose unasked status is due now: org, store, folder. Where something has `changed` now, the wait begins anew.
 
     Source: R136, Q27.
     """
-    timed = agenda.where(F.col("why") == Why.STATUS).join(turns.select("org", "now"), "org")
-    due = timed.where(F.col("due") <= F.col("now")).select(*HERE).distinct()
-    return due.join(changed.select(*HERE), list(HERE), "left_anti")
+    quiet = due.where(F.col("why") == Why.STATUS).select(*HERE).distinct()
+    return quiet.join(changed.select(*HERE), list(HERE), "left_anti")
 
 
 def behind(shown: DataFrame, *, beliefs: DataFrame, peers: DataFrame) -> DataFrame:
