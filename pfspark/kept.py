@@ -6,6 +6,7 @@ gives is folded into it by key. A lake's world is read once and then kept in the
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
@@ -15,13 +16,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from pfspark.cntext import label
+from pfspark.cntext import canonical, label
 from pfspark.cuts import Cuts, frames
 from pfspark.round import Outcome, World, play
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
 from pfspark.words import HIERARCHY, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
+RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
+"""Ranges of the replication state table that are alike in these say the same of their numbers."""
+FEW = 1000
+"""Rows that cost a round nothing."""
 _NOT_KEPT = {
     "stores": ("at",),
     "links": ("at",),
@@ -48,6 +53,7 @@ class Kept:
         self.columns = frames()
         """Columns of the frames of a round, by name."""
         self.tables: dict[str, pa.Table] = {}
+        self._joined = 0
         for name, schema in self._schemas.items():
             self.tables[name] = arrow(schema, (rows or {}).get(name, ()))
 
@@ -132,6 +138,7 @@ class Kept:
         """The world after a round."""
         for name in ("changes", "state"):
             self.append(name, made[name])
+        self._join_ranges()
         for name, key in (
             ("tree", HERE),
             ("folders", HERE[:2]),
@@ -149,6 +156,20 @@ class Kept:
         if made["lives"].num_rows or self.tables["lives"].num_rows:
             self.put("lives", self._fit("lives", made["lives"]))
         self._deliver(made["messages"], made["receipts"])
+
+    def _join_ranges(self) -> None:
+        """One range for those that touch: a round adds what it learns, and every round looks at all.
+
+        Not before there are twice as many rows as there were after the last time, so it costs next to nothing a round.
+        """
+        if self.tables["state"].num_rows < 2 * self._joined + FEW:
+            return
+        ranges: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
+        for *key, cn_min, cn_max in _keys(self.tables["state"], (*RANGE_KEY, "cn_min", "cn_max")):
+            ranges[tuple(key)].append((cn_min, cn_max))
+        joined = [(*key, *each) for key, some in ranges.items() for each in canonical(some)]
+        self.reset("state", (dict(zip((*RANGE_KEY, "cn_min", "cn_max"), row, strict=True)) for row in joined))
+        self._joined = len(joined)
 
     def _deliver(self, messages: pa.Table, receipts: pa.Table) -> None:
         taken = {row for row in _keys(receipts, ("org", "message_id", "store")) if row[1] is not None}

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.edge.delta import FACTS, Snapshot
 from pfspark.edge.world import HERE, begun, newest, open_array, own_rows, waiting
+from pfspark.kept import RANGE_KEY
 from pfspark.rules import items, state
 from pfspark.tables import TABLES
 
@@ -23,7 +24,6 @@ AT_ONCE = 1000
 """Bodies named in one statement."""
 ON_ITS_WAY = timedelta(days=1)
 """A body is written before its edit; one so young may belong to an edit still to come."""
-RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 
 
 def shortened(snapshot: Snapshot) -> Mapping[str, DataFrame]:
