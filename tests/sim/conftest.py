@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -48,7 +49,10 @@ class Facts:
 
 @pytest.fixture(scope="session")
 def performance(request: pytest.FixtureRequest, spark: SparkSession) -> tuple[dict[str, list[Row]], Facts]:
-    """What the engine says, and does, of each organization that a module of this run names in its `organizations(config)`."""
+    """What the engine says, and does, of each organization that a module of this run names in its `organizations(config)`.
+
+    What a module wants to hold meanwhile it says in `conditions(config)`.
+    """
     modules = {item.module for item in request.session.items if isinstance(item, pytest.Function)}
     asked = [module.organizations for module in modules if hasattr(module, "organizations")]
     scenarios = {scenario.name: scenario for each in asked for scenario in each(request.config)}
@@ -59,10 +63,12 @@ def performance(request: pytest.FixtureRequest, spark: SparkSession) -> tuple[di
             super().__init__(*given)
             facts.columns = self.columns
 
-    patched = pytest.MonkeyPatch()
-    patched.setattr(player, "Kept", Watched)
-    request.addfinalizer(patched.undo)
-    return by_org(player.play([scenarios[name] for name in sorted(scenarios)], spark, facts)), facts
+    with ExitStack() as meanwhile:
+        meanwhile.enter_context(pytest.MonkeyPatch.context()).setattr(player, "Kept", Watched)
+        for module in modules:
+            if hasattr(module, "conditions"):
+                meanwhile.enter_context(module.conditions(request.config))
+        return by_org(player.play([scenarios[name] for name in sorted(scenarios)], spark, facts)), facts
 
 
 @pytest.fixture(scope="session")

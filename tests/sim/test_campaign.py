@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import cache, partial
@@ -86,6 +86,7 @@ def part(texts: Sequence[str], spark: SparkSession) -> list[bool]:
     ]
 
 
+@cache
 def sown(config: pytest.Config) -> list[Bug]:
     """The bugs that are tried in this run: all where they are asked for, else some of those that it can catch, in turn."""
     if "planted" in (config.getoption("-m") or ""):
@@ -108,22 +109,34 @@ def richest(among: tuple[int, ...], rounds: int) -> list[int]:
     return sorted(among, key=kinds, reverse=True)[:WORLDS_OF_A_BUG]
 
 
+def infested(bugs: Sequence[Bug], config: pytest.Config) -> list[Scenario]:
+    """Worlds to be played with these bugs, each with one of them."""
+    rounds = config.getoption("--campaign-rounds")
+    few = richest(tuple(seeds(config)), rounds)
+    return [replace(organization(seed, rounds), name=f"{bug.name}: world {seed}") for bug in bugs for seed in few]
+
+
+def organizations(config: pytest.Config) -> list[Scenario]:
+    """What this module wants played: all worlds, and those of the first planted bugs."""
+    rounds = config.getoption("--campaign-rounds")
+    return [organization(seed, rounds) for seed in seeds(config)] + infested(sown(config)[:AT_A_TIME], config)
+
+
+def conditions(config: pytest.Config) -> AbstractContextManager[None]:
+    """The first bugs are planted while they are played."""
+    return planted(sown(config)[:AT_A_TIME])
+
+
 @pytest.fixture(scope="module")
-def campaign(request: pytest.FixtureRequest, spark: SparkSession) -> Mapping[str, list[Line]]:
-    """What the engine says of all worlds, those of this run's planted bugs among them: one play for all, or one for a few
-    bugs each, as every wrong version of a rule is a plan more in every round."""
-    rounds = request.config.getoption("--campaign-rounds")
-    play = [organization(seed, rounds) for seed in seeds(request.config)]
+def campaign(request: pytest.FixtureRequest, spark: SparkSession, played: Mapping[str, list[Line]]) -> Mapping[str, list[Line]]:
+    """What the engine says of all worlds, those of this run's planted bugs among them. Further bugs are played after the
+    first, a few at a time, as every wrong version of a rule is a plan more in every round."""
+    said = dict(played)
     bugs = sown(request.config)
-    said: dict[str, list[Line]] = {}
-    for first in range(0, len(bugs), AT_A_TIME):
+    for first in range(AT_A_TIME, len(bugs), AT_A_TIME):
         some = bugs[first : first + AT_A_TIME]
-        for bug in some:
-            few = richest(tuple(seeds(request.config)), rounds)
-            play += [replace(organization(seed, rounds), name=f"{bug.name}: world {seed}") for seed in few]
         with planted(some):
-            said |= by_org(player.play(play, spark))
-        play = []
+            said |= by_org(player.play(infested(some, request.config), spark))
     return said
 
 
