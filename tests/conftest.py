@@ -10,10 +10,12 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pfspark.edge.session import open_session
+from tests.performance import facts, performance, played
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+__all__ = ["facts", "performance", "played"]
 
 # How long an example takes says how busy the machine is, not whether it is right.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])

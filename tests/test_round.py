@@ -9,7 +9,8 @@ from __future__ import annotations
 import json
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -24,9 +25,9 @@ from pfspark.kept import Kept
 from pfspark.round import Outcome, play
 from pfspark.rows import arrow, local, schema_of
 from pfspark.sim import player
-from pfspark.sim.scenario import parse
+from pfspark.sim.scenario import Scenario, parse
 from pfspark.words import Entry
-from tests.sim.against import Line, by_org, nameless
+from tests.sim.against import Line, nameless
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -80,7 +81,7 @@ BUSY = datetime.fromisoformat("2026-01-05T22:00:00+00:00")
 """A round with mail of all kinds, edits at several stores, holes and timers."""
 
 
-def scenario(name: str) -> Any:
+def scenario(name: str) -> Scenario:
     steps = "\n".join(f'[[steps]]\nat = "{at}"\n{verb} = {value}' for at, verb, value in STEPS)
     return parse(TEXT.format(name=name, steps=steps), name, conf_folder())
 
@@ -96,51 +97,65 @@ class Run:
     rounds: Counter[str] = field(default_factory=Counter)
 
 
-@pytest.fixture(scope="module")
-def run(spark: SparkSession) -> Run:
-    found = Run()
+RUN = Run()
+
+
+def organizations(config: pytest.Config) -> list[Scenario]:
+    """What this module wants played: one organization under several names."""
+    return [scenario(name) for name in (PLAIN, EVERY, ALL, TWICE, AGAIN)]
+
+
+@contextmanager
+def conditions(config: pytest.Config) -> Iterator[None]:
+    """Touches every folder of one organization, hands another its mail twice, a third again a round later, and plays every
+    round of a fourth; looks at how they fare."""
     later: list[dict[str, Any]] = []
+    played, next_round = Kept.play, player._Playing.next_round
 
-    class Meddled(Kept):
-        """Touches every folder of one organization, hands another its mail twice, a third again a round later."""
+    def due(kept: Kept, org: str, turns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+        mail = mine(kept.tables["mail"], org).to_pylist()
+        return [row for row in mail if row["due"] <= turns[org]["now"]]
 
-        def due(self, org: str, turns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-            mail = self.tables["mail"].to_pylist()
-            return [row for row in mail if row["org"] == org and row["due"] <= turns[org]["now"]]
+    def play(kept: Kept, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
+        RUN.rounds.update(turns.keys())
+        if ALL in turns:
+            here = mine(kept.tables["replicas"], ALL).to_pylist()
+            kept.add("agenda", [looked(row, turns[ALL]["now"]) for row in here])
+        if TWICE in turns:
+            kept.add("mail", due(kept, TWICE, turns))
+        if AGAIN in turns:
+            mail = due(kept, AGAIN, turns)
+            closed = {row["store"] for row in mine(kept.tables["conditions"], AGAIN).to_pylist()}
+            kept.add("mail", later)
+            later[:] = [row for row in mail if row["recipient"] not in closed]  # what was lost stays lost
+        busy = PLAIN in turns and turns[PLAIN]["now"] == BUSY
+        if busy:
+            RUN.world = {name: mine(table) for name, table in kept.tables.items()}
+            RUN.turns = [{"org": PLAIN, **turns[PLAIN]}]
+        made = played(kept, turns)
+        if busy:
+            RUN.made = {name: mine(table) for name, table in made.items()}
+        keep = [why != "look" for why in kept.tables["agenda"]["why"].to_pylist()]
+        kept.put("agenda", kept.tables["agenda"].filter(pa.array(keep, pa.bool_())))
+        return made
 
-        def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
-            found.rounds.update(turns.keys())
-            if ALL in turns:
-                here = [row for row in self.tables["replicas"].to_pylist() if row["org"] == ALL]
-                self.add("agenda", [looked(row, turns[ALL]["now"]) for row in here])
-            if TWICE in turns:
-                self.add("mail", self.due(TWICE, turns))
-            if AGAIN in turns:
-                mail = self.due(AGAIN, turns)
-                closed = {row["store"] for row in self.tables["conditions"].to_pylist() if row["org"] == AGAIN}
-                self.add("mail", later)
-                later[:] = [row for row in mail if row["recipient"] not in closed]  # what was lost stays lost
-            if PLAIN in turns and turns[PLAIN]["now"] == BUSY:
-                found.world = {name: table.filter(pc.equal(table["org"], PLAIN)) for name, table in self.tables.items()}
-                found.turns = [{"org": PLAIN, **turns[PLAIN]}]
-            made = super().play(turns)
-            if found.turns and not found.made:
-                found.made = {name: mine(table) for name, table in made.items()}
-            keep = [why != "look" for why in self.tables["agenda"]["why"].to_pylist()]
-            self.put("agenda", self.tables["agenda"].filter(pa.array(keep, pa.bool_())))
-            return made
-
-    def grid(one: Any, due: datetime | None, real: Callable[..., datetime | None] = player._Playing.next_round) -> Any:
+    def grid(one: Any, due: datetime | None) -> datetime | None:
         if one.scenario.name != EVERY:
-            return real(one, due)
+            return next_round(one, due)
         now = one.scenario.start if one.last is None else one.last + one.scenario.interval
         return now if now <= one.scenario.end else None
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(player, "Kept", Meddled)
+        patch.setattr(Kept, "play", play)
         patch.setattr(player._Playing, "next_round", grid)
-        found.lines = by_org(player.play([scenario(name) for name in (PLAIN, EVERY, ALL, TWICE, AGAIN)], spark))
-    return found
+        yield
+
+
+@pytest.fixture
+def run(played: dict[str, list[Line]]) -> Run:
+    """What became of them."""
+    RUN.lines = played
+    return RUN
 
 
 def looked(replica: Mapping[str, Any], now: datetime) -> dict[str, Any]:
@@ -149,8 +164,8 @@ def looked(replica: Mapping[str, Any], now: datetime) -> dict[str, Any]:
     return {**here, "why": "look", "peer": "", "attempt": 0, "since": None, "due": now}
 
 
-def mine(table: pa.Table) -> pa.Table:
-    return table.filter(pc.equal(table["org"], PLAIN))
+def mine(table: pa.Table, org: str = PLAIN) -> pa.Table:
+    return table.filter(pc.equal(table["org"], org))
 
 
 # --- ways of playing --------------------------------------------------------------------------------------------------
