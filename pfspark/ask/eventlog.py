@@ -21,6 +21,10 @@ from pfspark.words import HIERARCHY, MessageType
 
 REMOVED = 3005
 """A replica was removed (Q188651)."""
+NEW_LIFE = 3006
+"""A replica begins a new life, after a restore or because it has forgotten what it gave (F8). Exchange logs no such event."""
+FATES = {REMOVED: "was removed", NEW_LIFE: "begins a new life"}
+"""What becomes of replicas, told without a message."""
 OUTGOING = {
     MessageType.BACKFILL_REQUEST: 3016,
     MessageType.STATUS: 3017,
@@ -141,7 +145,7 @@ def write(event: Event, replids: Mapping[str, int], org: str = "") -> str:
 
     `replids` gives each origin its REPLID; a KeyError names one that it lacks.
     """
-    category = "Incoming Messages" if event.incoming else "DS Updates" if event.event == REMOVED else "Outgoing Messages"
+    category = "Incoming Messages" if event.incoming else "DS Updates" if event.event in FATES else "Outgoing Messages"
     head = [
         "Event Type: Information",
         "Event Source: MSExchangeIS Public Store",
@@ -191,8 +195,8 @@ class _Writer:
 
 
 def _description(event: Event, hex: _Writer) -> Iterator[str]:
-    if event.event == REMOVED:
-        yield f"A replica of public folder ({hex.id(event.id)}) was removed."
+    if event.event in FATES:
+        yield f"A replica of public folder ({hex.id(event.id)}) {FATES[event.event]}."
         return
     speaks = event.type in (MessageType.BACKFILL_REQUEST, MessageType.STATUS, MessageType.STATUS_REQUEST)
     if speaks and not event.incoming:
@@ -330,7 +334,8 @@ _REF = r"([0-9A-Fa-f]+-[0-9A-Fa-f]+)"
 _MOMENT = r"\d{1,2}/\d{1,2}/\d{4}\s+\d{1,2}:\d{2}:\d{2}(?:\.\d{1,6})?\s*(?:[AP]M)?"
 _OPENING = re.compile(
     rf"(?P<issued>{re.escape(ISSUED)})|(?P<processed>An incoming replication message was (?:processed|issued)\.)"
-    rf"|Outgoing message type (?P<type>0x[0-9A-Fa-f]+)|A replica of public folder \({_REF}\) was removed\."
+    rf"|Outgoing message type (?P<type>0x[0-9A-Fa-f]+)"
+    rf"|A replica of public folder \({_REF}\) (?P<fate>{'|'.join(FATES.values())})\."
 )
 _HEAD = re.compile(
     r"(Log Name|Event Type|Event Source|Event Category|Event ID|Src|Source|Task Category|Category|Level|Keywords|Date|Time"
@@ -418,7 +423,7 @@ class _Draft:
         if said.type in (MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE):
             said = replace(said, id=HIERARCHY, folder=HIERARCHY)
         moment = f"{self.head.get('Date', '')} {self.head.get('Time', '')}".strip()
-        if said.event != REMOVED and said.type not in _PARTS:
+        if said.event not in FATES and said.type not in _PARTS:
             raise ValueError(f"found a message of type {said.type or 'nothing'}, expected one of {', '.join(_PARTS)}")
         number = self.head.get("Event ID") or said.event
         number = number or event_of(said.type, incoming=self.incoming, hierarchy=said.id == HIERARCHY)
@@ -433,7 +438,7 @@ class _Draft:
         if found["type"]:
             self._tell(type=found["type"].lower())
         elif found[4]:
-            self._tell(event=REMOVED, id=self._id(found[4]))
+            self._tell(event=next(id for id, fate in FATES.items() if fate == found["fate"]), id=self._id(found[4]))
 
     def _tell(self, **said: Any) -> None:
         self.said = replace(self.said, **said)

@@ -1,7 +1,8 @@
 """What happened in a lake, as events of Exchange's log: from messages, receipts, changes and replicas.
 
 Who sends a message logs it, and so does everybody who lets it in. What was lost on the way is in the sender's log alone; what
-was refused was not processed and has no event either. A replica that is erased logs its removal.
+was refused was not processed and has no event either. A replica that is erased logs its removal, one that begins a new life
+although it was not erased logs that.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pfspark import cntext
-from pfspark.ask.eventlog import REMOVED, Deleted, Event, Posted, Sent, event_of, one_line, write
+from pfspark.ask.eventlog import NEW_LIFE, REMOVED, Deleted, Event, Posted, Sent, event_of, one_line, write
 from pfspark.ask.lines import Stores, cnset
 from pfspark.words import HIERARCHY, PARENT, Action, MessageType, Outcome, Standing
 
@@ -80,11 +81,22 @@ def events(
     for row in receipts:
         if row["message_id"] in sent and row["outcome"] in (Outcome.APPLIED, Outcome.NOTHING_NEW):
             found.append(_incoming(row, sent[row["message_id"]], contents, stores))
-    for row in replicas:
-        if row["standing"] == Standing.ERASED:
-            path = stores.path(row["store"], row["folder"])
-            found.append(Event(REMOVED, at=_utc(row["at"]), store=row["store"], id=row["folder"], folder=path))
+    for row, fate in _fates(replicas):
+        path = stores.path(row["store"], row["folder"])
+        found.append(Event(fate, at=_utc(row["at"]), store=row["store"], id=row["folder"], folder=path))
     return iter(sorted(found, key=_place))
+
+
+def _fates(steps: Iterable[Row]) -> Iterator[tuple[Row, int]]:
+    """The steps of replicas that have an event: removed, or put into a new life while they were there."""
+    before: dict[tuple[str, str], Row] = {}
+    for row in sorted(steps, key=lambda row: (row["at"], row["life"])):
+        last = before.get((row["store"], row["folder"]))
+        before[row["store"], row["folder"]] = row
+        if row["standing"] == Standing.ERASED:
+            yield row, REMOVED
+        elif last is not None and last["standing"] != Standing.ERASED and row["life"] > last["life"]:
+            yield row, NEW_LIFE
 
 
 def _place(event: Event) -> tuple[Any, ...]:

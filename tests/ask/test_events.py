@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
@@ -149,6 +150,19 @@ def test_a_replica_that_is_erased_logs_its_removal() -> None:
     [event] = made(replicas=rows)
     assert (event.event, event.store, event.at, event.folder) == (3005, "PFS2", at(45), "/Verkauf")
     assert describe(event, {"PFS1": 2}) == "A replica of public folder (2-1) was removed."
+
+
+def test_a_replica_that_begins_a_new_life_logs_it() -> None:
+    """Not one that is put back after it was erased, nor one that was delete pending and stays after all."""
+    steps = [("active", 1), ("delete pending", 1), ("active", 1), ("active", 2), ("erased", 2), ("active", 3)]
+    rows = [
+        {"store": "PFS2", "folder": SALES, "life": life, "standing": word, "at": at(15 * nth)}
+        for nth, (word, life) in enumerate(steps)
+    ]
+    events = made(replicas=reversed(rows))
+    assert [(event.event, event.at) for event in events] == [(3006, at(45)), (3005, at(60))]
+    assert describe(events[0], {"PFS1": 2}) == "A replica of public folder (2-1) begins a new life."
+    assert list(read(write(events[0], {"PFS1": 2}), {2: "PFS1"})) == [replace(events[0], folder="")]
 
 
 def test_order_is_that_of_time_and_at_one_store_what_comes_in_goes_first() -> None:
