@@ -59,6 +59,8 @@ def audit(
         broken = [line for line in found if line["rows"]]
         remedies = there.remedies() if broken and (plan or repair) else []
         screen.lines([remedy.line() for remedy in remedies], json=json)
+        if broken and (plan or repair) and not remedies:
+            screen.note("nothing here mends that")
         if repair and remedies:
             there.mend(remedies)
             *found, certificate = there.audit()
