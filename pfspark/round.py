@@ -131,7 +131,9 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: transport.arrive(world.mail, conditions=world.conditions, replicas=world.replicas, turns=turns),
         when=[world.mail],
     )
-    applied_by = state.own(world.state, replicas=world.replicas).where(F.col("entry") == Entry.APPLIED).select(*RANGES)
+    held = state.own(world.state, replicas=world.replicas)
+    applied_by = held.where(F.col("entry") == Entry.APPLIED).select(*RANGES)
+    empty_by = held.where(F.col("entry") == Entry.EMPTY).select(*RANGES)
 
     # Whoever is heard is available from now on.
     met = cut(
@@ -186,11 +188,16 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
 
     # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
     vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=living, turns=turns), when=[let_in])
-    night = cut("night", lambda: removal.night(living, due=due).join(clock, "org"), when=[due])
+    tonight = cut("keys", lambda: removal.tonight(due), when=[due])
+    erased = cut(
+        "steps",
+        lambda: removal.erase(living, tonight=tonight, applied=in_hand, empty=empty_by).join(clock, "org"),
+        when=[tonight],
+    )
     leaving = cut(
         "steps",
-        lambda: removal.advance(vouched, applied=in_hand, replicas=living).join(clock, "org").unionByName(night),
-        when=[vouched, night],
+        lambda: removal.advance(vouched, applied=in_hand, replicas=living).join(clock, "org").unionByName(erased),
+        when=[vouched, erased],
     )
     standing = _take("replicas", living, leaving, cut)
 

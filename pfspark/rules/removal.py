@@ -80,8 +80,21 @@ def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFram
     )
 
 
-def night(replicas: DataFrame, *, due: DataFrame) -> DataFrame:
-    """Replicas to be deleted now whose night has come (D8): rows of `replicas`, erased. `due`: entries of the agenda."""
-    night = due.where(F.col("why") == Why.ERASE).select(*HERE)
-    gone = replicas.where(F.col("standing") == Standing.DELETE_NOW).join(night, list(HERE), "left_semi")
+def tonight(due: DataFrame) -> DataFrame:
+    """Of the entries of the agenda that are due, the replicas to be erased: org, store, folder."""
+    return due.where(F.col("why") == Why.ERASE).select(*HERE)
+
+
+def erase(replicas: DataFrame, *, tonight: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:
+    """Replicas to be deleted now whose night has come (D8): rows of `replicas`, erased.
+
+    Whoever maintains looks once more, over all stores as no store can: a replica waits for another night while it holds
+    what nobody holds who stays, as when a store was restored after it had vouched. `applied` and `empty` are ranges of all.
+    """
+    over = replicas.where(F.col("standing") == Standing.DELETE_NOW).join(tonight, list(HERE), "left_semi")
+    staying = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
+    elsewhere = applied.join(staying, list(HERE), "left_semi").drop("store").join(over.select(*HERE), ["org", "folder"])
+    safe = elsewhere.unionByName(empty.join(over, list(HERE), "left_semi").select(*elsewhere.columns))
+    last = cnset.subtract(applied.join(over, list(HERE), "left_semi"), safe, LINE)
+    gone = over.join(last, list(HERE), "left_anti")
     return gone.select(*HERE, "life", F.lit(str(Standing.ERASED)).alias("standing"))

@@ -20,6 +20,7 @@ from pyspark.sql import functions as F
 
 from pfspark.rules import (
     addressing,
+    agenda,
     aging,
     backfill,
     hierarchy,
@@ -127,7 +128,8 @@ BUGS = (
     Bug("status is not told after a day", status, "fall_due", said(none)),
     Bug("whoever answers vouches", removal, "vouched", first(put("flags", "array_union(flags, array('acknowledge'))"))),
     Bug("a leaver goes unproven", removal, "advance", given(applied=none)),
-    Bug("erased at once", removal, "night", given(agenda=put("due", "timestamp'2000-01-01'"))),
+    Bug("the night comes at once", agenda, "maintenance", said(put("due", "timestamp'2000-01-01'"))),
+    Bug("the last copy is erased", removal, "erase", given(applied=none)),
     Bug("reborn into the old life", hierarchy, "stand", said(put("life", "greatest(life - 1, 1)"))),
     Bug("folders merge by property", hierarchy, "merge", given(whole=none)),
     Bug("losers are dropped", items, "readable", said(put("losers", "array()"))),
