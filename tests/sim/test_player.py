@@ -285,10 +285,12 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         2h25m 0x8 PREF>FAR /Sales NEAR:4-5
         2h30m 0x80000004 FAR>PREF /Sales NEAR:4-5""",
     "last_copy_is_kept": """
-        1d45m 0x8 PFS2>PFS1 /Sales PFS1:6-8
-        1d1h 0x80000004 PFS1>PFS2 /Sales PFS1:6-8
-        1d1h 0x8 PFS2>PFS1 /Sales PFS1:6-8
-        1d1h15m 0x80000004 PFS1>PFS2 /Sales PFS1:6-8""",
+        23h30m 0x8 PFS2>PFS1 1-1 PFS1:2-3
+        23h45m 0x8 PFS2>PFS1 1-1 PFS1:2-3
+        1d20h45m 0x8 PFS2>PFS1 /Sales PFS1:6-8
+        1d21h 0x8 PFS2>PFS1 /Sales PFS1:6-8
+        1d21h 0x80000004 PFS1>PFS2 /Sales PFS1:6-8
+        1d21h15m 0x80000004 PFS1>PFS2 /Sales PFS1:6-8""",
     "leaver_sends_all": """
         1h 0x4 PFS1>PFS2,PFS3 /Quiet PFS1:1-3
         1h 0x4 PFS1>PFS2,PFS3 /Sales PFS1:1-2
@@ -445,12 +447,12 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "4h30m state /Plain applied": {"PFS1": "PFS1:1", "PFS2": "PFS1:1"},
     },
     "last_copy_is_kept": {
-        "3h state /Sales standing": {"PFS1": "delete now", "PFS2": "active"},
-        "3h state /Sales life": {"PFS1": "1", "PFS2": "2"},
-        "7h state /Sales standing": {"PFS1": "delete now", "PFS2": "active"},
-        "7h state /Sales applied": {"PFS1": "PFS1:1-8,PFS2:1-5", "PFS2": "PFS1:1-5,PFS2:1-5"},
-        "1d4h state /Sales applied": {"PFS1": "PFS1:1-8,PFS2:1-5", "PFS2": "PFS1:1-8,PFS2:1-5"},
-        "1d4h state /Sales standing": {"PFS1": "active", "PFS2": "active"},
+        "23h state /Sales standing": {"PFS1": "delete now", "PFS2": "active"},
+        "23h state /Sales life": {"PFS1": "1", "PFS2": "2"},
+        "1d3h state /Sales standing": {"PFS1": "delete now", "PFS2": "active"},
+        "1d3h state /Sales applied": {"PFS1": "PFS1:1-8,PFS2:1-5", "PFS2": "PFS1:1-5,PFS2:1-5"},
+        "2d state /Sales applied": {"PFS1": "PFS1:1-8,PFS2:1-5", "PFS2": "PFS1:1-8,PFS2:1-5"},
+        "2d state /Sales standing": {"PFS1": "active", "PFS2": "active"},
     },
     "leaver_sends_all": {
         "1h30m state /Sales standing": {"PFS1": "delete now", "PFS2": "active", "PFS3": "active"},
