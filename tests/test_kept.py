@@ -1,0 +1,43 @@
+"""The world between two rounds: what a round gives is folded into it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from pfspark.cntext import canonical
+from pfspark.kept import FEW, RANGE_KEY, Kept
+from pfspark.rows import rows_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def believed(cn: int, **other: Any) -> dict[str, Any]:
+    key = {"org": "main", "store": "PFS1", "folder": "PFS1:1", "entry": "reported", "about": "PFS2", "origin": "PFS2"}
+    return {**key, "cn_min": cn, "cn_max": cn, "relayed": False, **other}
+
+
+def folded(kept: Kept, rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+    """The state after a round in which nothing else has changed."""
+    names = {*kept.tables, "messages", "receipts"} - {"taken"}
+    made = {name: rows_of(name, rows if name == "state" else ()) for name in names}
+    kept.fold({**made, "touched": made["lists"]})
+    return {tuple(row[name] for name in (*RANGE_KEY, "cn_min", "cn_max")) for row in kept.tables["state"].to_pylist()}
+
+
+def test_many_ranges_that_touch_become_one(spark: SparkSession) -> None:
+    """Those alike in all else; as long as there are few, each stays as it came. No number is won or lost."""
+    kept = Kept(spark)
+    few = [believed(nth) for nth in range(1, 10)]
+    assert len(folded(kept, few)) == 9
+    many = [believed(2 * nth + 10, relayed=nth > FEW // 2) for nth in range(FEW)]
+    found = folded(kept, [*many, believed(1, about="PFS3")])
+    sets: dict[tuple[str, bool], list[tuple[int, int]]] = defaultdict(list)
+    for *_, about, _, relayed, cn_min, cn_max in found:
+        sets[about, relayed].append((cn_min, cn_max))
+    direct = [(row["cn_min"], row["cn_max"]) for row in (*few, *many) if not row["relayed"]]
+    assert sets.keys() == {("PFS2", False), ("PFS2", True), ("PFS3", False)}
+    assert sorted(sets["PFS2", False]) == list(canonical(direct))
+    assert (1, 10) in sets["PFS2", False]
+    assert sets["PFS3", False] == [(1, 1)]
