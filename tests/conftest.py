@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from pfspark.edge.session import open_session
-from tests.performance import facts, performance, played
+from tests.one_play import facts, performance, played
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
