@@ -5,10 +5,7 @@ pytest --bench -s tests/bench
 
 from __future__ import annotations
 
-import os
 import resource
-import subprocess
-import sys
 import time
 from collections.abc import Mapping
 from datetime import timedelta
@@ -23,6 +20,7 @@ from pfspark.kept import Kept
 from pfspark.rows import local
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, parse
+from tests.edge.lakes import process
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -186,11 +184,21 @@ def holes_of_a_million_pairs(spark: SparkSession, place: Path) -> None:
     told("holes of 1,000,000 pairs", seconds, None, f", {seconds / bare:.1f} times the {bare:.2f} s of copying the sets")
 
 
+FOR_MUCH_DATA = """
+import sys
+from pathlib import Path
+from pfspark.edge.session import open_session
+from tests.bench.test_bench import holes_of_a_million_pairs
+holes_of_a_million_pairs(open_session(small=False), Path(sys.argv[1]))
+"""
+
+
 def test_holes_of_a_million_pairs(tmp_path: Path) -> None:
     """In a Java of its own, as it is started for much data."""
-    begun = "from pathlib import Path; from pfspark.edge.session import open_session; from tests.bench import test_bench as bench"
-    script = f"{begun}; bench.holes_of_a_million_pairs(open_session(small=False), Path({str(tmp_path)!r}))"
-    subprocess.run([sys.executable, "-c", script], check=True, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    child = process(FOR_MUCH_DATA, str(tmp_path))
+    said, _ = child.communicate()
+    print(said)
+    assert child.returncode == 0
 
 
 def test_hundred_thousand_items(spark: SparkSession, tmp_path: Path) -> None:
