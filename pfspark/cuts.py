@@ -41,9 +41,9 @@ class Made:
 class Later:
     """A frame that may still be in the making. What is made of it is such a frame too; who needs it itself, waits.
 
-        later.select("org").distinct()   # at once
-        later.join(other, "org")         # at once, whatever `other` is
-        later.columns                    # waits
+    later.select("org").distinct()   # at once
+    later.join(other, "org")         # at once, whatever `other` is
+    later.columns                    # waits
     """
 
     def __init__(self, made: Callable[[], Made]) -> None:

@@ -1,13 +1,13 @@
 """The door for users: a lake, what is said and posted in it, its rounds, and what can be asked of it.
 
-    from pfspark import Lake
-    lake = Lake.create("/data/lake")
-    lake.organization(profile="modern")
-    lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris")
-    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"])
-    lake.post("PFS1", "/Sales", b"Hello", name="first")
-    lake.run(until_quiet=True)
-    lake.state().show()
+from pfspark import Lake
+lake = Lake.create("/data/lake")
+lake.organization(profile="modern")
+lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris")
+lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"])
+lake.post("PFS1", "/Sales", b"Hello", name="first")
+lake.run(until_quiet=True)
+lake.state().show()
 """
 
 from __future__ import annotations
@@ -367,9 +367,7 @@ class Lake:
         """Gives an item another body; `item`: its id, `@` and the edit that posted it, or its name."""
         return self._edit(org, store, Action.MODIFY, folder, properties or {}, at, body=body, item=item, edit_id=edit_id)
 
-    def resolve(
-        self, store: str, folder: str, item: str, keep: str, *, org: str | None = None, at: When = None
-    ) -> list[str]:
+    def resolve(self, store: str, folder: str, item: str, keep: str, *, org: str | None = None, at: When = None) -> list[str]:
         """Settles a conflict as a user does: `keep` names the version that stands, or `all`; gives the ids of the edits.
 
         Source: F34.

@@ -6,7 +6,7 @@ tell it: what arrives is let in and sifted, the replication state table learns, 
 noted and asked for, questions are answered, what waits is packed, and all letters leave together.
 
 Rows of many stores stand in one frame: every join carries `org` and `store`, and only `arrive` moves a row from one store
-to another.
+to another. One rule looks over all stores, as the nightly maintenance may: `erase`, that no last copy goes.
 """
 
 from __future__ import annotations
@@ -269,9 +269,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[item_edits],
         otherwise=folder_changes,
     )
-    steps = reduce(
-        lambda steps, later: _take("steps", steps, later, cut), (forgetful, leaving, last_steps), first_steps
-    )
+    steps = reduce(lambda steps, later: _take("steps", steps, later, cut), (forgetful, leaving, last_steps), first_steps)
 
     # What must be looked at: folders with mail, edits, a changed list, or an entry of the agenda that is due.
     touched = cut(

@@ -43,9 +43,7 @@ def parse_duration(text: object) -> timedelta:
     found = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None or not any(found.groups()):
         raise _unfit(text, "a duration such as 15m, 6h, 2d or 1h30m")
-    return timedelta(
-        seconds=sum(int(count or 0) * unit for count, unit in zip(found.groups(), UNITS.values(), strict=True))
-    )
+    return timedelta(seconds=sum(int(count or 0) * unit for count, unit in zip(found.groups(), UNITS.values(), strict=True)))
 
 
 def show_duration(duration: timedelta) -> str:
@@ -236,9 +234,7 @@ def _timeouts(values: object) -> tuple[timedelta, ...]:
 def _clocks(values: object) -> tuple[time, ...]:
     if values in NONE:
         return ()
-    return tuple(
-        sorted(parse_clock(each) for each in (values.split(",") if isinstance(values, str) else _list(values)))
-    )
+    return tuple(sorted(parse_clock(each) for each in (values.split(",") if isinstance(values, str) else _list(values))))
 
 
 def _again(text: object) -> tuple[timedelta, timedelta] | None:
@@ -296,9 +292,7 @@ SWITCH = Kind(_switch, lambda value: value)
 COUNT = Kind(_count, lambda value: value)
 CLOCK = Kind(parse_clock, lambda value: f"{value:%H:%M}")
 CLOCKS = Kind(_clocks, lambda value: ",".join(f"{each:%H:%M}" for each in value) or "none")
-AGAIN = Kind(
-    _again, lambda value: f"{show_duration(value[0])} doubling to {show_duration(value[1])}" if value else "off"
-)
+AGAIN = Kind(_again, lambda value: f"{show_duration(value[0])} doubling to {show_duration(value[1])}" if value else "off")
 RESPONDERS = _one_of("all", "three", "three_and_oldest")
 CONFLICT = _one_of(0, 1, 2)  # F30
 
@@ -341,9 +335,7 @@ class Policy:
     interval: Annotated[timedelta, DURATION, "between two cycles of a store (R43, F42)"]
     size_limit: Annotated[int, SIZE, "bytes that fit into one message (R53, F46)"]
     conflict: Annotated[int, CONFLICT, "0 keep losers and tell, 1 last writer, 2 keep and be silent (F30)"]
-    age_limit: Annotated[
-        timedelta | None, _optional(DURATION), "age at which items expire, unless the folder says (F58)"
-    ]
+    age_limit: Annotated[timedelta | None, _optional(DURATION), "age at which items expire, unless the folder says (F58)"]
     deleted_item_retention: Annotated[timedelta, WAIT, "how long bodies of deleted items are kept (Q20)"]
     edit_memory: Annotated[timedelta, DURATION, "how long a repeated edit is recognized"]
     maintenance_at: Annotated[time, CLOCK, "time of day of the nightly maintenance, UTC (F56)"]
@@ -389,16 +381,11 @@ class Policy:
 
 
 OPTIONS: dict[str, tuple[Kind, str]] = {
-    name: hint.__metadata__
-    for name, hint in get_type_hints(Policy, include_extras=True).items()
-    if hasattr(hint, "__metadata__")
+    name: hint.__metadata__ for name, hint in get_type_hints(Policy, include_extras=True).items() if hasattr(hint, "__metadata__")
 }
 """Every option by its name: how it is read and shown, and what it says."""
 
-GROUPS = {
-    group: tuple(name for name in OPTIONS if name.startswith(f"{group}_"))
-    for group in ("backfill_timeouts", "responders")
-}
+GROUPS = {group: tuple(name for name in OPTIONS if name.startswith(f"{group}_")) for group in ("backfill_timeouts", "responders")}
 """Options that may be written as one: `backfill_timeouts = { local = […], remote = […] }`, `responders = "all"`."""
 
 

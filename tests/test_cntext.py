@@ -65,9 +65,7 @@ def test_parsing_keeps_every_number_and_adds_none(pieces: list[tuple[str, tuple[
 
 
 @given(PIECES, PIECES)
-def test_algebra_is_that_of_python_sets(
-    a: list[tuple[str, tuple[int, int]]], b: list[tuple[str, tuple[int, int]]]
-) -> None:
+def test_algebra_is_that_of_python_sets(a: list[tuple[str, tuple[int, int]]], b: list[tuple[str, tuple[int, int]]]) -> None:
     one, other = parse(written(a)), parse(written(b))
     for ours, theirs in [
         (union(one, other), numbers(one) | numbers(other)),

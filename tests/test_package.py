@@ -37,9 +37,7 @@ def test_spark_is_the_users_choice(wheel: Path) -> None:
     metadata = zipfile.ZipFile(wheel).read("pfspark-0.1.0.dist-info/METADATA").decode()
     asked = re.findall(r"^Requires-Dist: (.*spark.*)$", metadata, re.MULTILINE)
     assert asked == [
-        f"{package}; extra == '{extra}'"
-        for extra in ("local", "test")
-        for package in ("delta-spark==4.4.0", "pyspark==4.2.0")
+        f"{package}; extra == '{extra}'" for extra in ("local", "test") for package in ("delta-spark==4.4.0", "pyspark==4.2.0")
     ]
 
 

@@ -172,9 +172,7 @@ def test_next_open_is_the_first_open_minute(spans: list[tuple[int, int]], minute
 
     schedule = parse_schedule(",".join(f"{moment(start)}-{moment(start + length)}" for start, length in spans))
     now = datetime(2026, 1, 4) + timedelta(minutes=minute)
-    first = next(
-        now + timedelta(minutes=wait) for wait in range(WEEK) if open_at(schedule, now + timedelta(minutes=wait))
-    )
+    first = next(now + timedelta(minutes=wait) for wait in range(WEEK) if open_at(schedule, now + timedelta(minutes=wait)))
     assert next_open(schedule, now) == first
 
 
@@ -229,9 +227,7 @@ def test_source_orders_are_rows_of_data() -> None:
 
 
 def test_any_profile_may_take_any_source_order(policy: Policy) -> None:
-    assert (
-        override(policy, {"source_order": "six_groups"}).source_keys == load_profile("exchange_2000", CONF).source_keys
-    )
+    assert override(policy, {"source_order": "six_groups"}).source_keys == load_profile("exchange_2000", CONF).source_keys
     assert "not_preferred" not in override(policy, {"preferred_source": False}).source_keys
 
 

@@ -195,9 +195,7 @@ def _sent(rows: Iterable[Row], viewer: str, stores: Stores) -> Iterator[Sent]:
 
 
 def _gone(rows: Iterable[Row]) -> tuple[Deleted, ...]:
-    return tuple(
-        Deleted(row["object"], _ref(row)) for row in rows if row["action"] in (Action.DELETE, Action.DELETE_FOLDER)
-    )
+    return tuple(Deleted(row["object"], _ref(row)) for row in rows if row["action"] in (Action.DELETE, Action.DELETE_FOLDER))
 
 
 def _stamp(row: Row) -> tuple[Any, ...]:

@@ -58,9 +58,7 @@ def settled(
     ]
 
 
-def _edit(
-    org: str, store: str, action: Action, folder: str | None, edit: str, at: datetime, place: int
-) -> dict[str, Any]:
+def _edit(org: str, store: str, action: Action, folder: str | None, edit: str, at: datetime, place: int) -> dict[str, Any]:
     return {
         "org": org, "edit_id": edit, "store": store, "at": at, "place": place, "action": str(action), "folder": folder,
         "item": None, "name": None, "properties": [], "size": 0, "hash": None, "written": at,

@@ -386,9 +386,7 @@ def _hash(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
     schema = pa.schema([("no", pa.int64()), ("position", pa.int64()), ("sha256", pa.binary())])
     hashes = (
-        (each.no, piece.position, hashlib.sha256(piece.raw).digest())
-        for each, piece in _pieces(batches)
-        if piece.raw is not None
+        (each.no, piece.position, hashlib.sha256(piece.raw).digest()) for each, piece in _pieces(batches) if piece.raw is not None
     )
     while chunk := list(islice(hashes, BATCH_ROWS)):
         yield _rows(chunk, schema, pa.RecordBatch)

@@ -198,8 +198,8 @@ def _settings(place: Path, jars: list[Path], *, small: bool, memory: str, app: s
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.adaptive.enabled": "false",  # it nearly doubles the jobs of a small round
-            # A larger table is handed over once, not written into every plan that reads it: of 1,000 organizations in one
-            # job this takes a third of a round.
+            # A larger table is handed over once, not written into every plan that reads it: a round of 1,000
+            # organizations takes a third less.
             "spark.sql.execution.arrow.localRelationThreshold": "2m",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",

@@ -195,9 +195,7 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
         )
         views["array"] = cut(
             "array",
-            lambda: open_array(
-                own["backfill"], table=views["state"], replicas=views["replicas"], begun=begun(own["replicas"])
-            ),
+            lambda: open_array(own["backfill"], table=views["state"], replicas=views["replicas"], begun=begun(own["replicas"])),
             when=[read["backfill"]],
         )
         views["folders"] = cut("folders", lambda: hierarchy.folders(views["tree"]), when=[views["tree"]])

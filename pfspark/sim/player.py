@@ -137,9 +137,7 @@ def _next_turns(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, dateti
     return {org: now for org, now in moments.items() if now is not None}
 
 
-def _round(
-    kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime], record: Record | None
-) -> Iterator[Line]:
+def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime], record: Record | None) -> Iterator[Line]:
     edits: list[Any] = []
     for org, now in turns.items():
         steps = playing[org].take_steps(now)

@@ -263,9 +263,7 @@ def _folders(table: Mapping[str, Any], stores: list[str]) -> tuple[Folder, ...]:
     for path in folders:
         parent = path.rpartition("/")[0]
         if parent and parent not in folders:
-            raise UsageError(
-                f'folders."{path}": folder {parent!r} is not known; declare it too{nearest(parent, folders)}'
-            )
+            raise UsageError(f'folders."{path}": folder {parent!r} is not known; declare it too{nearest(parent, folders)}')
     return tuple(folders.values())
 
 
@@ -279,9 +277,7 @@ def _steps(entries: list[Any], stores: list[str], start: datetime) -> list[Step]
             _fields(entry, {"at": _any, **dict.fromkeys(verbs, _any)}, required=("at",))
             done = [verb for verb in entry if verb != "at"]
             if len(done) != 1:
-                raise UsageError(
-                    f"found {' and '.join(done) or 'nothing to do'}, expected at and one verb: {', '.join(verbs)}"
-                )
+                raise UsageError(f"found {' and '.join(done) or 'nothing to do'}, expected at and one verb: {', '.join(verbs)}")
             with _within("at"):
                 moment = at(entry["at"])
                 if moment < start:
@@ -365,9 +361,7 @@ class _Tree:
             return (mine or here or [self.past[path]])[-1]
         known = sorted(self.current)
         listed = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
-        raise UsageError(
-            f"folder {path!r} is not known at that time, expected {listed or 'none yet'}{nearest(path, known)}"
-        )
+        raise UsageError(f"folder {path!r} is not known at that time, expected {listed or 'none yet'}{nearest(path, known)}")
 
     def put(self, ref: FolderRef, parent: FolderRef | None, name: str, store: str) -> None:
         self.makers[ref] = store
@@ -470,9 +464,7 @@ def _item_ref(items: Mapping[str, int], name: str, folder: str) -> int | str:
     if found := items.get(name) or _as_id(name):
         return found
     known = ", ".join(items) or "none"
-    raise UsageError(
-        f"item {name!r} is not known in {folder} at that time, expected {known} or an id{nearest(name, items)}"
-    )
+    raise UsageError(f"item {name!r} is not known in {folder} at that time, expected {known} or an id{nearest(name, items)}")
 
 
 # --- values -----------------------------------------------------------------------------------------------------------
@@ -487,9 +479,7 @@ def _within(place: str) -> Iterator[None]:
         raise UsageError(f"{place}: {error}") from None
 
 
-def _fields(
-    table: object, readers: Mapping[str, Callable[[Any], Any]], *, required: tuple[str, ...] = ()
-) -> dict[str, Any]:
+def _fields(table: object, readers: Mapping[str, Callable[[Any], Any]], *, required: tuple[str, ...] = ()) -> dict[str, Any]:
     """The values of a table by its keys, each read by its reader."""
     if not isinstance(table, dict):
         raise UsageError(f"found {table!r}, expected a table with {', '.join(readers)}")
@@ -646,9 +636,7 @@ def _cnset(stores: list[str]) -> Callable[[object], cntext.CnSet]:
 def _folder_word(value: object) -> str:
     name = _word(value)
     if "/" in name or len(name) > 255 or any(ord(char) < 32 or 127 <= ord(char) < 160 for char in name):
-        raise UsageError(
-            f"found {value!r}, expected a folder name: no / and no control characters, at most 255 characters"
-        )
+        raise UsageError(f"found {value!r}, expected a folder name: no / and no control characters, at most 255 characters")
     return name
 
 

@@ -11,7 +11,6 @@ from tests.edge.lakes import DAY, assert_same_world
 pytestmark = pytest.mark.lakes
 
 
-
 def held(lake: Lake, store: str) -> str:
     return next(line["applied"] for line in lake.lines("state") if (line["store"], line["folder"]) == (store, "/Sales"))
 

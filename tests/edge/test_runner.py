@@ -19,6 +19,7 @@ from tests.edge.lakes import DAY, assert_same_world, facts, process, small_disk
 
 pytestmark = pytest.mark.lakes
 
+
 def test_a_world_read_anew_is_the_world_that_was_kept(spark: SparkSession, tmp_path: Path) -> None:
     """Through mail, backfill, conflicts, folders, leavers, a store that joins, and repeated edits."""
     lake = Lake.create(tmp_path / "lake", spark)

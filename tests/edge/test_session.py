@@ -155,9 +155,7 @@ except SparkStartError as error:
         ("echo java.base@21.0.1; echo java.sql@21.0.1", "lacks the module jdk.incubator.vector"),
     ],
 )
-def test_a_java_that_does_not_fit_is_refused(
-    says: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_java_that_does_not_fit_is_refused(says: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java_that(says, tmp_path)))
     with pytest.raises(SparkStartError) as refusal:
         session.find_java()
@@ -209,9 +207,7 @@ def test_the_jars_come_from_the_mirror_that_is_named(
     assert [jar.read_bytes() for jar in fetched] == [(folder_of_jars / jar.name).read_bytes() for jar in fetched]
 
 
-def test_jars_that_are_there_are_not_fetched(
-    folder_of_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_jars_that_are_there_are_not_fetched(folder_of_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for jar in session.jar_files():
         shutil.copy(jar, tmp_path)
     monkeypatch.setenv("PFSPARK_JARS", str(tmp_path))

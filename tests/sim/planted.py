@@ -51,8 +51,10 @@ class Bug:
 
 def given(**changed: Callable[[DataFrame], DataFrame]) -> Callable[[Rule], Rule]:
     """The rule, but of other frames than it is given."""
-    return lambda right: lambda *frames, **named: right(
-        *frames, **{name: changed[name](frame) if name in changed else frame for name, frame in named.items()}
+    return lambda right: (
+        lambda *frames, **named: right(
+            *frames, **{name: changed[name](frame) if name in changed else frame for name, frame in named.items()}
+        )
     )
 
 

@@ -147,9 +147,7 @@ def test_engine_says_what_the_oracle_says(
     """Of the worlds that part the first is written down as a scenario file, shrunk where asked for, with the command."""
     rounds = pytestconfig.getoption("--campaign-rounds")
     parted = {
-        seed: found
-        for seed in seeds(pytestconfig)
-        if (found := difference(campaign[f"world {seed}"], seed, rounds)) is not None
+        seed: found for seed in seeds(pytestconfig) if (found := difference(campaign[f"world {seed}"], seed, rounds)) is not None
     }
     for seed in list(parted)[:1]:
         file = tmp_path / f"world_{seed}.toml"

@@ -181,9 +181,7 @@ def test_one_message_for_each_folder_and_one_for_the_hierarchy_v35() -> None:
         ("0m", "rename_folder", {"store": "PFS1", "folder": "/H", "name": "H1"}),
         ("0m", "rename_folder", {"store": "PFS1", "folder": "/I", "name": "I1"}),
     ]
-    scenario = organization(
-        {"PFS1": "R", "PFS2": "R"}, steps, folders={"/F": both, "/G": both, "/H": both, "/I": both}, end="1h"
-    )
+    scenario = organization({"PFS1": "R", "PFS2": "R"}, steps, folders={"/F": both, "/G": both, "/H": both, "/I": both}, end="1h")
     lines = list(play(scenario))
     assert messages(lines) == ["0m 0x2 PFS1>PFS2 PFS1:5-6", "0m 0x4 PFS1>PFS2 PFS1:1-5", "0m 0x4 PFS1>PFS2 PFS1:1-3"]
     body = '{"name":"H1","parent":"","replica:PFS1":"listed","replica:PFS2":"listed"}'
@@ -609,9 +607,7 @@ def test_who_can_give_more_of_all_that_is_missing_is_asked_first() -> None:
     ]
     folder = {"replicas": ["P1", "P2"], "holds": "P1:1"}
     policy = {"relay_status": False, "backfill_timeouts_local": ["3h", "6h", "12h"]}
-    lines = list(
-        play(organization(dict.fromkeys(["P1", "P2", "NEW"], "A"), steps, folders={"/F": folder}, policy=policy))
-    )
+    lines = list(play(organization(dict.fromkeys(["P1", "P2", "NEW"], "A"), steps, folders={"/F": folder}, policy=policy)))
     assert messages(lines, "0x8", sender="NEW") == ["4h30m 0x8 NEW>P2 P1:1,P2:1-3"]
 
 
@@ -821,9 +817,7 @@ def test_cycles_and_schedules(store: dict[str, str], folder: dict[str, str], sen
 
 def test_on_delete_pending_the_schedule_counts_no_more() -> None:
     steps = [("0m", *post("P1")), ("1h", *listing("remove", "P2", "P1")), ("30h", "show", ["state"])]
-    scenario = organization(
-        {"P1": {"site": "A", "schedule": "never"}, "P2": "A"}, steps, folders={"/F": ["P1", "P2"]}, end="30h"
-    )
+    scenario = organization({"P1": {"site": "A", "schedule": "never"}, "P2": "A"}, steps, folders={"/F": ["P1", "P2"]}, end="30h")
     lines = list(play(scenario))
     assert messages(lines, "0x4") == ["1h15m 0x4 P1>P2 P1:1"]
     assert {name: line["applied"] for name, line in states(lines).items()} == {"P2": "P1:1"}

@@ -531,13 +531,10 @@ def test_mistakes_that_need_several_steps() -> None:
     named = POST + ', item = "ab" }'
     modify = 'modify = { store = "PFS1", folder = "/Sales", item = "%s" }'
     assert "step 2 (at 1m): post: item: item 'ab' is posted by step 1" in refused(step("0m", named), step("1m", named))
-    assert (
-        "step 2 (at 1m): modify: item: item 'ac' is not known in /Sales at that time, expected ab or an id"
-        in refused(step("0m", named), step("1m", modify % "ac"))
+    assert "step 2 (at 1m): modify: item: item 'ac' is not known in /Sales at that time, expected ab or an id" in refused(
+        step("0m", named), step("1m", modify % "ac")
     )
-    assert "step 2 (at 0m): modify: item: item 'ab' is not known" in refused(
-        step("1m", named), step("0m", modify % "ab")
-    )
+    assert "step 2 (at 0m): modify: item: item 'ab' is not known" in refused(step("1m", named), step("0m", modify % "ab"))
 
 
 def test_mistakes_about_the_time_of_a_step() -> None:
@@ -545,9 +542,7 @@ def test_mistakes_about_the_time_of_a_step() -> None:
     assert "step 1: found nothing to do, expected at and one verb: post, modify" in refused(step("0m", ""))
     assert "step 1: at: found 'soon', expected a duration" in refused(step("soon", "suspend = true"))
     early = "2026-01-04T23:59:59Z"
-    assert f"step 1: at: found '{early}', expected a time not before the start" in refused(
-        step(early, "suspend = true")
-    )
+    assert f"step 1: at: found '{early}', expected a time not before the start" in refused(step(early, "suspend = true"))
 
 
 def test_a_name_may_have_255_characters() -> None:

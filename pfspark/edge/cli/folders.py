@@ -36,7 +36,8 @@ def create(
     properties: Properties = None,
     lake: given.LakeName = None,
     org: given.Org = None,
-    now: given.Now = None, json: given.Json = False,
+    now: given.Now = None,
+    json: given.Json = False,
 ) -> None:
     """Create a folder."""
     sets, at = given.values(properties or []), given.moment(now)
@@ -72,7 +73,11 @@ def move(
 
 @folder.command("delete")
 def delete(
-    path: given.Path, store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None,
+    path: given.Path,
+    store: given.Store,
+    lake: given.LakeName = None,
+    org: given.Org = None,
+    now: given.Now = None,
     json: given.Json = False,
 ) -> None:
     """Delete a folder and all under it, everywhere and for ever."""
