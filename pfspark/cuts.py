@@ -49,6 +49,11 @@ class Later:
     def __init__(self, made: Callable[[], Made]) -> None:
         self.made = made
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """What it stands for: Spark Connect joins nothing but frames of its own kind, and asks."""
+        return type(self.made().frame)
+
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name in ("columns", "schema", "sparkSession", "toArrow"):
             return getattr(self.made().frame, name)

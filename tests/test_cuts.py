@@ -40,6 +40,14 @@ def test_what_is_made_of_a_frame_may_be_written_before_it_is_made(spark: SparkSe
         assert column(cuts, high) == [2, 3]
 
 
+def test_a_frame_in_the_making_passes_for_one(spark: SparkSession) -> None:
+    """Spark Connect asks whether it is given a frame of its own kind, and joins no other."""
+    with Cuts(spark, {}) as cuts:
+        later = cuts("later", lambda: numbers(spark, 4))
+        assert isinstance(later, DataFrame) and isinstance(later, type(numbers(spark, 1)))
+        assert not isinstance(later.where("n > 1"), str)
+
+
 def test_cuts_that_need_not_wait_do_not(spark: SparkSession) -> None:
     """The first waits until the second is done: one after another they would wait for ever."""
     done = Event()

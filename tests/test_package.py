@@ -36,9 +36,10 @@ def test_spark_is_the_users_choice(wheel: Path) -> None:
     """A cluster has its own Spark: only the extras ask for one, and for an exact one."""
     metadata = zipfile.ZipFile(wheel).read("pfspark-0.1.0.dist-info/METADATA").decode()
     asked = re.findall(r"^Requires-Dist: (.*spark.*)$", metadata, re.MULTILINE)
-    assert asked == [
-        f"{package}; extra == '{extra}'" for extra in ("local", "test") for package in ("delta-spark==4.4.0", "pyspark==4.2.0")
-    ]
+    ours = ("delta-spark==4.4.0", "pyspark==4.2.0")
+    of_tests = (*ours, "pyspark[connect]==4.2.0")
+    extras = {"local": ours, "test": of_tests}
+    assert asked == [f"{package}; extra == '{extra}'" for extra, packages in extras.items() for package in packages]
 
 
 def test_an_installed_package_finds_its_conf(wheel: Path, tmp_path: Path) -> None:
