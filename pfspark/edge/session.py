@@ -16,7 +16,7 @@ import tempfile
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pfspark.errors import SparkStartError
 
@@ -225,6 +225,7 @@ def _start(settings: dict[str, str], log: Path) -> SparkSession:
         with log.open("a") as said:
             gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": said, "stderr": said})
         _remember_lookups()
+        _remember_columns()
         SparkContext(conf=conf, gateway=gateway)
         return SparkSession.builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
@@ -275,6 +276,40 @@ def _remember_lookups() -> None:
 
         answer.remembers = True  # type: ignore[attr-defined]
         holder.__getattr__ = answer
+
+
+def _remember_columns() -> None:
+    """Asks Java once, and not at each use, for the column of a name, and for a list of such columns.
+
+    Both are values that never change. A round names some thousand columns; each takes a call to make it, another for
+    every list it is put into, and one to forget it again: a tenth of a round.
+    """
+    from py4j.java_gateway import JavaMember, JavaObject
+
+    ask = JavaMember.__call__
+    if getattr(ask, "remembers", False):
+        return
+    values = {("z:org.apache.spark.sql.functions", "col"), ("z:org.apache.spark.api.python.PythonUtils", "toSeq")}
+
+    def made_of(argument: object) -> object:
+        """What tells a value from all others, if it is one."""
+        if isinstance(argument, list):
+            parts = [made_of(each) for each in argument]
+            return None if None in parts else tuple(parts)
+        return argument.__dict__.get("made_of") if isinstance(argument, JavaObject) else argument
+
+    def answer(self: Any, *args: object) -> object:
+        key = (self.name, *map(made_of, args)) if (self.target_id, self.name) in values else (None,)
+        if None in key:
+            return ask(self, *args)
+        known = self.gateway_client.__dict__.setdefault("known_values", {})
+        if key not in known:
+            known[key] = ask(self, *args)
+            known[key].__dict__["made_of"] = key
+        return known[key]
+
+    answer.remembers = True  # type: ignore[attr-defined]
+    JavaMember.__call__ = answer
 
 
 def _last_lines(said: str, count: int = 8) -> str:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from pfspark.edge import session
 from pfspark.errors import SparkStartError
@@ -63,6 +64,17 @@ def test_merge_and_time_travel_work_on_a_delta_table(spark: SparkSession, tmp_pa
     before = spark.sql(f"SELECT id FROM {table} VERSION AS OF 0 ORDER BY id").collect()
     assert [row.id for row in now] == [0, 1, 3, 4]
     assert [row.id for row in before] == [0, 1, 2]
+
+
+def test_columns_are_asked_for_once(spark: SparkSession) -> None:
+    """The column of a name and a list of such are values; what is made of them is made anew."""
+    assert F.col("id")._jc is F.col("id")._jc is not F.col("Id")._jc
+    frame = spark.range(2).select("id", (F.col("id") + 1).alias("next"))
+    assert frame._jcols("id", "next") is frame._jcols(["id", "next"]) is not frame._jcols("next", "id")
+    assert frame._jcols("id") is not frame._jseq(["id"])
+    assert (F.col("id") + 1)._jc is not (F.col("id") + 1)._jc
+    assert [tuple(row) for row in frame.select("next", "id").orderBy("id").collect()] == [(1, 0), (2, 1)]
+    assert [tuple(row) for row in frame.join(frame, ["id"]).select("id").orderBy("id").collect()] == [(0,), (1,)]
 
 
 def test_an_open_session_is_taken_again(spark: SparkSession) -> None:
