@@ -46,15 +46,11 @@ def _sweep(keys: Sequence[str], layers: Sequence[DataFrame]) -> tuple[DataFrame,
     return points.select(*keys, _POINT, *[F.sum(name).over(behind).alias(name) for name in measures]), measures
 
 
-def _between(points: DataFrame, keys: Sequence[str]) -> DataFrame:
-    """Each point with the next one: the pieces of the line."""
+def _between(points: DataFrame, keys: Sequence[str], keep: Column, *measures: str) -> DataFrame:
+    """The pieces of the line, from each point where `keep` holds to the next one."""
     along = Window.partitionBy(*keys).orderBy(_POINT)
-    return (
-        points.withColumn("cn_max", F.lead(_POINT).over(along))
-        .where(F.col("cn_max") > F.col(_POINT))
-        .withColumn("cn_min", F.col(_POINT) + 1)
-        .drop(_POINT)
-    )
+    pieces = points.select("*", F.lead(_POINT).over(along).alias("cn_max")).where(keep & (F.col("cn_max") > F.col(_POINT)))
+    return pieces.select(*keys, (F.col(_POINT) + 1).alias("cn_min"), "cn_max", *measures)
 
 
 def line(keys: Sequence[str], *layers: DataFrame) -> DataFrame:
@@ -71,7 +67,7 @@ def line(keys: Sequence[str], *layers: DataFrame) -> DataFrame:
     """
     points, measures = _sweep(keys, layers)
     covered = reduce(lambda any_so_far, name: any_so_far | (F.col(name) != 0), measures, F.lit(False))
-    return _between(points, keys).where(covered).select(*keys, *_RANGE, *measures)
+    return _between(points, keys, covered, *measures)
 
 
 def join_up(pieces: DataFrame, keys: Sequence[str], alike: Sequence[str]) -> DataFrame:
@@ -100,26 +96,28 @@ def settle(keys: Sequence[str], keep: Column, *layers: DataFrame) -> DataFrame:
     """
     points, _ = _sweep(keys, layers)
     along = Window.partitionBy(*keys).orderBy(_POINT)
-    turns = (
-        points.select(*keys, _POINT, keep.alias("kept"))
-        .withColumn("before", F.lag("kept", 1, False).over(along))
-        .where(F.col("kept") != F.col("before"))
-    )
-    return _between(turns, keys).where("kept").select(*keys, *_RANGE)
+    before = F.lag(keep, 1, False).over(along)
+    turns = points.select(*keys, _POINT, keep.alias("kept"), before.alias("before")).where("kept != before")
+    return _between(turns, keys, F.col("kept"))
 
 
-def _layer(ranges: DataFrame, keys: Sequence[str], measure: str) -> DataFrame:
-    return ranges.select(*keys, *_RANGE, F.lit(1).alias(measure))
+def _settle_two(left: DataFrame, right: DataFrame, keys: Sequence[str], keep: Column) -> DataFrame:
+    """`settle` of two sets: `a` counts the ranges of the left one, `b` those of the right."""
+    return settle(keys, keep, _layer(left, keys, a=1, b=0).unionAll(_layer(right, keys, a=0, b=1)))
+
+
+def _layer(ranges: DataFrame, keys: Sequence[str], **measures: int) -> DataFrame:
+    return ranges.select(*keys, *_RANGE, *[F.lit(amount).alias(name) for name, amount in measures.items()])
 
 
 def canonical(ranges: DataFrame, keys: Sequence[str] = KEYS) -> DataFrame:
     """The same sets, each number covered once, neighbours merged (F21)."""
-    return settle(keys, F.col("a") > 0, _layer(ranges, keys, "a"))
+    return settle(keys, F.col("a") > 0, _layer(ranges, keys, a=1))
 
 
 def union(left: DataFrame, right: DataFrame, keys: Sequence[str] = KEYS) -> DataFrame:
     """Numbers in either set, canonical."""
-    return settle(keys, (F.col("a") > 0) | (F.col("b") > 0), _layer(left, keys, "a"), _layer(right, keys, "b"))
+    return _settle_two(left, right, keys, (F.col("a") > 0) | (F.col("b") > 0))
 
 
 def subtract(left: DataFrame, right: DataFrame, keys: Sequence[str] = KEYS) -> DataFrame:
@@ -131,12 +129,12 @@ def subtract(left: DataFrame, right: DataFrame, keys: Sequence[str] = KEYS) -> D
     >>> subtract(reported, applied).orderBy("origin").collect()
     [Row(origin='PFS1', cn_min=12, cn_max=16), Row(origin='PFS2', cn_min=21, cn_max=28)]
     """
-    return settle(keys, (F.col("a") > 0) & (F.col("b") == 0), _layer(left, keys, "a"), _layer(right, keys, "b"))
+    return _settle_two(left, right, keys, (F.col("a") > 0) & (F.col("b") == 0))
 
 
 def intersect(left: DataFrame, right: DataFrame, keys: Sequence[str] = KEYS) -> DataFrame:
     """Numbers in both sets, canonical."""
-    return settle(keys, (F.col("a") > 0) & (F.col("b") > 0), _layer(left, keys, "a"), _layer(right, keys, "b"))
+    return _settle_two(left, right, keys, (F.col("a") > 0) & (F.col("b") > 0))
 
 
 def size(ranges: DataFrame, by: Sequence[str]) -> DataFrame:

@@ -512,19 +512,24 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
 
     # The agenda of every folder looked at.
+    wanted = cut(
+        "wanted",
+        lambda: _stack(
+            agenda.entries(cycle.where("not goes"), Why.SEND),
+            agenda.entries(backfill.next_due(timed, asks=asks), Why.BACKFILL),
+            agenda.entries(inquiries, Why.INQUIRE),
+            agenda.entries(status.restart_clock(changed, turns=turns), Why.STATUS),
+            agenda.entries(repeats, Why.REPEAT),
+            agenda.entries(agenda.maintenance(agenda.to_erase(_of(replicas, touched)), turns=turns), Why.ERASE),
+            agenda.entries(agenda.maintenance(limited, turns=turns), Why.EXPIRE),
+        ),
+        when=[touched],
+    )
     entries = cut(
         "entries",
         lambda: agenda.update(
             world.agenda,
-            wanted=_stack(
-                agenda.entries(cycle.where("not goes"), Why.SEND),
-                agenda.entries(backfill.next_due(timed, asks=asks), Why.BACKFILL),
-                agenda.entries(inquiries, Why.INQUIRE),
-                agenda.entries(status.restart_clock(changed, turns=turns), Why.STATUS),
-                agenda.entries(repeats, Why.REPEAT),
-                agenda.entries(agenda.maintenance(agenda.to_erase(_of(replicas, touched)), turns=turns), Why.ERASE),
-                agenda.entries(agenda.maintenance(limited, turns=turns), Why.EXPIRE),
-            ),
+            wanted=wanted,
             anew=agenda.decided(touched, quiet=quiet, replicas=replicas),
         ).join(clock, "org"),
         when=[touched],
@@ -544,9 +549,15 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         state=cut(
             "state",
             lambda: _stack(
-                state.record(gained, Entry.APPLIED, replicas=replicas, turns=turns),
-                state.record(_stack(settled, expired), Entry.EMPTY, replicas=replicas, turns=turns),
-                state.record(_stack(sending, packing.returned(fresh)), Entry.SENT, replicas=replicas, turns=turns),
+                state.record(
+                    {
+                        Entry.APPLIED: (gained,),
+                        Entry.EMPTY: (settled, expired),
+                        Entry.SENT: (sending, packing.returned(fresh)),
+                    },
+                    replicas=replicas,
+                    turns=turns,
+                ),
                 news.join(clock, "org"),
                 carried_over.join(clock, "org"),
             ),
@@ -601,7 +612,7 @@ def _take(name: str, view: DataFrame, changed: DataFrame, cut: Cut, key: Sequenc
 
 def _of(rows: DataFrame, keys: DataFrame) -> DataFrame:
     """The rows of those folders (org, store, folder)."""
-    return rows.join(keys.select(*HERE).distinct(), list(HERE), "left_semi")
+    return rows.join(keys.select(*HERE), list(HERE), "left_semi")
 
 
 def _stack(*frames: DataFrame) -> DataFrame:

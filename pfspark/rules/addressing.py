@@ -10,7 +10,6 @@ from pfspark.tables import CLAIM, RANGE
 from pfspark.words import HIERARCHY, Flag, MessageType, Reason
 
 HERE = ("org", "store", "folder")
-LETTER = (*HERE, "type", "peers", "carries", "asks", "responders", "flags", "bytes")
 
 
 def letters(rows: DataFrame, *, type: str | Column) -> DataFrame:
@@ -18,8 +17,10 @@ def letters(rows: DataFrame, *, type: str | Column) -> DataFrame:
     ranges = F.array().cast(f"array<{RANGE}>")
     texts = F.array().cast("array<string>")
     parts = {"carries": ranges, "asks": ranges, "responders": texts, "flags": texts, "bytes": F.lit(0).cast("bigint")}
-    missing = {name: nothing for name, nothing in parts.items() if name not in rows.columns}
-    return rows.withColumns({**missing, "type": type if isinstance(type, Column) else F.lit(str(type))}).select(*LETTER)
+    told = set(rows.columns)
+    rest = [name if name in told else nothing.alias(name) for name, nothing in parts.items()]
+    kind = type if isinstance(type, Column) else F.lit(str(type))
+    return rows.select(*HERE, kind.alias("type"), "peers", *rest)
 
 
 def to_all(rows: DataFrame, *, recipients: DataFrame) -> DataFrame:
@@ -103,53 +104,32 @@ def address(
     """
     labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("sender"))
     order = Window.partitionBy(*HERE, "type").orderBy("peers", "carries", "asks", "flags")
-    named = (
+    nth = F.row_number().over(order).cast("string")
+    time = F.date_format("at", "yyyyMMdd'T'HHmmss.SSSSSS")
+    cut_off = conditions.where("cut").select("org", "store", F.lit(str(Reason.CUT_OFF)).alias("lost"))
+
+    def recipient(peer: Column) -> Column:
+        delay = F.coalesce(F.try_element_at("delays", peer), F.lit(0))
+        return F.struct(peer.alias("store"), F.timestamp_add("SECOND", delay, F.col("at")).alias("due"), "lost")
+
+    return (
         letters.join(labels, list(HERE))
         .join(turns.select("org", F.col("now").alias("at")), "org")
-        .withColumn("nth", F.row_number().over(order))
-        .withColumn(
-            "message_id",
-            F.concat_ws(
-                "/",
-                F.date_format("at", "yyyyMMdd'T'HHmmss.SSSSSS"),
-                "sender",
-                "type",
-                "folder",
-                F.col("nth").cast("string"),
-            ),
-        )
-    )
-    site = stores.select("org", "store", "site")
-    routes = (
-        named.select("org", "store", "message_id", "at", F.explode("peers").alias("peer"))
-        .join(site.withColumnRenamed("site", "from_site"), ["org", "store"])
-        .join(site.withColumnsRenamed({"store": "peer", "site": "to_site"}), ["org", "peer"], "left")
-        .join(links.select("org", "from_site", "to_site", "delay_s"), ["org", "from_site", "to_site"], "left")
-        .join(
-            conditions.where("cut").select("org", "store", F.lit(str(Reason.CUT_OFF)).alias("lost")),
-            ["org", "store"],
-            "left",
-        )
-    )
-    delay = F.when(F.col("from_site") == F.col("to_site"), 0).otherwise(F.coalesce("delay_s", F.lit(0)))
-    recipient = F.struct(F.col("peer").alias("store"), F.timestamp_add("SECOND", delay, F.col("at")).alias("due"), "lost")
-    addressed = routes.groupBy("org", "message_id").agg(F.array_sort(F.collect_list(recipient)).alias("recipients"))
-    said = F.coalesce("status", F.array().cast(f"array<{CLAIM}>")).alias("status")
-    return (
-        named.join(addressed, ["org", "message_id"])
+        .join(_delays(stores, links), ["org", "store"], "left")
+        .join(cut_off, ["org", "store"], "left")
         .join(status, list(HERE), "left")
         .join(limits.select(*HERE, "priority"), list(HERE), "left")
         .select(
             "org",
-            "message_id",
+            F.concat_ws("/", time, "sender", "type", "folder", nth).alias("message_id"),
             "type",
             "store",
             "sender",
             "folder",
             "carries",
             "asks",
-            said,
-            "recipients",
+            F.coalesce("status", F.array().cast(f"array<{CLAIM}>")).alias("status"),
+            F.array_sort(F.transform("peers", recipient)).alias("recipients"),
             "responders",
             "flags",
             "bytes",
@@ -157,3 +137,12 @@ def address(
             "at",
         )
     )
+
+
+def _delays(stores: DataFrame, links: DataFrame) -> DataFrame:
+    """How long mail takes from each store to those at other sites, as a map: org, store, `delays` in seconds by recipient."""
+    site = stores.select("org", "store", F.col("site").alias("from_site"))
+    ways = links.select("org", "from_site", "to_site", "delay_s").where("delay_s > 0 and from_site != to_site")
+    there = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"))
+    delays = F.map_from_entries(F.collect_list(F.struct("peer", "delay_s"))).alias("delays")
+    return site.join(ways, ["org", "from_site"]).join(there, ["org", "to_site"]).groupBy("org", "store").agg(delays)

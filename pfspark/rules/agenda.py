@@ -28,8 +28,9 @@ def entries(rows: DataFrame, why: Why) -> DataFrame:
         "attempt": F.lit(0).cast("bigint"),
         "since": F.lit(None).cast("timestamp"),
     }
-    full = rows.withColumns({name: value for name, value in missing.items() if name not in rows.columns})
-    return full.select(*HERE, F.lit(str(why)).alias("why"), "peer", "attempt", "since", "due")
+    told = set(rows.columns)
+    rest = [name if name in told else value.alias(name) for name, value in missing.items()]
+    return rows.select(*HERE, F.lit(str(why)).alias("why"), *rest, "due")
 
 
 def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame) -> DataFrame:
@@ -39,7 +40,7 @@ def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame) -> DataFram
     says otherwise. Entries that stay as they are yield no row.
     """
     dropped = (
-        agenda.join(anew.distinct(), [*HERE, "why"], "left_semi")
+        agenda.join(anew, [*HERE, "why"], "left_semi")
         .join(wanted.select(*ENTRY), list(ENTRY), "left_anti")
         .withColumn("due", F.lit(None).cast("timestamp"))
     )

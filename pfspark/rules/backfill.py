@@ -93,7 +93,7 @@ def asked_now(due: DataFrame) -> DataFrame:
 
 def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
     """The array after asking: pieces asked for count one attempt more, from now on."""
-    touched = array.join(asks.select(*HERE).distinct(), list(HERE), "left_semi")
+    touched = array.join(asks.select(*HERE), list(HERE), "left_semi")
     asking = asks.select(*LINE, "cn_min", "cn_max", F.lit(1).alias("asking"), F.unix_micros("now").alias("now"))
     after = cnset.line(LINE, layer(touched), asking).select(
         *LINE,
@@ -103,7 +103,7 @@ def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
         (F.col("attempt") + F.col("asking")).alias("attempt"),
         F.when(F.col("asking") > 0, F.col("now")).otherwise(F.col("asked")).alias("asked"),
     )
-    rest = array.join(asks.select(*HERE).distinct(), list(HERE), "left_anti")
+    rest = array.join(asks.select(*HERE), list(HERE), "left_anti")
     return rest.select(*LINE, "cn_min", "cn_max", *TIMES).unionByName(_times(after))
 
 
@@ -163,7 +163,7 @@ def unserved(requests: DataFrame, *, answers: DataFrame, told: DataFrame) -> Dat
     asker = [*HERE, "peer"]
     asked = requests.select("org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer")).distinct()
     served = answers.select(*HERE, F.col("asker").alias("peer")).unionByName(told.select(*asker))
-    return asked.join(served.distinct(), asker, "left_anti")
+    return asked.join(served, asker, "left_anti")
 
 
 def next_due(timed: DataFrame, *, asks: DataFrame) -> DataFrame:

@@ -46,7 +46,7 @@ def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame
     """The properties that stand, of the folders in `news`; `of` is the stamp of the object that carried a property."""
     of_folder = Window.partitionBy(*HERE)
     object_held = F.max(F.when(F.col("property") == WHOLE, F.col("stamp"))).over(of_folder)
-    before = tree.join(news.select(*HERE).distinct(), list(HERE), "left_semi").withColumn("of", object_held)
+    before = tree.join(news.select(*HERE), list(HERE), "left_semi").withColumn("of", object_held)
     known = before.unionByName(news).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
     stays = (F.col("value") == Listing.GONE) | (F.col("property") == DELETED)
     last = F.max(F.when(~F.coalesce(stays, F.lit(False)), F.col("of"))).over(of_folder)
@@ -62,12 +62,12 @@ def merging_whole(turns: DataFrame) -> DataFrame:
 
 def amend(view: DataFrame, changed: DataFrame, *, key: Sequence[str]) -> DataFrame:
     """A view in which the rows of every `key` in `changed` are replaced by those of `changed`."""
-    return view.join(changed.select(*key).distinct(), list(key), "left_anti").unionByName(changed)
+    return view.join(changed.select(*key), list(key), "left_anti").unionByName(changed)
 
 
 def of_viewers(tree: DataFrame, changed: DataFrame) -> DataFrame:
     """The whole trees of the stores of which `changed` has a row."""
-    return tree.join(changed.select("org", "store").distinct(), ["org", "store"], "left_semi")
+    return tree.join(changed.select("org", "store"), ["org", "store"], "left_semi")
 
 
 def folders(tree: DataFrame) -> DataFrame:
@@ -110,9 +110,7 @@ def lists(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFram
     guarded = living.withColumn("keeps", keeps).select(
         *HERE, "peer", F.when(F.col("keeps"), Listing.LISTED).otherwise(F.col("listing")).alias("listing")
     )
-    return guarded.unionByName(
-        everywhere(stores.join(tree.select("org", "store").distinct(), ["org", "store"], "left_semi"), stores)
-    )
+    return guarded.unionByName(everywhere(stores.join(tree.select("org", "store"), ["org", "store"], "left_semi"), stores))
 
 
 def everywhere(viewers: DataFrame, stores: DataFrame) -> DataFrame:

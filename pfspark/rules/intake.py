@@ -68,7 +68,7 @@ def of_items(received: DataFrame) -> DataFrame:
 
 def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
     """The changes of the items that are edited."""
-    items = edits.select("org", "folder", F.col("item").alias("object")).distinct()
+    items = edits.select("org", "folder", F.col("item").alias("object"))
     return changes.join(items, ["org", "folder", "object"], "left_semi")
 
 
@@ -187,7 +187,7 @@ def write_folders(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
     What a store does by itself is stamped just after the decision it carries out (`decided`), and sets only its own entry.
     """
     held = tree.withColumnRenamed("folder", "object").join(
-        numbered.select("org", "store", "object").distinct(), ["org", "store", "object"], "left_semi"
+        numbered.select("org", "store", "object"), ["org", "store", "object"], "left_semi"
     )
     newest = held.groupBy("org", "store", "object").agg(F.max("stamp.at").alias("newest"))
     turn = Window.partitionBy("org", "store", "object").orderBy("nth")

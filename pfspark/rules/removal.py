@@ -45,8 +45,8 @@ def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> D
     )
     keys = (*LINE, "proof")
     own = applied.join(vouched.select(*HERE, "proof").distinct(), list(HERE))
-    lacking = cnset.subtract(own, shown, keys).select(*HERE, "proof").distinct()
-    enough = vouched.join(lacking, [*HERE, "proof"], "left_anti").select(*HERE).distinct()
+    lacking = cnset.subtract(own, shown, keys)
+    enough = vouched.join(lacking, [*HERE, "proof"], "left_anti")
     return replicas.join(enough, list(HERE), "left_semi").select(*HERE, "life", F.lit(str(Standing.DELETE_NOW)).alias("standing"))
 
 

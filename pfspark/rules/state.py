@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from functools import reduce
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -171,20 +174,17 @@ def believed(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
     return others.join(has, list(HERE), "left_semi")
 
 
-def record(ranges: DataFrame, entry: Entry, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
-    """Ranges (the line's keys) as rows of `state` about the store's own replica."""
+def record(ranges: Mapping[Entry, Sequence[DataFrame]], *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
+    """Ranges (the line's keys) by what they are, as rows of `state` about the store's own replica."""
+    said = [
+        some.select(*HERE, F.lit(str(entry)).alias("entry"), "origin", "cn_min", "cn_max")
+        for entry, frames in ranges.items()
+        for some in frames
+    ]
     labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("about"))
     return (
-        ranges.join(labels, list(HERE))
+        reduce(lambda above, below: above.unionByName(below), said)
+        .join(labels, list(HERE))
         .join(turns.select("org", F.col("now").alias("at")), "org")
-        .select(
-            *HERE,
-            F.lit(str(entry)).alias("entry"),
-            "about",
-            "origin",
-            "cn_min",
-            "cn_max",
-            F.lit(False).alias("relayed"),
-            "at",
-        )
+        .select(*HERE, "entry", "about", "origin", "cn_min", "cn_max", F.lit(False).alias("relayed"), "at")
     )

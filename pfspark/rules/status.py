@@ -138,7 +138,7 @@ def inquire(
     newcomers = (
         others.where("leaver")
         .join(begin.select(*HERE), list(HERE), "left_anti")
-        .join(known.select(*HERE).distinct(), list(HERE), "left_semi")
+        .join(known.select(*HERE), list(HERE), "left_semi")
         .join(known, list(pair), "left_anti")
         .select(
             *pair,
