@@ -7,6 +7,7 @@ session is taken if it knows Delta and tells times in UTC. Anywhere else one is 
 from __future__ import annotations
 
 import atexit
+import hashlib
 import os
 import re
 import shutil
@@ -51,21 +52,42 @@ class Java(NamedTuple):
         return f"{self.release} ({self.path})"
 
 
-def open_session(*, small: bool = True, memory: str = "2g", app: str = "pfspark") -> SparkSession:
+def open_session(
+    *, small: bool = True, memory: str = "2g", app: str = "pfspark", archive_into: Path | None = None
+) -> SparkSession:
     """The session to work in: the one that is given here, else a new one.
 
     `small` tunes a new session for little data (some organizations, thousands of rows): few partitions, quick start,
-    no adaptive planning. `memory` is the heap of a new session's Java, as Java writes it ("2g").
+    no adaptive planning. `memory` is the heap of a new session's Java, as Java writes it ("2g"). `archive_into`: the
+    file into which that Java, when it ends, writes the classes it had loaded (`edge/archive.py`).
 
     Raises SparkStartError, which says what was seen and what to do.
     """
     if any(name in os.environ for name in GIVEN) or _session_is_active():
         return _given_session()
     spark_home()
-    jars = delta_jars(find_java().path)
+    java = find_java()
+    jars = delta_jars(java.path)
     place = Path(tempfile.mkdtemp(prefix="pfspark-"))
     atexit.register(shutil.rmtree, place, ignore_errors=True)
-    return _start(_settings(place, jars, small=small, memory=memory, app=app), place / "java.log")
+    settings = _settings(place, jars, small=small, memory=memory, app=app)
+    archive = class_archive(java)
+    if archive_into or archive.is_file():
+        classes = f"ArchiveClassesAtExit={archive_into}" if archive_into else f"SharedArchiveFile={archive}"
+        settings["spark.driver.extraJavaOptions"] += f' "-XX:{classes}"'
+    return _start(settings, place / "java.log")
+
+
+def end(spark: SparkSession) -> None:
+    """Ends a session of our own, and waits until its Java has ended too."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    spark.stop()
+    assert gateway is not None
+    gateway.shutdown()
+    gateway.proc.stdin.close()
+    gateway.proc.wait()
 
 
 def find_java() -> Java:
@@ -105,6 +127,12 @@ def delta_jars(java: Path) -> list[Path]:
         if not jar.is_file():
             _fetch(jar, java)
     return jars
+
+
+def class_archive(java: Java) -> Path:
+    """Where the classes that sessions load are kept for that Java and the Spark here, there or not: beside Delta's jars."""
+    told = f"{java.path.resolve()} {spark_home().resolve()}"
+    return jar_files()[0].parent / f"classes-{hashlib.sha256(told.encode()).hexdigest()[:12]}.jsa"
 
 
 def installed(package: str) -> str:
@@ -170,9 +198,10 @@ def _settings(place: Path, jars: list[Path], *, small: bool, memory: str, app: s
         "spark.app.name": app,
         "spark.databricks.delta.snapshotPartitions": "1",  # a snapshot is rebuilt after each append
         "spark.driver.bindAddress": "127.0.0.1",
+        # Not as `spark.jars`, for these are loaded by a loader of Spark's own, and Java archives no classes of others'.
+        "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": memory,
-        "spark.jars": ",".join(jar.as_uri() for jar in jars),
         "spark.local.dir": str(place),
         "spark.master": "local[*]",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
