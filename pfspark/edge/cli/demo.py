@@ -34,7 +34,7 @@ MORNING, AFTERNOON, EVENING, NIGHT = slice(0, 8), slice(8, 14), slice(14, 23), s
 
 @verbs.command(rich_help_panel="Begin here")
 def demo(lake: given.LakeName = None) -> None:
-    """See three stores replicate a folder of mail, one of them cut off for a while. It takes about a minute."""
+    """See three stores replicate a folder of mail, one of them cut off for a while. It takes a minute and a half."""
     began = time.monotonic()
     where = _fresh(lake or "demo-lake")
     _panel(
