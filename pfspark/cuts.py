@@ -39,11 +39,13 @@ class Made:
 
 
 class Later:
-    """A frame that may still be in the making. What is made of it is such a frame too; who needs it itself, waits.
+    """A frame that may still be in the making.
 
-    later.select("org").distinct()   # at once
-    later.join(other, "org")         # at once, whatever `other` is
-    later.columns                    # waits
+    What is made of it is such a frame too; who needs it itself, waits:
+
+        later.select("org").distinct()   # at once
+        later.join(other, "org")         # at once, whatever `other` is
+        later.columns                    # waits
     """
 
     def __init__(self, made: Callable[[], Made]) -> None:

@@ -1,13 +1,15 @@
 """The door for users: a lake, what is said and posted in it, its rounds, and what can be asked of it.
 
-from pfspark import Lake
-lake = Lake.create("/data/lake")
-lake.organization(profile="modern")
-lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris")
-lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"])
-lake.post("PFS1", "/Sales", b"Hello", name="first")
-lake.run(until_quiet=True)
-lake.state().show()
+From nothing to equal stores:
+
+    from pfspark import Lake
+    lake = Lake.create("/data/lake")
+    lake.organization(profile="modern")
+    lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris")
+    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"])
+    lake.post("PFS1", "/Sales", b"Hello", name="first")
+    lake.run(until_quiet=True)
+    lake.state().show()
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """An archive of the classes that a session loads: with it, Java starts and takes up work a third sooner.
 
-Before its first round is done Spark has loaded some twenty thousand classes, and every Java reads, checks and links each
-of them anew. Java can write down what one process had loaded and let others begin with that (class data sharing). It is
-made once, by `pfspark doctor --prepare`, and every session of the same Java and the same jars begins with it from then
-on. One that does not fit is passed over by Java itself.
+Every Java reads, checks and links anew each class that Spark comes to use. It can write down what it had loaded when it
+ends, and let others begin with that (class data sharing). `pfspark doctor --prepare` makes such an archive once, and every
+session of the same Java and the same jars begins with it from then on. One that does not fit Java passes over by itself.
 """
 
 from __future__ import annotations

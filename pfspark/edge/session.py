@@ -14,11 +14,11 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
+from pfspark.edge import lookups
 from pfspark.errors import SparkStartError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ FETCH_SECONDS = 300
 # What a session without Delta's jars or extension says to a statement of Delta's.
 WITHOUT_DELTA = ("PARSE_SYNTAX_ERROR", "DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG")
 
+CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 UTC_ZONES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
 
@@ -197,6 +198,10 @@ def _settings(place: Path, jars: list[Path], *, small: bool, memory: str, app: s
     settings = {
         "spark.app.name": app,
         "spark.databricks.delta.snapshotPartitions": "1",  # a snapshot is rebuilt after each append
+        # The defaults start a process for each file of a commit to ask whether it is a link, sixteen an append. What those
+        # guard against, two who commit at a time, is kept from a local lake by `Tables` and `Writer`.
+        "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
+        "spark.hadoop.spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTS}.FileSystemBasedCheckpointFileManager",
         "spark.driver.bindAddress": "127.0.0.1",
         # Not as `spark.jars`, for these are loaded by a loader of Spark's own, and Java archives no classes of others'.
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
@@ -253,8 +258,7 @@ def _start(settings: dict[str, str], log: Path) -> SparkSession:
     try:
         with log.open("a") as said:
             gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": said, "stderr": said})
-        _remember_lookups()
-        _remember_columns()
+        lookups.remember()
         SparkContext(conf=conf, gateway=gateway)
         return SparkSession.builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
@@ -282,63 +286,6 @@ def _fetch(jar: Path, java: Path) -> None:
             f"{jar.name} could not be fetched. Behind a mirror, name an Ivy settings file by PFSPARK_IVY_SETTINGS; "
             f"offline, put the file into {jar.parent} (another folder: PFSPARK_JARS). What was said:\n{error}"
         ) from error
-
-
-def _remember_lookups() -> None:
-    """Asks Java once, and not at each use, what a name of its classes means.
-
-    A round builds some thousand column expressions, and every function of Spark's takes two questions about names before
-    the one call that matters. The answers cannot change while Java runs; a new Java has new objects to remember them.
-    """
-    from py4j.java_gateway import JavaClass, JavaMember, JVMView
-
-    for holder in (JavaClass, JVMView):
-        ask = holder.__getattr__
-        if getattr(ask, "remembers", False):
-            continue
-
-        def answer(self: object, name: str, ask: Callable[[object, str], object] = ask) -> object:
-            found = ask(self, name)
-            if isinstance(found, JavaClass | JavaMember):
-                self.__dict__[name] = found
-            return found
-
-        answer.remembers = True  # type: ignore[attr-defined]
-        holder.__getattr__ = answer
-
-
-def _remember_columns() -> None:
-    """Asks Java once, and not at each use, for the column of a name, and for a list of such columns.
-
-    Both are values that never change. A round names some thousand columns; each takes a call to make it, another for
-    every list it is put into, and one to forget it again: a tenth of a round.
-    """
-    from py4j.java_gateway import JavaMember, JavaObject
-
-    ask = JavaMember.__call__
-    if getattr(ask, "remembers", False):
-        return
-    values = {("z:org.apache.spark.sql.functions", "col"), ("z:org.apache.spark.api.python.PythonUtils", "toSeq")}
-
-    def made_of(argument: object) -> object:
-        """What tells a value from all others, if it is one."""
-        if isinstance(argument, list):
-            parts = [made_of(each) for each in argument]
-            return None if None in parts else tuple(parts)
-        return argument.__dict__.get("made_of") if isinstance(argument, JavaObject) else argument
-
-    def answer(self: Any, *args: object) -> object:
-        key = (self.name, *map(made_of, args)) if (self.target_id, self.name) in values else (None,)
-        if None in key:
-            return ask(self, *args)
-        known = self.gateway_client.__dict__.setdefault("known_values", {})
-        if key not in known:
-            known[key] = ask(self, *args)
-            known[key].__dict__["made_of"] = key
-        return known[key]
-
-    answer.remembers = True  # type: ignore[attr-defined]
-    JavaMember.__call__ = answer
 
 
 def _last_lines(said: str, count: int = 8) -> str:
