@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -28,8 +29,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--campaign-rounds", type=int, default=14, help="rounds of half an hour in a campaign (14)")
     group.addoption("--seed", type=int, default=1, help="the first of the seeds of a campaign's organizations (1)")
     group.addoption("--shrink", action="store_true", help="shrink the first world of a campaign that goes wrong (long)")
-    group.addoption("--kills", type=int, default=5, help="times a writer is killed at a random moment (5)")
+    group.addoption("--kills", type=int, default=1, help="times a writer is killed at a random moment (1)")
     group.addoption("--writers", type=int, default=3, help="processes that want to play on one lake (3)")
+    today = datetime.now(UTC).toordinal()
+    group.addoption("--turn", type=int, default=today, help="which of what is tried in turn (today's)")
     group.addoption("--lakes", action="store_true", help="run what plays whole lakes too (long)")
     group.addoption("--bench", action="store_true", help="run tests/bench too: they measure, and take their time")
 

@@ -20,7 +20,7 @@ from pfspark.kept import Kept
 from pfspark.rows import local
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, parse
-from tests.edge.lakes import process
+from tests.edge.processes import talking
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -195,7 +195,7 @@ holes_of_a_million_pairs(open_session(small=False), Path(sys.argv[1]))
 
 def test_holes_of_a_million_pairs(tmp_path: Path) -> None:
     """In a Java of its own, as it is started for much data."""
-    child = process(FOR_MUCH_DATA, str(tmp_path))
+    child = talking(FOR_MUCH_DATA, str(tmp_path))
     said, _ = child.communicate()
     print(said)
     assert child.returncode == 0

@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
 from pfspark.lake import Lake
-from tests.edge.lakes import DAY, two_stores
+from tests.edge.lakes import DAY, Copy, two_stores
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 
 @pytest.fixture
-def copied(begun: Path, tmp_path: Path) -> Callable[[str], Path]:
+def copied(begun: Path, tmp_path: Path) -> Copy:
     """Makes copies of that lake."""
 
     def copy(name: str) -> Path:
@@ -65,3 +65,32 @@ def lake(parted_place: Path, spark: SparkSession, tmp_path: Path) -> Iterator[La
     """A copy of that lake (`parted_place`)."""
     with Lake.open(shutil.copytree(parted_place, tmp_path / "lake"), spark) as copied:
         yield copied
+
+
+@pytest.fixture(scope="session")
+def troubled(begun: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake whose next round, at 00:20, writes to every table: PFS2 hears of an item that it has missed, and makes a folder."""
+    place = Path(shutil.copytree(begun, tmp_path_factory.mktemp("troubled") / "lake"))
+    with Lake.open(place, spark) as lake:
+        lake.run(f"{DAY}00:05:00Z")
+        lake.post("PFS1", "/Sales", b"missed", name="missed", at=f"{DAY}00:10:00Z")
+        lake.round(f"{DAY}00:10:00Z")
+        lake.post("PFS1", "/Sales", b"heard", name="heard", at=f"{DAY}00:15:00Z")
+        lake.round(f"{DAY}00:15:00Z", cut=["PFS2"])
+        lake.post("PFS2", "/Sales", b"own", name="own", at=f"{DAY}00:20:00Z")
+        lake.folder_create("PFS2", "/Sales/West", ["PFS1", "PFS2"], at=f"{DAY}00:20:00Z")
+    return place
+
+
+@pytest.fixture(scope="session")
+def undisturbed(troubled: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
+    """That lake played on with nothing in its way, to be asked as of any of its rounds."""
+    with Lake.open(shutil.copytree(troubled, tmp_path_factory.mktemp("undisturbed") / "lake"), spark) as lake:
+        lake.run(until=f"{DAY}00:45:00Z")
+    return lake
+
+
+@pytest.fixture
+def in_trouble(troubled: Path, tmp_path: Path) -> Copy:
+    """Makes copies of that lake."""
+    return lambda name: Path(shutil.copytree(troubled, tmp_path / name))

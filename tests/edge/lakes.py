@@ -1,10 +1,8 @@
-"""What the tests of real lakes share: what a lake says, how one ends or is hindered, and processes of their own."""
+"""What the tests of real lakes share: what a lake says, and how one ends or is hindered."""
 
 from __future__ import annotations
 
-import os
 import subprocess
-import sys
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -17,6 +15,9 @@ import pytest
 from pfspark import cntext
 from pfspark.edge.delta import FACTS
 from pfspark.lake import Lake
+
+Copy = Callable[[str], Path]
+"""Makes a copy of a lake, by its name."""
 
 DAY = "2026-01-05T"
 MERGED = {
@@ -65,6 +66,12 @@ def facts(lake: Lake, as_of: str | None = None) -> dict[str, list[str]]:
     return {name: sorted(repr(sorted(row.items())) for row in some) for name, some in found.items()}
 
 
+def ledger(lake: Lake) -> list[tuple[int, str, str]]:
+    """The ledger's rows in order: number, kind and writer."""
+    found = lake.rounds().select("round", "kind", "writer").collect()
+    return sorted((row["round"], row["kind"], row["writer"]) for row in found)
+
+
 def broken(lake: Lake) -> set[str]:
     """The checks of an audit that found something; for its certificate, every table is read whole."""
     return {line["id"] for line in lake.audit() if line.get("rows")}
@@ -104,15 +111,6 @@ def ending_at(point: Point) -> Callable[[str], None]:
 def once_at(point: Point, do: Callable[[], object]) -> Callable[[str], None]:
     """Does something there, and goes on."""
     return counted(lambda here: do() if here == point else None)
-
-
-def process(script: str, *words: str) -> subprocess.Popen[str]:
-    """A Python of its own, the leader of a process group, to be talked to by lines; what it says of errors is seen here."""
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    pipe = subprocess.PIPE
-    return subprocess.Popen(
-        [sys.executable, "-c", script, *words], env=env, stdin=pipe, stdout=pipe, text=True, start_new_session=True
-    )
 
 
 @contextmanager

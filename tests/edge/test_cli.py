@@ -15,20 +15,18 @@ from pathlib import Path
 import pytest
 
 from pfspark.edge import cli
+from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment
 
-ROOT = Path(__file__).parents[2]
 SCENARIOS = ROOT / "conf" / "scenarios"
-RUN = "from pfspark.edge.cli import main; main()"
 SETS = ["set", "subtract", "PFS1:1-17,PFS2:1-28", "PFS1:1-11:17,PFS2:1-20"]
 
 # --- whole processes ---
 
 
-def pfspark(*words: str, typed: bytes = b"", **environment: str) -> subprocess.CompletedProcess[bytes]:
+def pfspark(*words: str, typed: bytes = b"", **more: str) -> subprocess.CompletedProcess[bytes]:
     """One command; Java cannot be found unless a test says so: what needs none is shown to need none."""
-    known = {"PATH": os.environ["PATH"], "JAVA_HOME": "/there is no java", "PYTHONPATH": str(ROOT)}
-    asked = [sys.executable, "-c", RUN, *words]
-    return subprocess.run(asked, input=typed, capture_output=True, env=known | environment, timeout=60)
+    asked = [sys.executable, "-c", PFSPARK, *words]
+    return subprocess.run(asked, input=typed, capture_output=True, env=NO_JAVA | more, timeout=60)
 
 
 @pytest.mark.parametrize(
@@ -136,9 +134,8 @@ def test_version_and_help() -> None:
 
 
 def test_who_reads_may_stop_reading() -> None:
-    asked = [sys.executable, "-c", RUN, "set", "-"]
-    known = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(asked, stdin=-1, stdout=-1, stderr=-1, env=known) as running:
+    asked = [sys.executable, "-c", PFSPARK, "set", "-"]
+    with subprocess.Popen(asked, stdin=-1, stdout=-1, stderr=-1, env=environment()) as running:
         assert running.stdin and running.stdout and running.stderr
         running.stdin.write(b"union\tA:1\tA:2\n")
         running.stdin.flush()
@@ -151,9 +148,8 @@ def test_who_reads_may_stop_reading() -> None:
 
 
 def test_interrupted() -> None:
-    asked = [sys.executable, "-c", RUN, "set", "-"]
-    known = {**os.environ, "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(asked, stdin=-1, stdout=-1, stderr=-1, env=known) as running:
+    asked = [sys.executable, "-c", PFSPARK, "set", "-"]
+    with subprocess.Popen(asked, stdin=-1, stdout=-1, stderr=-1, env=environment()) as running:
         assert running.stdin and running.stdout and running.stderr
         running.stdin.write(b"union\tA:1\tA:2\n")
         running.stdin.flush()

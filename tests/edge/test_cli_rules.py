@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+from tests.edge.processes import NO_JAVA, PFSPARK, ROOT
+
 BOOK = [json.loads(line) for line in (ROOT / "conf" / "rules.jsonl").read_text().splitlines()]
 
 
 def rules(*words: str, code: int = 0) -> str:
     """What it prints, or says when it refuses; there is no Java, and it takes no time."""
-    known = {"PATH": os.environ["PATH"], "JAVA_HOME": "/there is no java", "PYTHONPATH": str(ROOT), "COLUMNS": "160"}
-    asked = [sys.executable, "-c", "from pfspark.edge.cli import main; main()", "rules", *words]
+    asked = [sys.executable, "-c", PFSPARK, "rules", *words]
     began = time.monotonic()
-    done = subprocess.run(asked, capture_output=True, text=True, env=known, timeout=60)
+    done = subprocess.run(asked, capture_output=True, text=True, env=NO_JAVA | {"COLUMNS": "160"}, timeout=60)
     assert time.monotonic() - began < 3  # 0.3 s on a quiet machine
     assert done.returncode == code
     return done.stderr if code else done.stdout

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pyspark
 import pytest
 
 from pfspark.edge.config import conf_folder
-from pfspark.edge.session import jar_files
 from pfspark.sim.player import play
 from pfspark.sim.scenario import read
-from tests.edge.test_submit import SETTINGS
+from tests.edge.processes import SMALL, SPARK_HOME, environment, pfspark, spark_submit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,7 +45,6 @@ post = { store = "PFS1", folder = "/Sales", count = 2 }
 at = "45m"
 show = ["state", "items"]
 """
-CLIENT = "from pfspark.edge.cli import main; main()"
 PATIENCE = 120
 
 
@@ -59,22 +54,18 @@ def server(spark: object, tmp_path: Path) -> Iterator[str]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    settings = {
-        **SETTINGS,
+    settings = SMALL | {
         "spark.sql.adaptive.enabled": "false",
         "spark.sql.codegen.factoryMode": "NO_CODEGEN",
         "spark.sql.codegen.wholeStage": "false",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.jars": ",".join(map(str, jar_files())),
     }
-    home = Path(pyspark.__file__).parent
-    asked = [str(home / "bin" / "spark-submit"), "--class", SERVER]
-    asked += [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
-    env = {name: value for name, value in os.environ.items() if name != "PYSPARK_GATEWAY_PORT"} | {"SPARK_HOME": str(home)}
+    asked = spark_submit("--class", SERVER, "spark-internal", settings=settings)
+    env = environment(SPARK_HOME=str(SPARK_HOME))
     with (tmp_path / "server.log").open("w") as log:
-        running = subprocess.Popen([*asked, "spark-internal"], env=env, cwd=tmp_path, stdout=log, stderr=log)
+        running = subprocess.Popen(asked, env=env, cwd=tmp_path, stdout=log, stderr=log)
         try:
             _await(port, running)
             yield f"sc://127.0.0.1:{port}"
@@ -95,14 +86,11 @@ def _await(port: int, server: subprocess.Popen[bytes]) -> None:
 
 def test_a_story_played_into_a_lake_by_a_server_is_the_same(server: str, spark: SparkSession, tmp_path: Path) -> None:
     """Line for line what a session of our own gives; the tables are read back by it too."""
-    env = {**os.environ, "SPARK_REMOTE": server, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     lake, story = str(tmp_path / "lake"), tmp_path / "story.toml"
     story.write_text(STORY)
 
     def said(*words: str) -> list[dict[str, object]]:
-        done = subprocess.run([sys.executable, "-c", CLIENT, *words, "--json"], env=env, capture_output=True, text=True)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return [json.loads(line) for line in pfspark(*words, "--json", SPARK_REMOTE=server)]
 
     assert said("play", str(story), "--lake", lake) == list(play(read([story], conf_folder()), spark))
     held = {(row["store"], row["applied"]) for row in said("state", "--lake", lake) if row["folder"] == "/Sales"}

@@ -1,223 +1,32 @@
-"""Faults on real lakes: whatever ends, contends, sleeps, tidies or alters there, nothing is lost and nothing counts twice."""
+"""Faults on real lakes: whoever contends, sleeps, tidies or alters there, nothing is lost and nothing counts twice."""
 
 from __future__ import annotations
 
-import contextlib
-import os
-import random
 import shutil
-import signal
 import subprocess
-import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from datetime import datetime, timedelta
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.delta import FACTS
 from pfspark.edge.world import world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from pfspark.tables import TABLES
-from tests.edge.lakes import (
-    DAY,
-    Ended,
-    Point,
-    assert_same_world,
-    broken,
-    counted,
-    ending_at,
-    facts,
-    once_at,
-    process,
-    read_only,
-)
+from tests.edge.lakes import DAY, Copy, Point, assert_same_world, broken, facts, ledger, once_at, read_only
+from tests.edge.processes import kill, talking
 
 pytestmark = pytest.mark.lakes
 
 ANSWERS = ("state", "gaps", "items", "folders", "messages", "replicas")
-Copy = Callable[[str], Path]
-
-
-@pytest.fixture(scope="module")
-def troubled(begun: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake whose next round, at 00:20, writes to every table: PFS2 hears of an item that it has missed, and makes a folder."""
-    place = Path(shutil.copytree(begun, tmp_path_factory.mktemp("troubled") / "lake"))
-    with Lake.open(place, spark) as lake:
-        lake.run(f"{DAY}00:05:00Z")
-        lake.post("PFS1", "/Sales", b"missed", name="missed", at=f"{DAY}00:10:00Z")
-        lake.round(f"{DAY}00:10:00Z")
-        lake.post("PFS1", "/Sales", b"heard", name="heard", at=f"{DAY}00:15:00Z")
-        lake.round(f"{DAY}00:15:00Z", cut=["PFS2"])
-        lake.post("PFS2", "/Sales", b"own", name="own", at=f"{DAY}00:20:00Z")
-        lake.folder_create("PFS2", "/Sales/West", ["PFS1", "PFS2"], at=f"{DAY}00:20:00Z")
-    return place
-
-
-@pytest.fixture(scope="module")
-def undisturbed(troubled: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Lake:
-    """That lake played on with nothing in its way, to be asked as of any of its rounds."""
-    with Lake.open(shutil.copytree(troubled, tmp_path_factory.mktemp("undisturbed") / "lake"), spark) as lake:
-        lake.run(until=f"{DAY}00:45:00Z")
-    return lake
-
-
-@pytest.fixture
-def copied(troubled: Path, tmp_path: Path) -> Copy:
-    """Makes copies of that lake."""
-    return lambda name: Path(shutil.copytree(troubled, tmp_path / name))
 
 
 def answers(lake: Lake, as_of: int | str | None = None) -> dict[str, list[dict[str, Any]]]:
     """What is answered, and cannot tell in which round it came about."""
     return {kind: [{**line, "round": None} for line in lake.lines(kind, as_of)] for kind in ANSWERS}
-
-
-def ledger(lake: Lake) -> list[tuple[int, str, str]]:
-    """The ledger's rows in order: number, kind and writer."""
-    found = lake.rounds().select("round", "kind", "writer").collect()
-    return sorted((row["round"], row["kind"], row["writer"]) for row in found)
-
-
-# A process that ends (X6, X7) ------------------------------------------------------------------------------------------
-
-
-def test_wherever_a_writer_ends_the_next_one_goes_on(copied: Copy, undisturbed: Lake, spark: SparkSession) -> None:
-    """Ended at each commit of a round, one after the other on one lake; in the end all is as if nothing had happened."""
-    points: list[Point] = []
-    with Lake.open(copied("whole"), spark, hook=counted(points.append)) as whole:
-        made = whole.round(f"{DAY}00:20:00Z").counts
-    assert set(made) == set(FACTS), "a table that is not written to has no commit to end at"
-    wanted = {(name, 1) for name in FACTS} | {("rounds", 1), ("rounds", 2)}
-    assert set(points) == {(f"{when} {name}", nth) for when in ("before", "after") for name, nth in wanted}
-    disturbed = Lake.open(copied("disturbed"), spark)
-    tables = disturbed._tables
-    last = tables.snapshot().row.round
-    for point in points:
-        tables.hook = ending_at(point)
-        with pytest.raises(Ended):
-            disturbed.round(f"{DAY}00:20:00Z")
-        row = tables.snapshot().row
-        if point == points[-1]:
-            assert (row.kind, row.round) == ("played", last + 2), point
-        elif point == points[0]:
-            assert row.round == last, point
-        else:
-            assert (row.kind, row.round) == ("opened", last + 1), point
-            assert tables.read("changes").count() == 4, point
-        last = row.round
-    assert all(tables.stored(name).count() > tables.read(name).count() for name in FACTS)
-    tables.hook = lambda point: None
-    with disturbed:
-        disturbed.run(until=f"{DAY}00:25:00Z")
-    assert facts(disturbed) == facts(undisturbed, f"{DAY}00:25:00Z")
-    assert broken(disturbed) == set()
-
-
-def test_wherever_a_post_ends_it_can_be_repeated(copied: Copy, spark: SparkSession) -> None:
-    """Under the same name of the edit; it is taken in once."""
-    lake = Lake.open(copied("lake"), spark)
-    points: list[Point] = []
-
-    def post() -> str:
-        return lake.post("PFS1", "/Sales", b"again", name="again", at=f"{DAY}00:20:00Z", edit_id="mine")
-
-    lake._tables.hook = counted(points.append)
-    post()
-    assert points == [("before content", 1), ("after content", 1), ("before edits", 1), ("after edits", 1)]
-    for point in points:
-        lake._tables.hook = ending_at(point)
-        with pytest.raises(Ended):
-            post()
-    lake._tables.hook = lambda point: None
-    assert lake.table("edits").where("edit_id = 'mine'").count() == 2  # that of the point behind it all, and the first
-    with lake:
-        lake.run(until=f"{DAY}00:30:00Z")
-    assert lake.table("changes").where("edit_id = 'mine'").count() == 1
-    assert {line["store"] for line in lake.lines("items") if line["name"] == "again"} == {"PFS1", "PFS2"}
-    assert broken(lake) == set()
-
-
-PLAYING = """
-import sys
-from pfspark.lake import Lake
-lake = Lake.open(sys.argv[1])
-print("begun", flush=True)
-lake.run(sys.argv[2])
-print("ended", flush=True)
-sys.stdin.read()
-"""
-
-
-@contextlib.contextmanager
-def playing(place: Path, until: str) -> Iterator[subprocess.Popen[str]]:
-    """A process that has begun to play, and will wait at the end; it and its Java are killed when they are left."""
-    child = process(PLAYING, str(place), until)
-    try:
-        assert child.stdout and child.stdout.readline() == "begun\n"
-        yield child
-    finally:
-        kill(child)
-
-
-def kill(child: subprocess.Popen[str]) -> None:
-    """With all of its group, Java too; it is over when nobody is left in it."""
-    with child:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-    latest = time.monotonic() + 60
-    with contextlib.suppress(ProcessLookupError):
-        while time.monotonic() < latest:
-            os.killpg(child.pid, 0)
-            time.sleep(0.01)
-        raise AssertionError(f"somebody of the group {child.pid} is still there")
-
-
-def test_killed_at_any_moment_it_goes_on(copied: Copy, spark: SparkSession, request: pytest.FixtureRequest) -> None:
-    """Driver and Java, by SIGKILL, as often as `--kills` says: each stage of 15 minutes is begun by one who is killed in it.
-
-    The moments are spread over the time that a process needs that is left alone.
-    """
-    kills, seed = request.config.getoption("--kills"), request.config.getoption("--seed")
-    chance = random.Random(seed)
-    stages = [stage(nth) for nth in range(kills)]
-    with Lake.open(copied("killed"), spark) as lake:
-        for nth, (begin, _) in enumerate(stages):
-            lake.post("PFS1", "/Sales", b"posted %d" % nth, name=f"posted {nth}", at=begin)
-            lake.modify("PFS1", "/Sales", "PFS1:1", b"one's %d" % nth, at=begin)
-            lake.modify("PFS2", "/Sales", "PFS1:1", b"the other's %d" % nth, at=begin)
-        killed = Path(lake.where)
-    whole = Path(shutil.copytree(killed, killed.with_name("whole")))
-    with playing(whole, stages[0][1]) as child:
-        began = time.monotonic()
-        assert child.stdout and child.stdout.readline() == "ended\n"
-        span = time.monotonic() - began
-    moments = [span * (nth + chance.random()) / kills for nth in range(kills)]
-    chance.shuffle(moments)
-    for (_, end), moment in zip(stages, moments, strict=True):
-        with playing(killed, end):
-            time.sleep(moment)
-        lake = Lake.open(killed, spark)
-        number, kind, _ = ledger(lake)[-1]
-        print(f"--kills {kills} --seed {seed}: killed {moment:.2f} s of {span:.2f} s after it began, at {kind} {number}")
-        assert broken(lake) == set()
-        with lake:
-            lake.run(end)
-    lakes = [Lake.open(place, spark) for place in (killed, whole)]
-    with lakes[1]:
-        lakes[1].run(stages[-1][1])
-    assert facts(lakes[0]) == facts(lakes[1])
-    assert broken(lakes[0]) == set()
-
-
-def stage(nth: int) -> tuple[str, str]:
-    """When it begins and ends."""
-    begin = datetime.fromisoformat(f"{DAY}00:20:00Z") + nth * timedelta(minutes=15)
-    return begin.isoformat(), (begin + timedelta(minutes=10)).isoformat()
 
 
 # Others who write (X13, X14) -------------------------------------------------------------------------------------------
@@ -263,12 +72,12 @@ print("refused", refused, flush=True)
 
 
 def test_of_many_writers_one_plays_at_a_time(
-    copied: Copy, spark: SparkSession, request: pytest.FixtureRequest, run: Callable[..., str]
+    in_trouble: Copy, spark: SparkSession, request: pytest.FixtureRequest, run: Callable[..., str]
 ) -> None:
     """Processes started together, as many as `--writers` says; then all of them post, and try until they are let in."""
-    place = copied("lake")
+    place = in_trouble("lake")
     names = [f"writer {nth}" for nth in range(request.config.getoption("--writers"))]
-    children = [process(CONTENDING, str(place), name) for name in names]
+    children = [talking(CONTENDING, str(place), name) for name in names]
     try:
         assert {heard(child) for child in children} == {"ready"}
         go_on(children)
@@ -327,9 +136,9 @@ def overtaking(other: Lake, at: str) -> Callable[[], None]:
     [("before rounds", 1), ("before changes", 1), ("before rounds", 2)],
     ids=["before its number", "between its facts", "before they count"],
 )
-def test_a_writer_that_slept_counts_for_nothing(point: Point, copied: Copy, undisturbed: Lake, spark: SparkSession) -> None:
+def test_a_writer_that_slept_counts_for_nothing(point: Point, in_trouble: Copy, undisturbed: Lake, spark: SparkSession) -> None:
     """Before it took a number, between its facts, before the row that would make them count; it may begin again."""
-    place = copied("lake")
+    place = in_trouble("lake")
     slow, other = Lake.open(place, spark), Lake.open(place, spark)
     slow._tables.hook = once_at(point, overtaking(other, f"{DAY}00:20:00Z"))
     with pytest.raises(OtherWriterError, match=r"has taken round \d+") as refused:
@@ -344,9 +153,9 @@ def test_a_writer_that_slept_counts_for_nothing(point: Point, copied: Copy, undi
     assert broken(slow) == set()
 
 
-def test_upkeep_that_slept_takes_no_facts_of_others_away(copied: Copy, undisturbed: Lake, spark: SparkSession) -> None:
+def test_upkeep_that_slept_takes_no_facts_of_others_away(in_trouble: Copy, undisturbed: Lake, spark: SparkSession) -> None:
     """What was written while it slept stays, also in the tables that it rewrites."""
-    place = copied("lake")
+    place = in_trouble("lake")
     slow, other = Lake.open(place, spark), Lake.open(place, spark)
     slow._tables.hook = once_at(("before state", 1), overtaking(other, f"{DAY}00:20:00Z"))
     with slow, pytest.raises(OtherWriterError, match=r"has taken round \d+"):
@@ -361,9 +170,9 @@ def test_upkeep_that_slept_takes_no_facts_of_others_away(copied: Copy, undisturb
 # Those who tidy and look back (X15) ------------------------------------------------------------------------------------
 
 
-def test_tidying_and_looking_back_change_nothing(copied: Copy, undisturbed: Lake, spark: SparkSession) -> None:
+def test_tidying_and_looking_back_change_nothing(in_trouble: Copy, undisturbed: Lake, spark: SparkSession) -> None:
     """OPTIMIZE, VACUUM and time travel between rounds and within one, upkeep between two: the same answers, the same end."""
-    place = copied("lake")
+    place = in_trouble("lake")
     tidied, reader = Lake.open(place, spark), Lake.open(place, spark)
     past: dict[int, dict[str, list[dict[str, Any]]]] = {}
 
@@ -442,10 +251,10 @@ def test_what_was_altered_is_named(
 
 @pytest.mark.parametrize(("part", "rounds"), [("", 0), ("changes", 1)], ids=["the lake", "a table"])
 def test_a_lake_that_cannot_be_written_is_told_and_can_be_read(
-    part: str, rounds: int, copied: Copy, undisturbed: Lake, spark: SparkSession
+    part: str, rounds: int, in_trouble: Copy, undisturbed: Lake, spark: SparkSession
 ) -> None:
     """Nothing is lost, and when it can be written again it goes on."""
-    lake = Lake.open(copied("lake"), spark)
+    lake = Lake.open(in_trouble("lake"), spark)
     before = len(ledger(lake))
     with read_only(Path(lake.where, part)):
         with pytest.raises(LakeError, match=r"(could not|cannot) be written: Read-only file system"):
@@ -460,8 +269,8 @@ def test_a_lake_that_cannot_be_written_is_told_and_can_be_read(
     assert facts(lake) == facts(undisturbed, f"{DAY}00:20:00Z")
 
 
-def test_a_lake_of_a_higher_format_is_refused(copied: Copy, spark: SparkSession) -> None:
-    place = copied("lake")
+def test_a_lake_of_a_higher_format_is_refused(in_trouble: Copy, spark: SparkSession) -> None:
+    place = in_trouble("lake")
     spark.sql(f"UPDATE delta.`{place}/rounds` SET format = 2 WHERE round = 3")
     with pytest.raises(LakeError, match=r"made by a newer pfspark .format 2, this one knows 1.. Update pfspark"):
         Lake.open(place, spark)

@@ -15,7 +15,8 @@ from pfspark.edge.delta import FACTS
 from pfspark.edge.world import world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
-from tests.edge.lakes import DAY, assert_same_world, facts, process, small_disk
+from tests.edge.lakes import DAY, assert_same_world, facts, small_disk
+from tests.edge.processes import talking
 
 pytestmark = pytest.mark.lakes
 
@@ -92,7 +93,7 @@ Lake.open(sys.argv[1], hook=hook).round(sys.argv[3])
 def test_a_process_that_ends_between_commits_leaves_a_good_lake(copied: Callable[[str], Path], spark: SparkSession) -> None:
     killed, whole = copied("killed"), copied("whole")
     now = f"{DAY}00:00:00Z"
-    with process(CHILD, str(killed), "after changes", now) as child:
+    with talking(CHILD, str(killed), "after changes", now) as child:
         assert child.wait() == 7
     lakes = [Lake.open(place, spark) for place in (killed, whole)]
     assert lakes[0].table("changes").count() == 0

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,13 +12,7 @@ from pyspark.sql import functions as F
 
 from pfspark.edge import session
 from pfspark.errors import SparkStartError
-
-
-def run(script: str, cwd: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """A Python of its own: what a user's program would print."""
-    path = os.pathsep.join(filter(None, sys.path))
-    everything = {**os.environ, "PYTHONPATH": path, **env}
-    return subprocess.run([sys.executable, "-c", script], cwd=cwd, env=everything, capture_output=True, text=True)
+from tests.edge.processes import DELTA, python, settled
 
 
 def java_that(says: str, folder: Path) -> Path:
@@ -110,7 +102,7 @@ spark.range(1).write.format("delta").saveAsTable("named")
 spark.stop()
 print(open_session().read.format("delta").load("table").count())
 """
-    done = run(script, tmp_path)
+    done = python(script, cwd=tmp_path)
     assert (done.stderr, done.returncode) == ("", 0)
     assert done.stdout.split("\n") == ["3", "CAST_INVALID_INPUT", "DIVIDE_BY_ZERO", "1g quiet", "3", ""]
     assert os.listdir(tmp_path) == ["table"]
@@ -129,18 +121,11 @@ except SparkStartError as error:
 print(spark.conf.get("spark.app.name"), spark.conf.get("spark.sql.shuffle.partitions"), spark.conf.get("spark.master"))
 """
     theirs = "--master local[1] --name theirs --conf spark.ui.enabled=false --conf spark.sql.session.timeZone=UTC"
-    with_delta = " ".join(
-        [
-            "--jars " + ",".join(map(str, session.jar_files())),
-            "--conf spark.sql.extensions=io.delta.sql.DeltaSparkSessionExtension",
-            "--conf spark.sql.catalog.spark_catalog=org.apache.spark.sql.delta.catalog.DeltaCatalog",
-        ]
-    )
     given = {"DATABRICKS_RUNTIME_VERSION": "18.0", "SPARK_LOCAL_IP": "127.0.0.1"}
-    bare = run(script, tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} pyspark-shell")
+    bare = python(script, cwd=tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} pyspark-shell")
     assert bare.returncode == 1
     assert "refused: The session found here does not know Delta (PARSE_SYNTAX_ERROR)." in bare.stderr
-    full = run(script, tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} {with_delta} pyspark-shell")
+    full = python(script, cwd=tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} {' '.join(settled(DELTA))} pyspark-shell")
     assert full.stdout == "theirs 200 local[1]\n", full.stderr
 
 
@@ -153,7 +138,7 @@ try:
 except SparkStartError as error:
     print(error)
 """
-    done = run(script, tmp_path)
+    done = python(script, cwd=tmp_path)
     assert done.stdout.startswith("Spark did not start. Its last words:\n")
     assert "2 sacks" in done.stdout
     assert done.stderr == ""

@@ -130,9 +130,8 @@ def test_sources_in_order(spark: SparkSession) -> None:
         asked[row["org"], row["peer"]] = cntext.show(cntext.union(piece, {"X": ((row["cn_min"], row["cn_max"]),)}))
     for org, (one, names, _) in orgs.items():
         if one.asks:
-            assert {peer: said for (of, peer), said in asked.items() if of == org} == dict(zip(names, one.asks, strict=False)), (
-                org
-            )
+            asks = {peer: said for (of, peer), said in asked.items() if of == org}
+            assert asks == dict(zip(names, one.asks, strict=False)), org
 
 
 RESPONDERS = [

@@ -51,11 +51,15 @@ class Bug:
 
 def given(**changed: Callable[[DataFrame], DataFrame]) -> Callable[[Rule], Rule]:
     """The rule, but of other frames than it is given."""
-    return lambda right: (
-        lambda *frames, **named: right(
-            *frames, **{name: changed[name](frame) if name in changed else frame for name, frame in named.items()}
-        )
-    )
+
+    def wrong(right: Rule) -> Rule:
+        def rule(*frames: DataFrame, **named: DataFrame) -> DataFrame:
+            others = {name: changed[name](frame) for name, frame in named.items() if name in changed}
+            return right(*frames, **named | others)
+
+        return rule
+
+    return wrong
 
 
 def first(changed: Callable[[DataFrame], DataFrame]) -> Callable[[Rule], Rule]:

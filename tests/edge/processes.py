@@ -1,0 +1,79 @@
+"""Processes beside this one: a Python, the command line, and the spark-submit that pip installs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyspark
+
+from pfspark.edge.session import jar_files
+
+ROOT = Path(__file__).parents[2]
+PFSPARK = "from pfspark.edge.cli import main; main()"
+SPARK_HOME = Path(pyspark.__file__).parent
+NO_JAVA = {"PATH": os.environ["PATH"], "JAVA_HOME": "/there is no java", "PYTHONPATH": str(ROOT)}
+"""What needs no Java is shown to need none."""
+DELTA = {
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.ui.enabled": "false",
+}
+"""What pfspark asks of a session that somebody else starts."""
+SMALL = DELTA | {"spark.sql.shuffle.partitions": "2"}
+
+
+def environment(**more: str) -> dict[str, str]:
+    """That of this process, with all it can import, and without the way to its own Java."""
+    known = {name: word for name, word in os.environ.items() if name != "PYSPARK_GATEWAY_PORT"}
+    return known | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | more
+
+
+def python(script: str, *words: str, cwd: Path | None = None, **more: str) -> subprocess.CompletedProcess[str]:
+    """A Python of its own, at its end: what a user's program would print."""
+    asked = [sys.executable, "-c", script, *words]
+    return subprocess.run(asked, cwd=cwd, env=environment(**more), capture_output=True, text=True)
+
+
+def pfspark(*words: str, **more: str) -> list[str]:
+    """The lines of a command that is expected to do as it is told."""
+    done = python(PFSPARK, *words, **more)
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout.splitlines()
+
+
+def talking(script: str, *words: str) -> subprocess.Popen[str]:
+    """A Python of its own, the leader of a process group, to be talked to by lines; what it says of errors is seen here."""
+    pipe, asked = subprocess.PIPE, [sys.executable, "-c", script, *words]
+    return subprocess.Popen(asked, env=environment(), stdin=pipe, stdout=pipe, text=True, start_new_session=True)
+
+
+def kill(child: subprocess.Popen[str]) -> None:
+    """With all of its group, Java too; it is over when nobody is left in it."""
+    with child:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+    latest = time.monotonic() + 60
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < latest:
+            os.killpg(child.pid, 0)
+            time.sleep(0.01)
+        raise AssertionError(f"somebody of the group {child.pid} is still there")
+
+
+def settled(settings: Mapping[str, str]) -> list[str]:
+    """The words by which one who starts a session gives it Delta's jars and settings."""
+    jars = ["--jars", ",".join(map(str, jar_files()))]
+    return jars + [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
+
+
+def spark_submit(*words: str, settings: Mapping[str, str] = SMALL) -> list[str]:
+    """The command that starts something with Delta."""
+    return [str(SPARK_HOME / "bin" / "spark-submit"), *settled(settings), *words]
