@@ -70,6 +70,7 @@ class World:
     stores: DataFrame
     links: DataFrame
     conditions: DataFrame
+    faults: DataFrame
     edits: DataFrame
     taken: DataFrame
     changes: DataFrame
@@ -237,7 +238,12 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     seen, by_edits = _see(arrived, folder_changes, whole=whole, stores=world.stores, cut=cut)
     last_steps = cut(
         "steps",
-        lambda: hierarchy.stand(standing, lists=by_edits.lists, folders=by_edits.folders).join(clock, "org"),
+        lambda: _stack(
+            hierarchy.stand(standing, lists=by_edits.lists, folders=by_edits.folders),
+            hierarchy.stand_meanwhile(
+                standing, entries=intake.entries(folder_edits), lists=by_edits.lists, folders=by_edits.folders
+            ),
+        ).join(clock, "org"),
         when=[by_edits.folders],
     )
     replicas = _take("replicas", standing, last_steps, cut)
@@ -473,7 +479,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         ),
         when=[packed, asks, answered, unserved, telling, inquiries],
     )
-    messages = cut(
+    sent = cut(
         "messages",
         lambda: addressing.address(
             letters,
@@ -492,6 +498,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         ),
         when=[letters],
     )
+    messages = cut("messages", lambda: transport.befall(sent, faults=world.faults), when=[world.faults], otherwise=sent)
 
     # Grow old: items that the nightly maintenance finds past their limit.
     limited = cut(

@@ -348,6 +348,21 @@ down | boolean | it plays no part, and what reaches it is lost
             "runner",
         ),
         Table(
+            "faults",
+            "what the way from one store to another does to mail that leaves just now; no row: nothing",
+            ("org", "store", "peer"),
+            _columns("""
+org | string | the organization
+store | string | the sender
+peer | string | the recipient
+lost | double | the share of letters that never arrives
+twice | double | the share that arrives twice
+late_s | bigint | by how many seconds a letter may be late
+seed | bigint | by which it is drawn what befalls which letter
+"""),
+            "runner",
+        ),
+        Table(
             "mail",
             "a message in flight to one recipient",
             ("org", "message_id", "recipient"),

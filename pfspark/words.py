@@ -43,6 +43,8 @@ class Flag(StrEnum):
     """On a status request: the asker is a replica that wants to leave. On a status: the answer to such a request."""
     ACKNOWLEDGE = "acknowledge"
     """On a status: an active replica of a current life says that it holds all the leaver showed."""
+    COPY = "copy"
+    """On any: nobody sent it, the way did; it is the same letter a second time."""
 
 
 class Entry(StrEnum):

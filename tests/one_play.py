@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Row = dict[str, Any]
+FACTS = ("changes", "messages", "receipts", "replicas", "backfill")
 
 
 class Facts:
@@ -42,7 +43,7 @@ class Facts:
         due: Mapping[str, datetime],
     ) -> None:
         """See `player.Record`."""
-        for name in ("changes", "messages", "receipts"):
+        for name in FACTS:
             for row in made[name].to_pylist():
                 self.rows[name][row["org"]].append(row)
 
@@ -79,5 +80,5 @@ def played(performance: tuple[dict[str, list[Row]], Facts]) -> dict[str, list[Ro
 
 @pytest.fixture(scope="session")
 def facts(performance: tuple[dict[str, list[Row]], Facts]) -> dict[str, dict[str, list[Row]]]:
-    """The rows of `changes`, `messages` and `receipts`, by table and organization."""
+    """The rows of `FACTS`, by table and organization."""
     return performance[1].rows

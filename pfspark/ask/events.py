@@ -17,7 +17,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.ask.eventlog import NEW_LIFE, REMOVED, Deleted, Event, Posted, Sent, event_of, one_line, write
 from pfspark.ask.lines import Stores, cnset
-from pfspark.words import HIERARCHY, PARENT, Action, MessageType, Outcome, Standing
+from pfspark.words import HIERARCHY, PARENT, Action, Flag, MessageType, Outcome, Standing
 
 Row = Mapping[str, Any]
 
@@ -77,7 +77,7 @@ def events(
     """
     sent = {row["message_id"]: row for row in messages}
     contents = _Contents(changes)
-    found = [_outgoing(row, contents, stores) for row in sent.values()]
+    found = [_outgoing(row, contents, stores) for row in sent.values() if Flag.COPY not in row["flags"]]
     for row in receipts:
         if row["message_id"] in sent and row["outcome"] in (Outcome.APPLIED, Outcome.NOTHING_NEW):
             found.append(_incoming(row, sent[row["message_id"]], contents, stores))

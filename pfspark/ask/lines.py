@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from pfspark import cntext
-from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Listing, MessageType, Standing
+from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Flag, Listing, MessageType, Standing
 
 Line = dict[str, Any]
 Ranges = Iterable[Mapping[str, Any]]
@@ -193,9 +193,11 @@ def referrals(rows: Iterable[Mapping[str, Any]], stores: Stores, org: str, at: d
 
 
 def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
-    """One line for each message, in order of sender, type, folder and what it carries."""
+    """One line for each message that a store sent, in order of sender, type, folder and what it carries."""
     lines = []
     for row in sent.to_pylist():
+        if Flag.COPY in row["flags"]:
+            continue
         path = views[row["org"]].path(row["store"], row["folder"])
         line = {
             "org": row["org"],

@@ -147,3 +147,31 @@ def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame) -> DataF
     )
     life = F.when(gone, F.coalesce("life", F.lit(0)) + 1).otherwise(F.col("life"))
     return now.select(*HERE, life.cast("bigint").alias("life"), after.alias("standing")).where("standing is not null")
+
+
+def stand_meanwhile(replicas: DataFrame, *, entries: DataFrame, lists: DataFrame, folders: DataFrame) -> DataFrame:
+    """Steps of replicas whose store was put on the list and off it within the edits of one round, as `stand` gives them.
+
+    Put on and off again: delete pending, in a new life where there was none. Off and on again: active in the same life, and
+    as after every change of the list status is to be asked for. What `stand` gives a step gets none here.
+
+    Source: R87, D2; edits count one after the other, however many of them a round takes in.
+    """
+    own = lists.where(F.col("peer") == F.col("store")).select(*HERE, "listing")
+    on = F.col("entry") == Listing.LISTED
+    turns = entries.groupBy(*HERE).agg(
+        F.max(on).alias("came"), (F.min(F.when(~on, F.col("nth"))) < F.max(F.when(on, F.col("nth")))).alias("returned")
+    )
+    now = (
+        turns.join(folders.where("not dead").select(*HERE), list(HERE), "left_semi")
+        .join(own, list(HERE), "left")
+        .join(replicas.select(*HERE, "life", "standing"), list(HERE), "left")
+    )
+    listed = F.coalesce(F.col("listing") == Listing.LISTED, F.lit(False))
+    gone = F.col("standing").isNull() | (F.col("standing") == Standing.ERASED)
+    active = F.coalesce("standing", F.lit("")) == Standing.ACTIVE
+    after = F.when(~listed & ~active & F.col("came"), Standing.DELETE_PENDING).when(
+        listed & active & F.col("returned"), Standing.ACTIVE
+    )
+    life = F.when(gone, F.coalesce("life", F.lit(0)) + 1).otherwise(F.col("life"))
+    return now.select(*HERE, life.cast("bigint").alias("life"), after.alias("standing")).where("standing is not null")

@@ -277,22 +277,27 @@ def refused(judged: DataFrame) -> DataFrame:
     return judged.where("reason is not null")
 
 
+def entries(folder_edits: DataFrame) -> DataFrame:
+    """A store's own entry of a folder's replica list after each of its edits: org, store, folder, nth, entry.
+
+    `entry` is a word of `Listing`, empty where the store was never listed, or `deleted` where the edit deletes the folder.
+    """
+    own = F.expr(f"try_element_at(filter(properties_all, p -> p.name = concat('{REPLICA}', store)), 1).value")
+    deletes = F.col("action") == Action.DELETE_FOLDER
+    entry = F.when(deletes, DELETED).otherwise(F.coalesce(own, F.lit("")))
+    return folder_edits.where("reason is null").select(
+        "org", "store", F.col("object").alias("folder"), "nth", entry.alias("entry")
+    )
+
+
 def _judge_places(edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame) -> DataFrame:
     """Edits with a `reason` where the store has no active replica of the folder at that place."""
     accepted = folder_edits.where("reason is null")
     made = accepted.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", "object")
     resolved = _named("folder", made, edits)
-    own_entry = F.expr(f"try_element_at(filter(properties_all, p -> p.name = concat('{REPLICA}', store)), 1).value")
-    lately = accepted.select(
-        "org",
-        "store",
-        F.col("object").alias("folder"),
-        F.col("nth").alias("set"),
-        F.when(F.col("action") == Action.DELETE_FOLDER, DELETED).otherwise(F.coalesce(own_entry, F.lit(""))).alias("entry"),
-    )
     as_of = (
         resolved.select(*HERE, "nth", "edit_id")
-        .join(lately, list(HERE))
+        .join(entries(folder_edits).withColumnRenamed("nth", "set"), list(HERE))
         .where("set < nth")
         .groupBy("org", "edit_id")
         .agg(F.max_by("entry", "set").alias("entry"))

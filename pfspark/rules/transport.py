@@ -1,11 +1,53 @@
-"""What reaches whom, and when (R56, R57, R59, R64)."""
+"""What befalls mail on its way, and what reaches whom, and when (R56, R57, R59, R64)."""
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pfspark.words import HIERARCHY, MessageType, Reason, Standing
+from pfspark.words import HIERARCHY, Flag, MessageType, Reason, Standing
+
+FATES = 2**32
+"""A fate is one of so many, the first 32 bits of a hash."""
+
+
+def befall(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
+    """Messages as the way delivers them: some are lost for a recipient, some are late, and some come a second time.
+
+    A copy is a row of its own, with the recipients that it goes to. What befalls a letter is drawn by a hash of who sends
+    it to whom, when, about which folder and of which type, and of the seed: a scenario that is played again is the same
+    story. Mail of ways that nothing is wrong with stays as it is.
+
+    Source: R59 and R64 (mail may be lost, and nobody confirms a delivery).
+    """
+    troubles = F.struct("lost", "twice", "late_s", "seed")
+    ways = faults.groupBy("org", "store").agg(F.map_from_entries(F.collect_list(F.struct("peer", troubles))).alias("ways"))
+    met = messages.join(ways, ["org", "store"], "left")
+    time = F.date_format("at", "yyyyMMdd'T'HHmmss.SSSSSS")
+
+    def fate(recipient: Column, question: str) -> Column:
+        asked = F.concat_ws("/", way(recipient)["seed"], time, "store", recipient["store"], "folder", "type", F.lit(question))
+        return F.conv(F.substring(F.md5(asked), 1, 8), 16, 10).cast("bigint") / F.lit(FATES)
+
+    def way(recipient: Column) -> Column:
+        return F.try_element_at("ways", recipient["store"])
+
+    def delivered(recipient: Column, question: str) -> Column:
+        late = F.floor(fate(recipient, question) * (F.coalesce(way(recipient)["late_s"], F.lit(0)) + 1))
+        gone = F.when(fate(recipient, "lost") < way(recipient)["lost"], str(Reason.UNREACHABLE))
+        due = F.timestamp_add("SECOND", late, recipient["due"])
+        return F.struct(recipient["store"].alias("store"), due.alias("due"), F.coalesce(recipient["lost"], gone).alias("lost"))
+
+    again = F.filter("recipients", lambda to: fate(to, "twice") < way(to)["twice"])
+    copies = met.withColumns(
+        {
+            "recipients": F.transform(again, lambda to: delivered(to, "late again")),
+            "message_id": F.concat_ws("/", "message_id", F.lit(Flag.COPY)),
+            "flags": F.concat("flags", F.array(F.lit(Flag.COPY))),
+        }
+    )
+    first = met.withColumn("recipients", F.transform("recipients", lambda to: delivered(to, "late")))
+    return first.unionByName(copies.where("size(recipients) > 0")).select(*messages.columns)
 
 
 def arrive(mail: DataFrame, *, conditions: DataFrame, replicas: DataFrame, turns: DataFrame) -> DataFrame:

@@ -311,6 +311,21 @@ def _sets(scenario: Scenario, step: Step) -> dict[str, str]:
     return {}
 
 
+def faults(scenario: Scenario, now: datetime) -> Iterator[Row]:
+    """The scenario's rows of `faults` at that time."""
+    for (store, peer), (lost, twice, late) in scenario.ways(now).items():
+        late_s = int(late.total_seconds())
+        yield {
+            "org": scenario.name,
+            "store": store,
+            "peer": peer,
+            "lost": lost,
+            "twice": twice,
+            "late_s": late_s,
+            "seed": scenario.seed,
+        }
+
+
 def turn(scenario: Scenario, now: datetime, *, suspended: bool) -> Row:
     """The scenario's row of `turns` at that time."""
     return {"now": now, "start": scenario.start, "suspended": suspended, **scenario.policy.columns()}

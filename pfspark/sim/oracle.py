@@ -13,6 +13,7 @@ Readings, where the texts are silent:
   suspension are judged in that round.
 - Holders of a folder are its list and the leavers not yet gone. 0x4 and delete-pending requests go to the list, 0x10
   unasked and 0x20 to all holders (the responders are named inside); a repeated request goes to the silent only.
+- A leaver that has its proof in a round asks for nothing more in that round.
 - One 0x10 answers a store about a folder in a round, however often it asked. Who has no live replica answers nothing.
 - A message about a folder without a live replica here is a `refused` line if it carries content; else it passes.
 - Missing numbers that every holder who has them holds empty are settled at once, without a request.
@@ -42,6 +43,7 @@ Readings, where the texts are silent:
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
@@ -347,12 +349,13 @@ class World:
     def round(self, now: datetime, steps: list[Step]) -> list[Line]:
         """One round at `now`; the lines it prints."""
         self.now = now
+        self.ways = self.scenario.ways(now)
         self.rounds += 1
         self.lines = []
         shows = [what for step in steps for what in self.happen(step)]
         self.arrive()
         playing = [server for server in self.servers.values() if not server.down]
-        before_sending = (self.sift, self.learn, self.intake, self.note, self.choose, self.answer, self.inquire)
+        before_sending = (self.sift, self.learn, self.intake, self.hear, self.note, self.choose, self.answer, self.inquire)
         for play_step in (*before_sending, self.remove, self.pack, self.repeat, self.dispatch, self.maintain):
             for server in playing:
                 play_step(server)
@@ -580,6 +583,8 @@ class World:
     def choose(self, server: Server) -> None:
         """Pieces whose time-out has ended are asked for, each from its best holder (R91-R118, R151)."""
         for folder, replica in server.live():
+            if replica.standing == Standing.DELETE_PENDING and self._proven(server, folder, replica):
+                continue
             missing = self.missing(server, folder)
             gives = {name: replica.can_give(name) & missing for name in self.others(server, folder)}
             due = frozenset(number for number in missing if self._due(server, folder, number, gives) <= self.now)
@@ -750,13 +755,6 @@ class World:
         replica.asking = ""
         replica.leaving_since = replica.leaving_since or self.now
         staying = [name for name in self.listed(server, folder) if name != server.name]
-        for message in server.mail:
-            answers = message.type == MessageType.STATUS and Flag.DELETE_PENDING in message.flags
-            current = message.folder == folder and message.label == replica.current(message.sender)
-            inquiry = replica.inquiries.get(message.sender)
-            if answers and current and inquiry and message.at > replica.leaving_since:
-                replica.answers[message.sender] = message.label, message.status[message.label][0]
-                inquiry.answered = self.now
         again = {}
         for name in staying:
             inquiry = replica.inquiries.get(name)
@@ -768,6 +766,17 @@ class World:
                 again[name] = Inquiry(self.now)
         replica.inquiries |= again
         self._request_status(server, folder, again, again, Flag.DELETE_PENDING)
+
+    def hear(self, server: Server) -> None:
+        """D7: what the stores that stay have answered to leavers."""
+        for message in sorted(server.mail, key=lambda message: message.at):
+            replica = server.replicas[message.folder]
+            answers = message.type == MessageType.STATUS and Flag.DELETE_PENDING in message.flags
+            inquiry = replica.inquiries.get(message.sender)
+            current = message.label == replica.current(message.sender)
+            if answers and current and inquiry and replica.leaving_since and message.at > replica.leaving_since:
+                replica.answers[message.sender] = message.label, message.status[message.label][0]
+                inquiry.answered = self.now
 
     def _request_status(self, server: Server, folder: str, to: Iterable[str], responders: Iterable[str], *flags: Flag) -> None:
         if to := tuple(to):
@@ -787,9 +796,9 @@ class World:
         near = [name for name in peers if self._same_site(server, name)]
         linked = [name for name in peers if self._meets(server, name, "affinity")]
         far = [name for name in peers if name not in near]
-        near.sort(key=lambda name: _since(server.contacts[name].asked))
-        linked.sort(key=lambda name: self._key(server, name, "cost", NONE))
-        far.sort(key=lambda name: self._key(server, name, "delay", NONE))
+        near.sort(key=lambda name: (_since(server.contacts[name].asked), name.encode()))
+        linked.sort(key=lambda name: (self._key(server, name, "cost", NONE), name.encode()))
+        far.sort(key=lambda name: (self._key(server, name, "delay", NONE), name.encode()))
         active = [name for name in linked if server.contacts[name].active]
         chosen = list(dict.fromkeys([*near, *active, *linked, *far]))[:3]
         for name in chosen:
@@ -840,17 +849,21 @@ class World:
             if value != Listing.REMOVED or stamp is None:  # overruled by a whole object, or gone before a restore
                 self._say_listing(server, folder, Listing.REMOVED, self._newest(server, folder))
                 continue
-            listed = self.listed(server, folder)
-            held = [
-                numbers for name, (about, numbers) in replica.answers.items() if name in listed and about == replica.current(name)
-            ]
-            if self.policy.removal_rule == "union_holds_all":
-                held = [NONE.union(*held)] if held else []
-            if any(replica.applied <= numbers for numbers in held):
+            if self._proven(server, folder, replica):
                 replica.give_up()
                 replica.gone_since = self.now
                 self._say_listing(server, folder, Listing.GONE, stamp[0])
         server.tree = self.see(server)
+
+    def _proven(self, server: Server, folder: str, replica: Replica) -> bool:
+        """Whether those who stay have answered that they hold all that is here."""
+        listed = self.listed(server, folder)
+        held = [
+            numbers for name, (about, numbers) in replica.answers.items() if name in listed and about == replica.current(name)
+        ]
+        if self.policy.removal_rule == "union_holds_all":
+            held = [NONE.union(*held)] if held else []
+        return any(replica.applied <= numbers for numbers in held)
 
     def _say_listing(self, server: Server, folder: str, listing: Listing, decided: datetime) -> None:
         """An automatic change of the store's own entry, stamped just after the decision that it carries out (D9)."""
@@ -927,7 +940,8 @@ class World:
                 if not server.cut:
                     link = self._link(server, name) if not self._same_site(server, name) else None
                     due = self.now + (link.delay if link else timedelta(0))
-                    self.flight.append((max(due, self.now + TICK), name, message))
+                    for late in self._fates(message, name):
+                        self.flight.append((max(due + late, self.now + TICK), name, message))
             self.lines.append(
                 self._line("message", type=str(message.type))
                 | {"from": server.name, "to": sorted(message.to, key=str.encode)}
@@ -936,6 +950,18 @@ class World:
                 | self._priority(server, message.folder)
             )
         server.drafts = []
+
+    def _fates(self, message: Message, recipient: str) -> Iterator[timedelta]:
+        """By how much each copy of it is late that reaches the recipient; none where it is lost on the way (R59, R64)."""
+        lost, twice, late = self.ways.get((message.sender, recipient), (0, 0, timedelta(0)))
+        said = f"{self.scenario.seed}/{self.now:%Y%m%dT%H%M%S.%f}/{message.sender}/{recipient}/{message.folder}/{message.type}/"
+
+        def fate(question: str) -> float:
+            return int(hashlib.md5((said + question).encode()).hexdigest()[:8], 16) / 2**32
+
+        if fate("lost") >= lost:
+            for question in ("late", "late again") if fate("twice") < twice else ("late",):
+                yield timedelta(seconds=int(fate(question) * (int(late.total_seconds()) + 1)))
 
     def _priority(self, server: Server, folder: str) -> Line:
         """Told where the folder has another than the normal one (F48)."""

@@ -154,6 +154,7 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, date
             for store in sorted(one.cut | one.down)
         ],
     )
+    kept.reset("faults", [row for org, now in turns.items() for row in invention.faults(playing[org].scenario, now)])
     made = kept.play(
         {org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()}
     )

@@ -60,6 +60,23 @@ class Link:
 
 
 @dataclass(frozen=True)
+class Fault:
+    """What the way does to mail between two stores for a while; None: any store.
+
+    `lost` and `twice` are the share of letters that never arrive and that arrive twice, `late` is by how much a letter may
+    be later than its link says. Which letters it strikes is drawn by the `seed` of the scenario: see `transport.befall`.
+    """
+
+    sender: str | None
+    recipient: str | None
+    since: datetime
+    until: datetime
+    lost: float = 0.0
+    twice: float = 0.0
+    late: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True)
 class Folder:
     """A folder that all stores know at the start; `holds`: every replica has it, has sent it, and knows it."""
 
@@ -114,6 +131,18 @@ class Scenario:
     folders: tuple[Folder, ...]
     steps: tuple[Step, ...]
     file: str
+    faults: tuple[Fault, ...] = ()
+    seed: int = 0
+
+    def ways(self, now: datetime) -> dict[tuple[str, str], tuple[float, float, timedelta]]:
+        """What the ways do to mail that leaves now: lost, twice and late by sender and recipient; of several the most."""
+        found: dict[tuple[str, str], tuple[float, float, timedelta]] = {}
+        for fault in (each for each in self.faults if each.since <= now < each.until):
+            for way in permutations((store.name for store in self.stores), 2):
+                if fault.sender in (None, way[0]) and fault.recipient in (None, way[1]):
+                    lost, twice, late = found.get(way, (0.0, 0.0, timedelta(0)))
+                    found[way] = max(lost, fault.lost), max(twice, fault.twice), max(late, fault.late)
+        return found
 
     def rounds(self) -> Iterator[datetime]:
         """The moments of the rounds: start + k × interval, the last one not after the end."""
@@ -172,10 +201,13 @@ MOST_POSTED = 1_000_000
 
 def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenario:
     """Reads from the top: what is named below must have been declared above it."""
-    tables = {"policy": _any_table, "stores": _any_table, "folders": _any_table, "links": _tables, "steps": _tables}
+    tables = {
+        **dict.fromkeys(("policy", "stores", "folders"), _any_table),
+        **dict.fromkeys(("links", "faults", "steps"), _tables),
+    }
     top = _fields(
         document,
-        {"name": _word, "profile": _word, "start": _time, "end": _any, "interval": _span, **tables},
+        {"name": _word, "profile": _word, "start": _time, "end": _any, "interval": _span, "seed": _number(0), **tables},
         required=("start", "end", "stores"),
     )
     start: datetime = top["start"]
@@ -202,6 +234,8 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
         folders=folders,
         steps=_resolved(_steps(top.get("steps", []), names, start), folders, start),
         file=file,
+        faults=_faults(top.get("faults", []), names, start, end),
+        seed=top.get("seed", 0),
     )
 
 
@@ -249,6 +283,20 @@ def _links(entries: list[Any], sites: list[str]) -> tuple[Link, ...]:
             for pair in pairs:
                 links[pair] = Link(*pair, **values)
     return tuple(links.values())
+
+
+def _faults(entries: list[Any], stores: list[str], start: datetime, end: datetime) -> tuple[Fault, ...]:
+    store, at = _one_of("store", stores), _time_from(start)
+    readers = {"from": store, "to": store, "since": at, "until": at, "lost": _share, "twice": _share, "late": parse_duration}
+    faults = []
+    for place, entry in enumerate(entries, 1):
+        with _within(f"faults {place}"):
+            values = {"from": None, "to": None, "since": start, "until": end} | _fields(entry, readers)
+            sender, recipient, since, until = (values.pop(name) for name in ("from", "to", "since", "until"))
+            if until <= since:
+                raise UsageError(f"until {until:%Y-%m-%dT%H:%M:%SZ} is not after since {since:%Y-%m-%dT%H:%M:%SZ}")
+            faults.append(Fault(sender, recipient, since, until, **values))
+    return tuple(faults)
 
 
 def _folders(table: Mapping[str, Any], stores: list[str]) -> tuple[Folder, ...]:
@@ -533,6 +581,12 @@ def _number(least: int, most: int | None = None) -> Callable[[object], int]:
         return value
 
     return read_number
+
+
+def _share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise UsageError(f"found {value!r}, expected a share from 0 to 1, such as 0.2")
+    return float(value)
 
 
 def _span(value: object) -> timedelta:

@@ -18,7 +18,7 @@ from pfspark.sim.oracle import Line, Standing, World, play
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.words import HIERARCHY
 from tests.sim.organizations import after, items, listing, messages, organization, post, refused, states
-from tests.sim.worlds import FAULTS, world
+from tests.sim.worlds import STORY, world
 
 # --- the worked tables of the articles --------------------------------------------------------------------------------
 
@@ -956,7 +956,7 @@ class Rough(World):
         self.servers = dict(self.draw.sample([*self.servers.items()], len(self.servers)))
 
     def arrive(self) -> None:
-        if self.now < self.scenario.start + timedelta(hours=FAULTS):
+        if self.now < self.scenario.start + timedelta(minutes=STORY):
             self.flight = [each for flight in self.flight for each in self._carried(flight)]
         super().arrive()
         for server in self.servers.values():

@@ -291,6 +291,20 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         1d21h 0x8 PFS2>PFS1 /Sales PFS1:6-8
         1d21h 0x80000004 PFS1>PFS2 /Sales PFS1:6-8
         1d21h15m 0x80000004 PFS1>PFS2 /Sales PFS1:6-8""",
+    "listed_and_removed_at_once": """
+        1h 0x2 PFS1>PFS2 1-1 PFS1:3-4
+        1h 0x2 PFS2>PFS1 1-1 PFS2:1-2
+        1h30m 0x2 PFS2>PFS1 1-1 PFS2:3
+        1h 0x4 PFS2>PFS1 /Sales PFS2:1
+        1h 0x20 PFS1>PFS2 /Plans
+        1h 0x20 PFS2>PFS1 /Sales
+        1h15m 0x20 PFS1>PFS2 /Plans
+        1h15m 0x20 PFS2>PFS1 /Sales""",
+    "lossy_line": """
+        2h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
+        2h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4
+        3h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
+        3h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4""",
     "leaver_sends_all": """
         1h 0x4 PFS1>PFS2,PFS3 /Quiet PFS1:1-3
         1h 0x4 PFS1>PFS2,PFS3 /Sales PFS1:1-2
@@ -453,6 +467,16 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "1d3h state /Sales applied": {"PFS1": "PFS1:1-8,PFS2:1-5", "PFS2": "PFS1:1-5,PFS2:1-5"},
         "2d state /Sales applied": {"PFS1": "PFS1:1-8,PFS2:1-5", "PFS2": "PFS1:1-8,PFS2:1-5"},
         "2d state /Sales standing": {"PFS1": "active", "PFS2": "active"},
+    },
+    "listed_and_removed_at_once": {
+        "1h state /Sales standing": {"PFS1": "active", "PFS2": "delete pending"},
+        "6h state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1"},
+        "6h state /Plans standing": {"PFS1": "active", "PFS2": "active"},
+    },
+    "lossy_line": {
+        "1h45m state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1-4", "PFS2": "PFS1:1-3,PFS2:1-4", "PFS3": "PFS1:1-2"},
+        "2h30m state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": "PFS1:3,PFS2:1-4"},
+        "4h state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": ""},
     },
     "leaver_sends_all": {
         "1h30m state /Sales standing": {"PFS1": "delete now", "PFS2": "active", "PFS3": "active"},

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from typing import Any
 import pytest
 
 from pfspark.errors import ScenarioError
-from pfspark.sim.scenario import DEFAULT_SITE, Folder, Link, Scenario, Step, Store, parse, read
+from pfspark.sim.scenario import DEFAULT_SITE, Folder, Link, Scenario, Step, Store, _verbs, parse, read
 
 CONF = Path(__file__).parents[2] / "conf"
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -123,6 +124,15 @@ def test_the_example_of_the_contract() -> None:
     assert pickle.loads(pickle.dumps(found)) == found
 
 
+def test_the_file_of_the_readme_can_be_read_and_its_table_has_every_verb() -> None:
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    [example] = re.findall(r"^```toml\n(name = .+?)^```$", readme, re.MULTILINE | re.DOTALL)
+    found = scenario(head=example)
+    assert (found.name, len(found.stores), len(found.links), len(found.faults)) == ("Paris is slow, then off", 2, 2, 1)
+    [table] = re.findall(r"^\| a step \|.+?\n\n", readme, re.MULTILINE | re.DOTALL)
+    assert set(re.findall(r"`(\w+)`", table)) - {"true"} == set(_verbs(["PFS1"], START))
+
+
 def test_rounds_end_with_the_last_one_not_after_the_end() -> None:
     head = HEAD.replace('"4h"', '"1h10m"')
     assert [moment - START for moment in scenario(head=head).rounds()] == [15 * MINUTE * place for place in range(5)]
@@ -184,6 +194,30 @@ age_limit = "none"
         Folder("/F/G", ("A",), "Mon.8:00-Mon.9:00,Tue.8:00-Tue.9:00", 2048, 720 * HOUR, 2, {"A~2": ((1, 3), (7, 7))}),
         Folder("/F", ("A", "B", "c.d_e-1")),
     )
+
+
+def test_of_several_faults_of_a_way_the_worst_counts_as_long_as_it_lasts() -> None:
+    faults = """
+[stores.PFS3]
+[[faults]]
+from = "PFS1"
+until = "2h"
+lost = 0.2
+late = "1h"
+[[faults]]
+from = "PFS1"
+to = "PFS2"
+since = "1h"
+lost = 1
+twice = 0.5
+"""
+    found = scenario(faults, head="seed = 3" + HEAD)
+    assert found.seed == 3 and scenario().seed == 0
+    mild, both, alone = (0.2, 0.0, HOUR), (1.0, 0.5, HOUR), (1.0, 0.5, timedelta(0))
+    assert found.ways(START) == {("PFS1", "PFS2"): mild, ("PFS1", "PFS3"): mild}
+    assert found.ways(START + HOUR) == {("PFS1", "PFS2"): both, ("PFS1", "PFS3"): mild}
+    assert found.ways(START + 2 * HOUR) == {("PFS1", "PFS2"): alone}
+    assert found.ways(found.end) == {}
 
 
 def test_steps_are_taken_in_order_of_time_and_of_file() -> None:
@@ -496,6 +530,20 @@ end = "4h" ⇒
     links 1: sites: site 'Y' is not known, expected X, default
 [stores.PFS2] ⇒ [stores.PFS2]; site = "X"; [[links]]; sites = ["X", "X"]
     links 1: expected sites = ["A", "B"] for both directions
+[stores.PFS2] ⇒ [stores.PFS2]; [[faults]]; from = "PFS7"
+    n.toml: faults 1: from: store 'PFS7' is not known, expected PFS1, PFS2
+[stores.PFS2] ⇒ [stores.PFS2]; [[faults]]; lost = 20
+    faults 1: lost: found 20, expected a share from 0 to 1, such as 0.2
+[stores.PFS2] ⇒ [stores.PFS2]; [[faults]]; twice = true
+    faults 1: twice: found True, expected a share
+[stores.PFS2] ⇒ [stores.PFS2]; [[faults]]; late = 5
+    faults 1: late: found 5, expected a duration
+[stores.PFS2] ⇒ [stores.PFS2]; [[faults]]; since = "2h"; until = "1h"
+    faults 1: until 2026-01-05T01:00:00Z is not after since 2026-01-05T02:00:00Z
+[stores.PFS2] ⇒ [stores.PFS2]; [[faults]]; loses = 0.1
+    faults 1: key 'loses' is not known, expected from, to, since, until, lost, twice, late
+name = "N" ⇒ name = "N"; seed = -1
+    seed: found -1, expected a whole number from 0 on
 [stores.PFS2] ⇒ [stores.PFS2]; site = "X"; [[links]]; from = "X"
     links 1: expected sites = ["A", "B"] for both directions
 [stores.PFS2] ⇒ [stores.PFS2]; site = "X"; [[links]]; sites = ["X", "default"]; cost = -1

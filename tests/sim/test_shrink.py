@@ -6,13 +6,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from tests.sim.shrink import STEP, shrunk
+from tests.sim.shrink import shrunk
 
 HEAD = 'name = "x"\nprofile = "modern"'
 
 
 def scenario(*steps: int) -> str:
-    return STEP.join([HEAD, *(f"at = {step}" for step in steps)]) + "\n"
+    """Of every three the first is a fault."""
+    blocks = (f"[[{'steps' if step % 3 else 'faults'}]]\nat = {step}" for step in steps)
+    return "\n".join([HEAD, *blocks]) + "\n"
 
 
 @pytest.mark.parametrize("needed", [(), (0,), (19,), (3, 7), (0, 10, 19), tuple(range(20))])

@@ -8,21 +8,22 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 
-FAULTS = 16  # hours in which things happen
+STORY = 16 * 60
+"""Minutes in which things happen."""
 PROFILES = ("exchange_2000", "exchange_2003", "exchange_2007", "modern")
 SCHEDULES = ("always", "always", "never", "every 2 hours", "Mon.02:00-Mon.05:00,Mon.09:00-Tue.03:00")
 
 
-def world(seed: int, *, restores: bool = False) -> str:
-    """The text of a scenario file.
+def world(seed: int, *, restores: bool = False, minutes: int = STORY) -> str:
+    """The text of a scenario file; `minutes`: in how many of them all happens.
 
     >>> world(7) == world(7), world(7) == world(8)
     (True, False)
     """
-    return "\n".join(_lines(random.Random(seed), seed, restores)) + "\n"
+    return "\n".join(_lines(random.Random(seed), seed, restores, minutes)) + "\n"
 
 
-def _lines(draw: random.Random, seed: int, restores: bool) -> Iterator[str]:
+def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iterator[str]:
     profile = draw.choice(PROFILES)
     quiet = 24 * (4 if profile == "modern" else 8)
     rare = random.Random(f"{seed} rare")  # drawn apart, so that a new option leaves the stories as they are
@@ -33,8 +34,9 @@ def _lines(draw: random.Random, seed: int, restores: bool) -> Iterator[str]:
     yield f'name = "world {seed}"'
     yield f'profile = "{profile}"'
     yield "start = 2026-01-05T00:00:00Z"
-    yield f'end = "{FAULTS + quiet}h"'
+    yield f'end = "{minutes + 60 * quiet}m"'
     yield 'interval = "30m"'
+    yield f"seed = {seed}"
     yield "[policy]"
     yield 'status_again = "1h doubling to 1d"'
     yield f"relay_status = {_switch(draw)}"
@@ -43,6 +45,9 @@ def _lines(draw: random.Random, seed: int, restores: bool) -> Iterator[str]:
     yield f'hierarchy_merge = "{draw.choice(["object", "property"])}"'
     yield f"conflict = {int(rare.random() < 0.2)}"
     yield f'age_limit = "{rare.choice(["none"] * 5 + ["6h", "1d"])}"'
+    if rare.random() < 0.5:  # so that a short campaign sees what takes days by the articles
+        yield 'backfill_timeouts = { local = ["30m", "1h", "2h"], remote = ["30m", "1h", "2h"] }'
+        yield 'status_after = "2h"\nstatus_clock = "none"'
     if profile in ("exchange_2000", "exchange_2003"):
         yield f'startup_status = "{rare.choice(["off", "off", "seeming_gaps", "all"])}"'
     for store, site in stores.items():
@@ -59,17 +64,53 @@ def _lines(draw: random.Random, seed: int, restores: bool) -> Iterator[str]:
                 yield "[[links]]"
                 yield f'from = "{one}"\nto = "{other}"\ncost = {draw.randint(1, 9)}'
                 yield f'delay = "{draw.choice(["0m", "20m", "30m", "2h", "5h"])}"'
-    for folder in folders:
-        replicas = draw.sample(list(stores), draw.randint(1, len(stores)))
+    held = {}
+    for folder, id in folders.items():
+        held[id] = replicas = draw.sample(list(stores), draw.randint(1, len(stores)))
         yield f'[folders."{folder}"]'
         yield f"replicas = {_list(replicas)}"
         yield f'holds = "{",".join(f"{store}:1-{draw.randint(1, 6)}" for store in replicas if draw.random() < 0.7)}"'
-    yield from _steps(draw, list(stores), list(folders.values()), restores)
+    yield from _faults(random.Random(f"{seed} faults"), list(stores), minutes)
+    yield from _scenes(random.Random(f"{seed} scenes"), held, minutes)
+    yield from _steps(draw, list(stores), list(folders.values()), restores, minutes)
 
 
-def _steps(draw: random.Random, stores: list[str], folders: list[str], restores: bool) -> Iterator[str]:
+def _faults(draw: random.Random, stores: list[str], minutes: int) -> Iterator[str]:
+    """In every second world, ways that lose some mail or all, deliver it twice, or so late that younger overtakes it."""
+    for _ in range(draw.choice([0, 0, 0, 1, 2, 3])):
+        since = draw.randrange(0, minutes // 2, 10)
+        yield f'[[faults]]\nsince = "{since}m"\nuntil = "{min(since + draw.randrange(60, 600, 10), minutes)}m"'
+        for end, store in (("from", draw.choice(["", *stores])), ("to", draw.choice(["", *stores]))):
+            if store:
+                yield f'{end} = "{store}"'
+        yield f"lost = {draw.choice([0, 0.1, 0.3, 1])}\ntwice = {draw.choice([0, 0.2, 0.5])}"
+        yield f'late = "{draw.choice(["0m", "2h", "10h"])}"'
+
+
+def _scenes(draw: random.Random, held: dict[str, list[str]], minutes: int) -> Iterator[str]:
+    """What chance alone hardly brings about, in folders of three replicas and more: all write upon one version of an item,
+    and what one has missed it asks for in vain, as nothing that it sends gets through."""
+
+    def step(at: int, verb: str) -> str:
+        return f'[[steps]]\nat = "{at // 10 * 10}m"\n{verb}'
+
+    for folder, (one, other, *more) in ((id, stores) for id, stores in held.items() if len(stores) > 2):
+        began = draw.randrange(0, minutes // 8)
+        post = f'store = "{one}", folder = "{folder}"'
+        if draw.random() < 0.5:
+            yield step(began, f'post = {{ {post}, item = "contested" }}')
+            for store in (one, other, *more):
+                item = f'store = "{store}", folder = "{folder}", item = "contested"'
+                yield step(began + minutes // 3, f"modify = {{ {item}, size = {draw.randrange(500, 2000)} }}")
+        if draw.random() < 0.8:
+            yield step(began, f"cut = {_list([other])}") + "\n" + step(began, f"post = {{ {post} }}")
+            yield step(began + 40, f"heal = {_list([other])}") + "\n" + step(began + 40, f"post = {{ {post} }}")
+            yield f'[[faults]]\nsince = "{began + 40}m"\nuntil = "{minutes}m"\nfrom = "{other}"\nlost = 1'
+
+
+def _steps(draw: random.Random, stores: list[str], folders: list[str], restores: bool, minutes: int) -> Iterator[str]:
     """The folders of the start are named by their ids, since they are renamed and moved; those made later by paths."""
-    moments = sorted(draw.randrange(0, FAULTS * 60, 10) for _ in range(draw.randint(10, 45)))
+    moments = sorted(draw.randrange(0, minutes, 10) for _ in range(draw.randint(10, 45)))
     items: list[tuple[str, str]] = []
     made = list(folders)
     suspended = False
@@ -122,11 +163,11 @@ def _steps(draw: random.Random, stores: list[str], folders: list[str], restores:
             case "restore":
                 yield f'restore = {{ store = "{store}", to = "{draw.randint(0, minute)}m" }}'
     for verb in ("heal", "up"):
-        yield f'[[steps]]\nat = "{FAULTS}h"\n{verb} = {_list(stores)}'
-    yield f'[[steps]]\nat = "{FAULTS}h"\nresume = true'
+        yield f'[[steps]]\nat = "{minutes}m"\n{verb} = {_list(stores)}'
+    yield f'[[steps]]\nat = "{minutes}m"\nresume = true'
     for folder in made:  # what schedule Never holds back would be held back for ever
         for store in stores:
-            yield f'[[steps]]\nat = "{FAULTS}h"'
+            yield f'[[steps]]\nat = "{minutes}m"'
             yield f'set_folder = {{ store = "{store}", folder = "{folder}", schedule = "always" }}'
 
 

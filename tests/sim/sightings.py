@@ -1,0 +1,98 @@
+"""What a campaign must have seen, for what it never meets it does not try.
+
+Each sighting says of one organization how often it happened, by the rows that its rounds wrote.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from pfspark import cntext
+from pfspark.cntext import CnSet
+from pfspark.words import CARRYING, Flag, MessageType, Outcome, Reason, Standing
+
+Row = Mapping[str, Any]
+Rows = Mapping[str, Iterable[Row]]
+Line = Mapping[str, Any]
+
+LONG = timedelta(hours=1)
+"""Longer than a removal takes that nothing holds back: asked and answered, in two rounds of half an hour."""
+
+
+def sightings(rows: Rows, lines: Iterable[Line]) -> dict[str, int]:
+    """How often each was seen in an organization: by the rows of its facts, and by its lines."""
+    return {name: see(rows) for name, see in SIGHTINGS.items()} | {
+        "a conflict of three": sum(len(line.get("losers", ())) >= 2 for line in lines)
+    }
+
+
+def _copies(rows: Rows) -> int:
+    copies = (row for row in rows["receipts"] if (row["message_id"] or "").endswith(Flag.COPY) and row["type"] in CARRYING)
+    return sum(row["outcome"] == Outcome.NOTHING_NEW for row in copies)
+
+
+def _came_late(rows: Rows) -> int:
+    """Holes that nobody was asked about, and that were filled all the same."""
+    heard, asked, came = (defaultdict[tuple[str, str], CnSet](dict) for _ in range(3))
+    for row in rows["backfill"]:
+        if row["step"] in ("heard", "asked"):
+            noted = heard if row["step"] == "heard" else asked
+            here, piece = (row["store"], row["folder"]), {row["origin"]: ((row["cn_min"], row["cn_max"]),)}
+            noted[here] = cntext.union(noted[here], piece)
+    carried = {row["message_id"]: row for row in rows["messages"]}
+    for row in rows["receipts"]:
+        if row["outcome"] == Outcome.APPLIED and row["message_id"] in carried:
+            for each in carried[row["message_id"]]["carries"]:
+                here, piece = (row["store"], row["folder"]), {each["origin"]: ((each["cn_min"], each["cn_max"]),)}
+                came[here] = cntext.union(came[here], piece)
+    return sum(bool(cntext.intersect(cntext.subtract(holes, asked[here]), came[here])) for here, holes in heard.items())
+
+
+def _split(rows: Rows) -> int:
+    """Moments at which pieces of one backfill array were asked of several stores."""
+    sources = defaultdict(set)
+    for row in rows["messages"]:
+        if row["type"] == MessageType.BACKFILL_REQUEST and Flag.COPY not in row["flags"]:
+            sources[row["store"], row["folder"], row["at"]] |= {to["store"] for to in row["recipients"]}
+    return sum(len(some) > 1 for some in sources.values())
+
+
+def _other_source(rows: Rows) -> int:
+    """Pieces that were asked for again, of another store."""
+    before: dict[Any, str] = {}
+    found = 0
+    for row in sorted((row for row in rows["backfill"] if row["step"] == "asked"), key=lambda row: row["at"]):
+        piece = row["store"], row["folder"], row["origin"], row["cn_min"]
+        found += before.get(piece, row["of"]) != row["of"]
+        before[piece] = row["of"]
+    return found
+
+
+def _unasked(rows: Rows) -> int:
+    return sum(row["type"] == MessageType.STATUS and len(row["recipients"]) > 1 for row in rows["messages"])
+
+
+def _held_back(rows: Rows) -> int:
+    """Replicas that had to wait before they could go."""
+    began = {(row["store"], row["folder"], row["life"]): row["at"] for row in rows["replicas"] if row["standing"] == LEAVING}
+    gone = (row for row in rows["replicas"] if row["standing"] in (Standing.DELETE_NOW, Standing.ERASED))
+    return sum(row["at"] > began.get((row["store"], row["folder"], row["life"]), row["at"]) + LONG for row in gone)
+
+
+LEAVING = Standing.DELETE_PENDING
+SIGHTINGS: dict[str, Callable[[Rows], int]] = {
+    "a message is lost on the way": lambda rows: sum(row["reason"] == Reason.UNREACHABLE for row in rows["receipts"]),
+    "a second delivery is thrown away": _copies,
+    "an edit is refused": lambda rows: sum(
+        row["edit_id"] is not None and row["outcome"] == Outcome.REFUSED for row in rows["receipts"]
+    ),
+    "a hole is filled before it is asked for": _came_late,
+    "a request is split over two sources": _split,
+    "another source is asked after one was silent": _other_source,
+    "status is told unasked": _unasked,
+    "a removal is held back": _held_back,
+    "a replica begins a new life": lambda rows: sum(row["life"] > 1 for row in rows["replicas"]),
+}
