@@ -34,7 +34,7 @@ def piece(origin: str, low: int, high: int) -> dict[str, Any]:
 
 def message(type: MessageType, store: str = "PFS1", folder: str = SALES, to: tuple[str, ...] = ("PFS2",), **parts: Any) -> Any:
     named = {"message_id": f"{store}/{type}/{folder}", "type": str(type), "store": store, "folder": folder}
-    told = {"carries": [], "asks": [], "recipients": [{"store": each} for each in to], "at": at(0), "round": 1}
+    told = {"carries": [], "asks": [], "recipients": [{"store": each} for each in to], "flags": [], "at": at(0), "round": 1}
     return {**named, **told, **parts}
 
 
@@ -142,6 +142,11 @@ def test_what_did_not_get_in_is_in_no_log_but_the_senders() -> None:
     outcomes = {"PFS2": "refused", "PFS3": "lost", "PFS4": "nothing_new", "PFS5": "applied"}
     found = made([sent], [receipt(sent, store, outcome) for store, outcome in outcomes.items()])
     assert [(event.event, event.store) for event in found] == [(3020, "PFS1"), (3025, "PFS4"), (3025, "PFS5")]
+
+
+def test_a_copy_that_the_way_made_is_heard_and_was_sent_by_nobody() -> None:
+    copy = message(MessageType.CONTENT, carries=[piece("PFS1", 1, 1)], flags=["copy"])
+    assert [(event.event, event.store) for event in made([copy], [receipt(copy)])] == [(3025, "PFS2")]
 
 
 def test_a_replica_that_is_erased_logs_its_removal() -> None:

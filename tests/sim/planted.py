@@ -137,6 +137,7 @@ BUGS = (
     Bug("the night comes at once", agenda, "maintenance", said(put("due", "timestamp'2000-01-01'"))),
     Bug("the last copy is erased", removal, "erase", given(applied=none)),
     Bug("reborn into the old life", hierarchy, "stand", said(put("life", "greatest(life - 1, 1)"))),
+    Bug("a list counts only in the end", hierarchy, "stand_meanwhile", said(none)),
     Bug("folders merge by property", hierarchy, "merge", given(whole=none)),
     Bug("losers are dropped", items, "readable", said(put("losers", "array()"))),
     Bug("the oldest version wins", items, "readable", first(put("made_at", "timestamp_micros(-unix_micros(made_at))"))),
