@@ -1,6 +1,7 @@
 """A process that ends at a commit, or is killed at any moment: whoever comes next goes on as if nothing had happened.
 
-In every run some of the commits, in turn, and one kill; all commits by `--lakes`, more kills by `--kills`.
+In every run the first and the last commit of a round and, in turn, one between; one kill. All by `--lakes`, more kills by
+`--kills`.
 """
 
 from __future__ import annotations
@@ -22,9 +23,6 @@ from pfspark.lake import Lake
 from tests.edge.lakes import DAY, Copy, Ended, Point, broken, counted, ending_at, facts, ledger
 from tests.edge.processes import kill, talking
 
-IN_TURN = 6
-"""Every so manieth commit is one to end at in a run; the next run begins with the next."""
-
 
 def test_wherever_a_writer_ends_the_next_one_goes_on(
     in_trouble: Copy, undisturbed: Lake, spark: SparkSession, request: pytest.FixtureRequest
@@ -38,7 +36,7 @@ def test_wherever_a_writer_ends_the_next_one_goes_on(
     assert set(points) == {(f"{when} {name}", nth) for when in ("before", "after") for name, nth in wanted}
     first, *between, last_of_all = points
     if not request.config.getoption("--lakes"):
-        between = sorted(between)[request.config.getoption("--turn") % IN_TURN :: IN_TURN]
+        between = [sorted(between)[request.config.getoption("--turn") % len(between)]]
     disturbed = Lake.open(in_trouble("disturbed"), spark)
     tables = disturbed._tables
     last = tables.snapshot().row.round
@@ -65,6 +63,7 @@ def test_wherever_a_writer_ends_the_next_one_goes_on(
     assert broken(disturbed) == set()
 
 
+@pytest.mark.lakes
 def test_wherever_a_post_ends_it_can_be_repeated(in_trouble: Copy, spark: SparkSession) -> None:
     """Under the same name of the edit; it is taken in once."""
     lake = Lake.open(in_trouble("lake"), spark)
