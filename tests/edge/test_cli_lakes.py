@@ -128,10 +128,10 @@ def test_the_demo(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.M
     shown = run("demo", "--lake", str(tmp_path / "lake"), told="starting Spark")
     lines = [" ".join(line.split()) for line in shown.splitlines()]
     assert lines.count("/Launch is equal everywhere") == 2 and lines.count("/Launch is not equal") == 1
-    assert any("PFS3 → PFS1 0x8 backfill request /Launch asks for PFS1:7-15" in line for line in lines)
+    assert any("PFS3 → PFS2 0x8 backfill request /Launch asks for PFS2:1-9" in line for line in lines)
     [gap] = [line for line in lines if "nobody yet" in line]
-    assert gap == "PFS3 /Launch PFS1:7-15 2026-01-05 23:45 nobody yet 2026-01-06 11:45"
-    assert "PFS3 PFS1:1-6,PFS3:1-8 14 mails" in lines  # as of the round before
+    assert gap == "PFS3 /Launch PFS2:1-9 2026-01-06 00:15 nobody yet 2026-01-06 12:15"
+    assert "PFS3 PFS1:1-14 14 mails" in lines  # as of the round before
     to_try = [shlex.split(line) for line in lines if line.startswith("pfspark ")][-3:]
     monkeypatch.chdir(tmp_path)
     assert all(run(*words[1:]) for words in to_try)

@@ -28,7 +28,7 @@ ORG = "Tern"
 FOLDER = "/Launch"
 SITES = {"PFS1": "Redmond", "PFS2": "Redmond", "PFS3": "Paris"}
 MONDAY, TUESDAY = datetime(2026, 1, 5, tzinfo=UTC), datetime(2026, 1, 6, tzinfo=UTC)
-MORNING, AFTERNOON, EVENING, NIGHT = slice(0, 8), slice(8, 14), slice(14, 23), slice(23, None)
+DAY, EVENING, NIGHT = slice(0, 14), slice(14, 23), slice(23, None)
 """The mails of conf/demo.mbox by the part of that Monday in which they were written."""
 
 
@@ -42,7 +42,7 @@ def demo(lake: given.LakeName = None) -> None:
         "Three stores hold copies of one folder of mail: PFS1 and PFS2 in Redmond, PFS3 in Paris. Anybody may write at "
         "any store; there is no master.",
         "",
-        "We import a day of mail, cut Paris off for an evening, and watch it find out and catch up. The rounds are real "
+        "We import a day of mail, cut Paris off for a moment, and watch it find out and catch up. The rounds are real "
         f"Spark jobs on Delta tables in {where}; the hours between them are skipped.",
     )
     screen.note(("starting Spark …", "dim"))
@@ -79,48 +79,48 @@ class _Story:
         """The last round before the line was back."""
 
     def begin(self) -> None:
-        self._lake.organization(ORG, "exchange_2007", start=_at(MONDAY, 17))
+        self._lake.organization(ORG, "exchange_2007", start=_at(MONDAY, 23))
         for name, site in SITES.items():
             self._lake.store(name, site, org=ORG)
         self._lake.link("Redmond", "Paris", cost=10, org=ORG)
-        self._lake.folder_create("PFS1", FOLDER, list(SITES), org=ORG, at=_at(MONDAY, 17))
+        self._lake.folder_create("PFS1", FOLDER, list(SITES), org=ORG, at=_at(MONDAY, 23))
         _chapter(
             "1. A folder",
             f"{FOLDER} is made at PFS1. The tree of folders replicates like mail: it is folder 1-1, its items are the "
-            "folders. Whoever learns that it has a replica asks the others for their status.",
+            "folders. Whoever makes or learns of a replica of its own asks the others for their status.",
         )
-        self._run(_at(MONDAY, 17, 15))
+        self._run(_at(MONDAY, 23))
 
     def a_day_of_mail(self) -> None:
         _chapter(
             "2. A day of mail",
-            "Paris wrote in the morning, at PFS3; Redmond in the afternoon, at PFS1. Each mail gets the next change "
-            "number of its store. At its next cycle, every 15 minutes, a store sends what is new of its own.",
+            "It comes in at PFS1. Each mail gets the next change number of its store. At its next cycle, every 15 minutes, "
+            "a store sends what is new of its own.",
         )
-        self._import("PFS3", MORNING, _at(MONDAY, 17, 20))
-        self._import("PFS1", AFTERNOON, _at(MONDAY, 17, 20))
-        self._run(_at(MONDAY, 18))
+        self._import("PFS1", DAY, _at(MONDAY, 23, 5))
+        self._run(_at(MONDAY, 23, 30))
         self._compare()
 
     def cut_off(self) -> None:
         _chapter(
             "3. Paris is cut off",
-            "Nine more mails come in at PFS1. PFS1 sends them once, to both; what is for PFS3 is lost on the way. "
-            "Nobody knows: a message is not acknowledged.",
+            "Nine more mails come in, now at PFS2. It sends them once, to both; what is for PFS3 is lost on the way. "
+            "Nobody knows: a message is not acknowledged. One last mail leaves PFS2 at midnight.",
         )
-        self._import("PFS1", EVENING, _at(MONDAY, 22, 40))
-        self._run(_at(MONDAY, 23), cut=["PFS3"])
+        self._import("PFS2", EVENING, _at(MONDAY, 23, 40))
+        self._run(_at(MONDAY, 23, 45))
+        self._import("PFS2", NIGHT, _at(MONDAY, 23, 50))
+        self._run(_at(TUESDAY, 0), cut=["PFS3"])
         self._compare()
         self.before = self._last
 
     def a_hole_is_seen(self) -> None:
         _chapter(
             "4. The line is back, and a hole is seen",
-            "One more mail goes out from PFS1, and with it, as with every message, what PFS1 holds. PFS3 compares, and "
-            "notes what it lacks in its backfill array. It does not ask at once: it may only be late.",
+            "The last mail arrives, and with it, as with every message, what PFS2 holds. PFS3 compares, and notes what it "
+            "lacks in its backfill array. It does not ask at once: it may only be late.",
         )
-        self._import("PFS1", NIGHT, _at(MONDAY, 23, 25))
-        self._run(_at(MONDAY, 23, 45))
+        self._run(_at(TUESDAY, 0, 15))
         screen.lines(self._lake.lines("gaps", org=ORG), json=False)
 
     def asked_and_answered(self) -> None:
@@ -129,7 +129,7 @@ class _Story:
             "Nobody else in Paris has them, so PFS3 waits twelve hours, as Exchange 2007 does. Then it asks the best "
             "source, and the answer brings exactly the missing numbers.",
         )
-        self._run(_at(TUESDAY, 12, 15))
+        self._run(_at(TUESDAY, 12, 45))
         if not self._compare():
             raise ViolationError("the demo ended with replicas that differ: a fault of pfspark, please report it")
 
