@@ -38,7 +38,7 @@ from pfspark.edge.delta import Hook, Snapshot, Tables
 from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
 from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, kept_world, newest, policy_of, trees
-from pfspark.errors import UsageError
+from pfspark.errors import LakeError, UsageError
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import items, state
 from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
@@ -54,11 +54,17 @@ if TYPE_CHECKING:
 
 MAIN = "main"
 """The organization of a lake that has only one."""
-FOLDER_NAME = re.compile(r"[^/\x00-\x1f\x7f]{1,255}")
+FOLDER_NAME = re.compile(r"[^/\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
 ENVELOPE = "envelope"
 """The property that keeps an imported item's own mbox line: items with equal bodies share a row of `content`."""
-HEADERS = {"subject": "subject", "sender": "from", "message_id": "message-id", "in_reply_to": "in-reply-to"}
-"""What of a mail becomes properties of its item."""
+HEADERS = {
+    "subject": "subject",
+    "sender": "from",
+    "message_id": "message-id",
+    "in_reply_to": "in-reply-to",
+    "reason": "unparsed",
+}
+"""What of a mail becomes properties of its item; `unparsed`: why it was kept as it is (`mime.Reason`)."""
 
 KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
     "state": Answers.state, "items": Answers.items, "folders": Answers.folders, "gaps": Answers.gaps,
@@ -401,11 +407,13 @@ class Lake:
         *,
         org: str | None = None,
         at: When = None,
+        left_out: Callable[[str, str], object] | None = None,
     ) -> dict[str, int]:
         """Posts the mails of mbox files, .eml files and Maildirs; a mail that was imported into that folder adds nothing.
 
         Counts: `posted`, `known` (imported before), `unkept` (without bytes: too large, or unreadable). A mail that could not
-        be parsed is posted all the same.
+        be parsed is posted all the same, with the reason in its property `unparsed`. `left_out` is told the file and the
+        reason of what is not kept, of the first hundred in each batch.
         """
         sources = mail.find([paths] if isinstance(paths, str | os.PathLike) else paths)
         spark = self._tables.spark
@@ -413,24 +421,26 @@ class Lake:
         target = self._folder(org, store, folder)
         named = self._creation_of(org, target)
         moment = _time(at) or datetime.now(UTC)
-        order = spark.createDataFrame(
-            [(os.fsencode(each.path).decode("utf-8", "backslashreplace"), nth * 2**36) for nth, each in enumerate(sources)],
-            "source string, nth bigint",
-        )
         first = time.time_ns()
         counts = {"posted": 0, "known": 0, "unkept": 0}
         for mails in mail.read_batches(spark, sources, progress=progress or (lambda done, total: None)):
-            known = self._tables.read("edits").where((F.col("org") == org) & F.col("edit_id").startswith(f"mail:{named}:"))
-            ids = mails.withColumn("edit_id", mail.edit_id(F.lit(named), "sha256", "occurrence")).persist()
-            fresh = ids.where("raw is not null").join(F.broadcast(known.select("edit_id")), "edit_id", "left_anti")
-            [found] = ids.agg(F.count("*").alias("all"), F.count("raw").alias("kept")).collect()
-            new = fresh.count()
+            mine = (F.col("org") == org) & F.col("edit_id").startswith(f"mail:{named}:")
+            known = self._tables.read("edits").where(mine).select("edit_id", F.lit(True).alias("known"))
+            ids = mails.withColumn("edit_id", mail.edit_id(F.lit(named), "sha256", "occurrence"))
+            told = ids.join(F.broadcast(known), "edit_id", "left").persist()
+            fresh = told.where("raw is not null and known is null")
+            unkept, before = F.count_if(F.col("raw").isNull()), F.count_if(F.expr("raw is not null and known"))
+            [found] = told.agg(F.count("*").alias("all"), unkept.alias("unkept"), before.alias("known")).collect()
+            new = found["all"] - found["unkept"] - found["known"]
             if new:
-                self._write_mails(fresh.join(F.broadcast(order), "source"), org, store, target, moment, first)
-            ids.unpersist()
+                self._write_mails(fresh, org, store, target, moment, first)
+            if left_out and found["unkept"]:
+                for row in told.where("raw is null").select("source", "reason").orderBy("no", "position").limit(100).collect():
+                    left_out(row["source"], row["reason"])
+            told.unpersist()
             counts["posted"] += new
-            counts["known"] += found["kept"] - new
-            counts["unkept"] += found["all"] - found["kept"]
+            counts["known"] += found["known"]
+            counts["unkept"] += found["unkept"]
         return counts
 
     def _write_mails(self, mails: DataFrame, org: str, store: str, folder: str, at: datetime, first: int) -> None:
@@ -441,12 +451,13 @@ class Lake:
         self._tables.append("content", bodies)
         pairs = {
             **{name: F.col(column) for column, name in HEADERS.items()},
+            "date": F.date_format("sent_at", "yyyy-MM-dd'T'HH:mm:ss'Z'"),
             ENVELOPE: F.decode("envelope", "ISO-8859-1"),
         }
         said = F.create_map(*[part for name, value in pairs.items() for part in (F.lit(name), value)])
         edits = mails.select(
             F.lit(org).alias("org"), "edit_id", F.lit(store).alias("store"),
-            F.lit(at).alias("at"), (F.lit(first) + F.col("nth") + F.col("position")).alias("place"),
+            F.lit(at).alias("at"), (F.lit(first) + F.col("no") * 2**36 + F.col("position")).alias("place"),
             F.lit(str(Action.POST)).alias("action"), F.lit(folder).alias("folder"), F.lit(None).cast("string").alias("item"),
             F.col("subject").alias("name"), F.map_filter(said, lambda _, value: value.isNotNull()).alias("properties"),
             "size", F.col("sha256").alias("hash"), written.alias("written"),
@@ -463,19 +474,18 @@ class Lake:
         org: str | None = None,
         as_of: When = None,
     ) -> int:
-        """Writes the items of a folder, as a store holds them, to a new mbox or as .eml files into a new folder; how many."""
+        """Writes the items of a folder, as a store holds them, to a new mbox or as .eml files into a new folder; how many.
+
+        Raises LakeError for a body that is not what was posted; then no mbox is left behind.
+        """
         if form not in ("mbox", "eml"):
             raise UsageError(f"found {form!r}, expected mbox or eml")
         seen = self.items(store, folder, as_of, org=org).where("not deleted and hash is not null")
         label, number = F.split("item", ":")[0], F.split("item", ":")[1].cast("bigint")
         bodies = self._tables.read("content").select("hash", "body").dropDuplicates(["hash"])
-        ordered = seen.join(bodies, "hash").orderBy(label, number).select("name", "item", "properties", "body")
+        ordered = seen.join(bodies, "hash").orderBy(label, number).select("name", "item", "properties", "hash", "body")
         rows = (
-            (
-                row["name"] or row["item"],
-                next((each["value"].encode("latin-1") for each in row["properties"] if each["name"] == ENVELOPE), None),
-                bytes(row["body"]),
-            )
+            (row["name"] or row["item"], _envelope(row["properties"]), _unaltered(row["item"], row["hash"], bytes(row["body"])))
             for row in ordered.toLocalIterator()
         )
         return mail.write_mbox(rows, target) if form == "mbox" else mail.write_eml(rows, target)
@@ -561,12 +571,14 @@ class Lake:
         """The lake at a glance: its last round, when what is due, whether replicas are equal, what is missing and waits."""
         seen = self.answers(org=org)
         views = seen.views.values()
+        read = items.readable(seen.versions()).toArrow().to_pylist() if any(map(lines.unlike, views)) else []
+        alike = [lines.converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
         missing = sum(cntext.size(stores.missing(*here)[0]) for stores in views for here in stores.present())
         due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
         return {
             "kind": "status", "lake": self.where, "round": seen.snapshot.row.round,
             "at": {name: lines.moment(at) for name, at in seen.at.items()}, "next_due": due,
-            "converged": all(lines.converged(stores) for stores in views), "missing": missing,
+            "converged": all(alike), "missing": missing,
             "edits": seen.world["edits"].num_rows, "in_flight": seen.world["mail"].num_rows,
         }  # fmt: skip
 
@@ -855,8 +867,20 @@ def _time(said: When) -> datetime | None:
     return at if at.tzinfo else at.replace(tzinfo=UTC)
 
 
+def _envelope(properties: Iterable[Mapping[str, str]]) -> bytes | None:
+    """The line that an mbox had before the item, if it came from one."""
+    said = next((each["value"] for each in properties if each["name"] == ENVELOPE), None)
+    return None if said is None else said.encode("latin-1", "replace")
+
+
+def _unaltered(item: str, hash: str, body: bytes) -> bytes:
+    if hashlib.sha256(body).hexdigest() != hash:
+        raise LakeError(f"the body of {item} is not what was posted: its hash is another. `pfspark audit --repair-plan`")
+    return body
+
+
 def _as_of(said: When) -> AsOf:
     """A round by its number, or a time."""
-    if isinstance(said, int) or (isinstance(said, str) and said.isdigit()):
+    if isinstance(said, int) or (isinstance(said, str) and said.isascii() and said.isdigit()):
         return int(said)
     return _time(said)

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pfspark.errors import UsageError
 from pfspark.tables import EVERY
 
 
@@ -40,8 +41,14 @@ def arrow(schema: StructType, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
 
 
 def rows_of(name: str, rows: Iterable[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> pa.Table:
-    """Rows of a table or view of `tables.EVERY` as an Arrow table."""
-    return arrow(schema_of(name, leave_out), rows)
+    """Rows of a table or view of `tables.EVERY` as an Arrow table.
+
+    Raises UsageError for a text that no table can hold: bytes of a command line that are no UTF-8 come as halves of letters.
+    """
+    try:
+        return arrow(schema_of(name, leave_out), rows)
+    except UnicodeEncodeError as error:
+        raise UsageError(f"found {error.object!r}, expected a text that UTF-8 can write") from None
 
 
 def no_rows(schema: StructType) -> pa.Table:

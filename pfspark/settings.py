@@ -66,12 +66,11 @@ def parse_size(text: object) -> int:
     >>> parse_size("4MB")
     4194304
     """
-    if isinstance(text, int) and not isinstance(text, bool) and text >= 0:
-        return text
     found = _SIZE.fullmatch(text.strip().upper()) if isinstance(text, str) else None
-    if found is None:
+    size = int(found[1]) * SIZES[found[2] or ""] if found else text
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**62:
         raise _unfit(text, "a size such as 512, 1KB, 300KB or 4MB")
-    return int(found[1]) * SIZES[found[2] or ""]
+    return size
 
 
 def show_size(size: int) -> str:

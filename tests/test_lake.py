@@ -18,7 +18,8 @@ pytestmark = pytest.mark.lakes
 DAY = "2026-01-05T"
 MBOX = (
     b"From a@example.com Mon Jan  5 08:00:00 2026\nFrom: a@example.com\nSubject: one\n\nhello\n\n"
-    b"From b@example.com Mon Jan  5 08:01:00 2026\nFrom: b@example.com\nSubject: two\n\nhello again\n\n"
+    b"From b@example.com Mon Jan  5 08:01:00 2026\nFrom: b@example.com\nSubject: two\n"
+    b"Date: Mon, 5 Jan 2026 09:01:00 +0100\n\nhello again\n\n"
     b"From c@example.com Mon Jan  5 08:02:00 2026\nFrom: a@example.com\nSubject: one\n\nhello\n\n"
 )
 """Three mails; the last has the bytes of the first, and an envelope of its own."""
@@ -73,6 +74,14 @@ def test_mail_comes_out_as_it_went_in(lake: Lake, tmp_path: Path) -> None:
     assert len(list((tmp_path / "eml").iterdir())) == 3
 
 
+def test_what_a_mail_says_of_itself_is_known_of_its_item(lake: Lake) -> None:
+    said = {row["name"]: {each["name"]: each["value"] for each in row["properties"]} for row in lake.items("PFS2").collect()}
+    assert said["two"] == {
+        "subject": "two", "from": "b@example.com", "date": "2026-01-05T08:01:00Z",
+        "envelope": "From b@example.com Mon Jan  5 08:01:00 2026\n\n",
+    }  # fmt: skip
+
+
 def test_a_second_import_adds_nothing(lake: Lake) -> None:
     before = lake.table("edits").count(), lake.table("content").count()
     mbox = Path(lake.where).parent / "in.mbox"
@@ -121,6 +130,9 @@ def test_mistakes_name_the_nearest_known(lake: Lake) -> None:
         "no name of a store": lambda: lake.store("a b", "Paris"),
         "in which site": lambda: lake.store("PFS3"),
         "no name of a folder": lambda: lake.folder_rename("PFS1", "/Sales", "a/b"),
+        r"'\\x9b2J' is no name of a folder": lambda: lake.folder_rename("PFS1", "/Sales", "\x9b2J"),
+        r"'\\udcff' is no name of a folder": lambda: lake.folder_rename("PFS1", "/Sales", "\udcff"),
+        "expected a text that UTF-8 can write": lambda: lake.post("PFS1", "/Sales", b"", name="\udcff"),
         "expected a time such as": lambda: lake.round("noon"),
     }
     before = lake.table("edits").count()
@@ -181,4 +193,32 @@ def test_a_round_that_breaks_a_promise_does_not_count(lake: Lake, monkeypatch: p
     assert lake.round(now=at).round
     assert lake.items("PFS1", "/Sales").where("name = 'once'").count() == 1
     assert not any(line.get("rows") for line in lake.audit())
+    lake.close()
+
+
+NAMES = [
+    "'; DROP TABLE edits", "`", "$x ${y} %s {z}", "..", "CON", " a ", "é", "e\u0301", "X", "x",
+    "👩\u200d🚀", "\u202etxt", "😀" * 255, "=1+1",
+]  # fmt: skip
+
+
+def test_names_are_data(lake: Lake, tmp_path: Path) -> None:
+    """What folders and items are called comes back at another store as it was said, letter for letter, and leads nowhere."""
+    at = f"{DAY}20:00:00Z"
+    lake.folder_create("PFS1", "/Names", ["PFS1", "PFS2"], at=at)
+    for name in NAMES:
+        lake.folder_create("PFS1", f"/Names/{name}", ["PFS1"], at=at)
+    for name in NAMES:
+        lake.post("PFS1", "/Names", name.encode(), name=name, at=at)
+        lake.post("PFS1", f"/Names/{name}", b"below", name="below", at=at)
+    lake.run(until_quiet=True)
+    seen = {line["path"] for line in lake.lines("folders") if line["store"] == "PFS2"}
+    assert {f"/Names/{name}" for name in NAMES} <= seen
+    assert {row["name"] for row in lake.items("PFS2", "/Names").collect()} == set(NAMES)
+    assert all(lake.items("PFS1", f"/Names/{name}").count() == 1 for name in ("..", "X", "`", "'; DROP TABLE edits"))
+    (tmp_path / "out").mkdir()
+    assert lake.export_mail("PFS2", "/Names", tmp_path / "out" / "eml", form="eml") == len(NAMES)
+    files = list(tmp_path.rglob("*.eml"))
+    assert sorted(file.read_bytes() for file in files) == sorted(name.encode() for name in NAMES)
+    assert len({file.name.lower() for file in files}) == len(NAMES) and {file.parent.name for file in files} == {"eml"}
     lake.close()

@@ -345,7 +345,7 @@ _CNSET = re.compile(r"CNSET\s*(\(FAI\))?\s*:\s*(.*?)\s*(?:,\s*(?=CNSET)|$)")
 _NAMED = re.compile(rf"\d+\)\s*FID:\s*{_REF},\s*PFID:\s*{_REF},\s*Offset:\s*(\d+)")
 _SHORT = re.compile(rf"\d+:\s*{_REF},\s*{_REF},\s*(\d+)\s*")
 _ITEM = re.compile(rf"\d+:\s*{_REF},\s*{_REF}\s*")
-_OF_ITEM = re.compile(rf".*? : (.*) : ({_MOMENT})\s*")
+_OF_ITEM = re.compile(rf"(.*) : ({_MOMENT})\s*")
 _FOLDER = re.compile(rf"Folder(?:s|\(s\))?:\s*\({_REF}\)\s*(.*)")
 _PATH = re.compile(r"(?:NON_)?IPM_SUBTREE")
 _SERVER = re.compile(r".*/CN=([^/]+)/CN\s*=\s*MICROSOFT\s*PUBLIC\s*MDB")
@@ -472,7 +472,7 @@ class _Draft:
                 self._tell(**{f"cn_{end}": self._id(found[1], number=True)})
 
     def _cnset(self, line: str, value: str, after: list[str]) -> None:
-        for forms, ranges in _CNSET.findall(line):
+        for forms, ranges in _CNSET.findall(" ".join(line.split())):
             self._tell(**{"cnset_fai" if forms else "cnset": cntext.show(cntext.parse_log(ranges, self.origins))})
 
     def _deleted(self, line: str, value: str, after: list[str]) -> None:
@@ -499,7 +499,7 @@ class _Draft:
             self._tell(folders=(*self.said.folders, sent))
         elif found := _ITEM.fullmatch(line):
             item = Posted(self._id(found[1]), self._id(found[2], number=True))
-            if named := _OF_ITEM.fullmatch(below):
+            if named := _OF_ITEM.fullmatch(below.partition(" : ")[2]):
                 item = replace(item, name=named[1], at=_read_moment(named[2]))
             self._tell(items=(*self.said.items, item))
 

@@ -1,4 +1,4 @@
-"""An archive of the classes that a session loads: with it, Java starts and takes up work a third sooner.
+"""An archive of the classes that a session loads: with it, Java starts and takes up work sooner.
 
 Every Java reads, checks and links anew each class that Spark comes to use. It can write down what it had loaded when it
 ends, and let others begin with that (class data sharing). `pfspark doctor --prepare` makes such an archive once, and every

@@ -233,7 +233,7 @@ class Tables:
         self.spark.sql(f"RESTORE TABLE {self.name(name)} TO VERSION AS OF {version}")
 
     def delete(self, name: str, condition: str) -> None:
-        """Rows go from the newest version of a table."""
+        """Rows go from the newest version of a table; what stands in one comes into the condition by `among` alone."""
         with contextlib.nullcontext() if name in FACTS else self._appending():
             self.spark.sql(f"DELETE FROM {self.name(name)} WHERE {condition}")
 
@@ -480,6 +480,12 @@ def _unwritten(where: str, name: str, error: Exception) -> LakeError:
     return LakeError(
         f"`{name}` of {where} could not be written: {first[:300]}. Nothing of it counts; set that right and do it again."
     )
+
+
+def among(column: str, texts: Iterable[str]) -> str:
+    """The condition that a column is one of these texts. They are written as bytes, so that nothing in them ends a quote."""
+    written = [f"CAST(X'{text.encode().hex()}' AS STRING)" for text in texts]
+    return f"{column} IN ({', '.join(written)})"
 
 
 def _quoted(text: str) -> str:

@@ -32,7 +32,7 @@ class Check:
 def checks(lake: str | None = None, *, prepare: bool = False) -> Iterator[Check]:
     """Every check in the order in which trouble shows, each made when it is asked for; the session stays open.
 
-    `prepare`: the archive of classes, with which sessions start a third sooner, is made anew.
+    `prepare`: the archive of classes, with which sessions start sooner, is made anew.
     """
     yield Check("Python", True, f"{platform.python_version()} ({sys.executable})")
     given = [name for name in session.GIVEN if name in os.environ]
@@ -90,7 +90,7 @@ def _archive() -> Check:
     except PfsparkError as error:
         return Check("class archive", None, str(error))
     if not kept.is_file():
-        return Check("class archive", None, "none yet: `pfspark doctor --prepare` makes one, and Spark starts a third sooner")
+        return Check("class archive", None, "none yet: `pfspark doctor --prepare` makes one, and Spark starts sooner")
     return Check("class archive", True, str(kept))
 
 

@@ -99,7 +99,10 @@ def find(paths: Iterable[Path]) -> list[Source]:
 
     Raises MailError where there is no mail to be seen.
     """
-    unique = dict.fromkeys(os.path.abspath(path) for path in paths)
+    named = [os.fspath(path) for path in paths]
+    if not all(named):
+        raise MailError(f"Found an empty path. {EXPECTED}")
+    unique = dict.fromkeys(map(os.path.abspath, named))
     return [source for path in unique for source in _look(path)]
 
 
@@ -112,6 +115,8 @@ def _look(path: str) -> list[Source]:
             return [Source(path, _kind(path), found.st_size)]
     except OSError as error:
         raise MailError(f"{path!r} cannot be read: {error.strerror}. {EXPECTED}") from error
+    except ValueError as error:
+        raise MailError(f"{path!r} is no name of a file: {error}. {EXPECTED}") from error
     seen = "a link; links are not followed, name the file itself" if stat.S_ISLNK(found.st_mode) else "no plain file"
     raise MailError(f"{path!r} is {seen}. {EXPECTED}")
 
@@ -139,7 +144,15 @@ def _look_into(folder: str) -> list[Source]:
         if not mails:
             raise MailError(f"{folder!r} is a folder of {len(inside)} entries, none of them *.eml. {EXPECTED}")
     mails.sort(key=lambda entry: os.fsencode(entry.name))
-    return [Source(mail.path, Kind.EML, mail.stat(follow_symlinks=False).st_size) for mail in mails]
+    return [Source(mail.path, Kind.EML, _size(mail)) for mail in mails]
+
+
+def _size(mail: os.DirEntry[str]) -> int:
+    """Bytes of a mail; none where another program has just moved it: then it becomes a row that cannot be read."""
+    try:
+        return mail.stat(follow_symlinks=False).st_size
+    except OSError:
+        return 0
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
@@ -229,8 +242,9 @@ class _Range(NamedTuple):
 
 
 def read(spark: SparkSession, sources: Iterable[Source], *, batch_bytes: int = RANGE_BYTES) -> DataFrame:
-    r"""One row a mail, named by source and position; parsed on the executors, which must see the files.
+    r"""One row a mail, named by `no` and position; parsed on the executors, which must see the files.
 
+    no          which of the sources it is in, from 0
     source      the path of the file; bytes that are no UTF-8 shown as \xff
     position    where in that file the mail begins, in bytes
     raw         the mail's bytes; null if they do not fit into a row or cannot be read
@@ -318,7 +332,7 @@ def _mails(spark: SparkSession, ranges: list[_Range], repeats: pa.Table, batch_b
         mails = mails.join(again, ["no", "position"], "left")
     else:
         mails = mails.withColumn("occurrence", F.lit(None).cast("bigint"))
-    return mails.select(*columns.names[1:], F.coalesce("occurrence", F.lit(1).cast("bigint")).alias("occurrence"))
+    return mails.select(*columns.names, F.coalesce("occurrence", F.lit(1).cast("bigint")).alias("occurrence"))
 
 
 def _repeats(spark: SparkSession, ranges: list[_Range]) -> pa.Table:
@@ -414,6 +428,8 @@ def _parse(batches: Iterable[pa.RecordBatch], batch_bytes: int) -> Iterator[pa.R
 
 # For a mail that never was in an mbox; the time is fixed, so that the same mails give the same file.
 ENVELOPE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"
+ENVELOPE_FORM = re.compile(rb"(?:From [^\n]*\n?)?(?:\r?\n)?")
+CUT = re.compile(rb"^From ", re.M)
 TO_QUOTE = re.compile(rb"^(>*From )", re.M)
 NAME_CHARS = 180
 
@@ -441,7 +457,7 @@ def write_mbox(items: Iterable[Item], target: Path) -> int:
             except BaseException:
                 os.unlink(target)
                 raise
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _unwritten(target, error) from error
     return count
 
@@ -455,6 +471,7 @@ def write_eml(items: Iterable[Item], folder: Path) -> int:
     Raises MailError if the folder is a link or holds anything, or a file cannot be written; what was written stays.
     """
     count, used = 0, Counter[str]()
+    folder = os.path.abspath(folder)  # with a slash at its end, a link would be followed
     try:
         os.makedirs(folder, exist_ok=True)
         # Names are taken relative to the folder that was opened, so nothing that happens to its path leads elsewhere.
@@ -468,13 +485,15 @@ def write_eml(items: Iterable[Item], folder: Path) -> int:
                 count += 1
         finally:
             os.close(below)
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise _unwritten(folder, error) from error
     return count
 
 
 def _as_in_mbox(envelope: bytes | None, raw: bytes) -> tuple[bytes, bytes, bytes]:
-    if envelope is None:
+    """Opening, mail and closing. What no mbox can have had, an envelope that is none or a mail that it would cut in two,
+    is written like a mail without an envelope."""
+    if envelope is None or not ENVELOPE_FORM.fullmatch(envelope) or CUT.search(raw):
         return ENVELOPE, TO_QUOTE.sub(rb">\1", raw) + (b"" if raw.endswith(b"\n") else b"\n"), b"\n"
     opening = (envelope.find(b"\n") + 1 or len(envelope)) if envelope.startswith(b"From ") else 0
     return envelope[:opening], raw, envelope[opening:]
@@ -503,8 +522,9 @@ def _created(path: Path, below: int | None = None) -> BinaryIO:
     return open(os.open(path, flags, 0o600, dir_fd=below), "wb")
 
 
-def _unwritten(target: Path, error: OSError) -> MailError:
+def _unwritten(target: Path, error: OSError | ValueError) -> MailError:
+    why = error.strerror if isinstance(error, OSError) and error.strerror else error
     return MailError(
-        f"The export to {os.fspath(target)!r} failed: {error.strerror or error}. Expected the name of a new file (for "
+        f"The export to {os.fspath(target)!r} failed: {why}. Expected the name of a new file (for "
         ".eml: of a new or empty folder, no link) where there is room and permission. Name another target."
     )

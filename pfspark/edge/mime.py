@@ -7,9 +7,11 @@ that builds nothing. So the work is linear in the bytes, whatever they are, and 
 from __future__ import annotations
 
 import re
+import warnings
 from datetime import UTC, datetime
 from email.errors import HeaderParseError
 from email.header import decode_header
+from email.message import Message
 from email.parser import BytesHeaderParser
 from email.policy import compat32  # policy.default fails on `Message-ID: <[..@example.com]>` and on `To: (c):`
 from email.utils import parsedate_to_datetime
@@ -57,8 +59,7 @@ class Derived(NamedTuple):
 
 
 HEAD_END = re.compile(rb"\r\r\n?|^(?:\r?\n|\r|--)", re.M)  # an empty line, or a boundary that comes before one
-CONTENT_TYPE = re.compile(rb"^content-type[ \t]*:[ \t\r\n]*([^\s;]*)(.*(?:\n[ \t].*)*)", re.I | re.M)
-BOUNDARY = re.compile(rb'boundary[ \t]*=[ \t]*(?:"([^"]+)"|([^\s;"]+))', re.I)
+CONTENT_TYPE = re.compile(rb"^content-type[ \t]*:[ \t\r\n]*([^\s;]*).*(?:\n[ \t].*)*", re.I | re.M)
 FOLD = re.compile(r"[\r\n]+[ \t]*")
 MESSAGE_ID = re.compile(r"<[^<>\s]+>")
 
@@ -107,8 +108,9 @@ def _structure(raw: bytes) -> Reason | None:
 
     Nothing is built: the standard parser needs seconds for 50,000 parts, and the square of the depth for nested ones.
     """
-    # The open ones, outermost first: of a multipart the line between its parts, of a forwarded mail its place.
-    containers: dict[bytes | int, None] = {}
+    # The open ones, outermost first: of a multipart the line between its parts, of a forwarded mail its place; each with
+    # what its parts are that do not say it.
+    containers: dict[bytes | int, bytes] = {}
     parts = at = 0
     while at >= 0:
         parts += 1
@@ -121,12 +123,14 @@ def _structure(raw: bytes) -> Reason | None:
             return Reason.HEADERS_TOO_LONG
         body = len(raw) if end is None else end.start() if end[0] == b"--" else end.end()
         kind, between = _content_type(raw[at : end.start() if end else body])
+        if not kind and containers:
+            kind = containers[next(reversed(containers))]
         if kind.startswith(b"message/"):
-            containers[at] = None
+            containers[at] = b""
             at = body
             continue
         if kind.startswith(b"multipart/") and between:
-            containers[b"--" + between] = None
+            containers[b"--" + between] = b"message/rfc822" if kind == b"multipart/digest" else b""
         at = _next_part(raw, body, containers)
     return None
 
@@ -136,11 +140,15 @@ def _content_type(head: bytes) -> tuple[bytes, bytes]:
     found = CONTENT_TYPE.search(head)
     if found is None:
         return b"", b""
-    boundary = BOUNDARY.search(found[2])
-    return found[1].lower(), (boundary[1] or boundary[2]).rstrip() if boundary else b""
+    kind = found[1].lower()
+    if not kind.startswith(b"multipart/"):
+        return kind, b""
+    told = Message(compat32)
+    told["Content-Type"] = found[0][:TEXT_CHARS].decode("latin-1").partition(":")[2].strip()
+    return kind, (told.get_boundary() or "").encode("latin-1", "replace")
 
 
-def _next_part(raw: bytes, at: int, containers: dict[bytes | int, None]) -> int:
+def _next_part(raw: bytes, at: int, containers: dict[bytes | int, bytes]) -> int:
     """Where the next part's headers begin, or −1; closes the containers that end before it."""
     at = raw.find(b"\n--", max(at - 1, 0)) if containers else -1
     while at >= 0:
@@ -182,10 +190,12 @@ def _decoded(text: str) -> str:
 
 
 def _in_charset(chunk: bytes, charset: str | None) -> str:
-    try:
-        return chunk.decode(charset or "raw-unicode-escape", "replace")  # the form decode_header gives plain text in
-    except (LookupError, ValueError):
-        return chunk.decode("utf-8", "replace")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # some codecs warn of what they find; it is somebody's mail, not our program
+        try:
+            return chunk.decode(charset or "raw-unicode-escape", "replace")  # the form decode_header gives plain text in
+        except (LookupError, ValueError):
+            return chunk.decode("utf-8", "replace")
 
 
 def _time(value: str | None) -> datetime | None:

@@ -40,10 +40,10 @@ def seen_paths(world: World, org: str, store: str) -> dict[str, str]:
 
 
 def folder_named(world: World, org: str, store: str, folder: str) -> str | None:
-    """The folder that a store sees by that path, or that has that id."""
-    if folder.startswith("@"):
+    """The folder that has that id, or that a store sees by that path; one that is named like an id needs the slash."""
+    if folder.startswith("@") or is_id(folder):
         return folder
-    return seen_paths(world, org, store).get("/" + folder.strip("/")) or (folder if is_id(folder) else None)
+    return seen_paths(world, org, store).get("/" + folder.strip("/"))
 
 
 def folders_named(world: World, org: str, store: str | None, folder: str) -> set[str]:
@@ -64,7 +64,7 @@ def is_id(text: str) -> bool:
     """Whether it is written like the id of a folder or an item: a label and a number."""
     label, _, number = text.rpartition(":")
     try:
-        return number.isdigit() and bool(cntext.split_label(label))
+        return number.isascii() and number.isdigit() and bool(cntext.split_label(label))
     except CnSetError:
         return False
 

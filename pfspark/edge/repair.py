@@ -18,7 +18,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.edge.answers import Answers
 from pfspark.edge.auditing import altered, digest, forgotten, unequal_at_rest
-from pfspark.edge.delta import FACTS, LEDGER, Snapshot, Tables
+from pfspark.edge.delta import FACTS, LEDGER, Snapshot, Tables, among
 from pfspark.rules import checks
 
 TAKE_BACK, SET_ASIDE, NEW_LIFE = "take back", "set aside", "new life"
@@ -88,8 +88,7 @@ def undo(tables: Tables, remedies: Iterable[Remedy]) -> None:
             aside.append(remedy.target)
     if aside:
         whole = _whole(snapshot, aside)
-        named = ", ".join(f"'{hash}'" for hash in aside)
-        tables.delete("content", f"hash IN ({named})")
+        tables.delete("content", among("hash", aside))
         for bodies in whole:
             tables.append("content", bodies)
 

@@ -198,8 +198,8 @@ def _settings(place: Path, jars: list[Path], *, small: bool, memory: str, app: s
     settings = {
         "spark.app.name": app,
         "spark.databricks.delta.snapshotPartitions": "1",  # a snapshot is rebuilt after each append
-        # The defaults start a process for each file of a commit to ask whether it is a link, sixteen an append. What those
-        # guard against, two who commit at a time, is kept from a local lake by `Tables` and `Writer`.
+        # The defaults start a process for each file of a commit to ask whether it is a link, sixteen an append. Those
+        # for local files do not; that no two commit at a time, which neither sees to, `Tables` and `Writer` do for a lake.
         "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",
         "spark.hadoop.spark.sql.streaming.checkpointFileManagerClass": f"{CHECKPOINTS}.FileSystemBasedCheckpointFileManager",
         "spark.driver.bindAddress": "127.0.0.1",

@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.edge.delta import FACTS, Snapshot
+from pfspark.edge.delta import FACTS, Snapshot, among
 from pfspark.edge.world import HERE, begun, newest, open_array, own_rows, waiting
 from pfspark.kept import RANGE_KEY
 from pfspark.rules import items, state
@@ -89,8 +89,8 @@ def keep_up(snapshot: Snapshot, retention: Mapping[str, datetime], told: Callabl
     told("bodies")
     gone = [row["hash"] for row in unneeded_bodies(snapshot, retention).collect()]
     for first in range(0, len(gone), AT_ONCE):
-        named = ", ".join(f"'{digest}'" for digest in gone[first : first + AT_ONCE])
-        tables.delete("content", f"hash IN ({named}) AND at < TIMESTAMP '{(began - ON_ITS_WAY).isoformat()}'")
+        some = among("hash", gone[first : first + AT_ONCE])
+        tables.delete("content", f"{some} AND at < TIMESTAMP '{(began - ON_ITS_WAY).isoformat()}'")
     for name in TABLES:
         told(f"tidying {name}")
         tables.tidy(name)

@@ -38,11 +38,7 @@ def begun(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 @pytest.fixture
 def copied(begun: Path, tmp_path: Path) -> Copy:
     """Makes copies of that lake."""
-
-    def copy(name: str) -> Path:
-        return Path(shutil.copytree(begun, tmp_path / name))
-
-    return copy
+    return lambda name: Path(shutil.copytree(begun, tmp_path / name))
 
 
 @pytest.fixture(scope="session")

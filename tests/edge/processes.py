@@ -24,10 +24,9 @@ DELTA = {
     "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "spark.sql.session.timeZone": "UTC",
-    "spark.ui.enabled": "false",
 }
 """What pfspark asks of a session that somebody else starts."""
-SMALL = DELTA | {"spark.sql.shuffle.partitions": "2"}
+SMALL = DELTA | {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false"}
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -68,7 +67,7 @@ def kill(child: subprocess.Popen[str]) -> None:
         raise AssertionError(f"somebody of the group {child.pid} is still there")
 
 
-def settled(settings: Mapping[str, str]) -> list[str]:
+def with_delta(settings: Mapping[str, str]) -> list[str]:
     """The words by which one who starts a session gives it Delta's jars and settings."""
     jars = ["--jars", ",".join(map(str, jar_files()))]
     return jars + [word for name, value in settings.items() for word in ("--conf", f"{name}={value}")]
@@ -76,4 +75,4 @@ def settled(settings: Mapping[str, str]) -> list[str]:
 
 def spark_submit(*words: str, settings: Mapping[str, str] = SMALL) -> list[str]:
     """The command that starts something with Delta."""
-    return [str(SPARK_HOME / "bin" / "spark-submit"), *settled(settings), *words]
+    return [str(SPARK_HOME / "bin" / "spark-submit"), *with_delta(settings), *words]

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from pfspark.edge import cli
+from pfspark.edge.cli.given import values
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment
 
 SCENARIOS = ROOT / "conf" / "scenarios"
@@ -87,6 +88,11 @@ def test_sets_by_the_line() -> None:
             1,
             "no such file' cannot be read",
         ),
+        (["state", "--lake", "x", "--as-of", "9" * 5000], 2, "expected a time such as"),
+        (["round", "--lake", "x", "--now", "0001-01-01T00:00:00+14:00"], 2, "expected a time such as"),
+        (["round", "--lake", "x", "--now", "9999-12-31T23:59:59-12:00"], 2, "expected a time such as"),
+        (["import", "", "--folder", "/A", "--store", "P", "--lake", "x"], 1, "Found an empty path."),
+        (["play", "a\npfspark: all is well"], 1, "cannot be read"),
         (["folder"], 2, "Missing command"),
         (["play", str(SCENARIOS / "walk_through.toml")], 1, "No `java` in /there is no java/bin"),
     ],
@@ -95,7 +101,27 @@ def test_refusals(words: list[str], code: int, told: str) -> None:
     done = pfspark(*words)
     assert (done.returncode, done.stdout) == (code, b"")
     assert done.stderr.startswith(b"pfspark: ") and told in done.stderr.decode()
-    assert b"Traceback" not in done.stderr
+    assert b"Traceback" not in done.stderr and b"not foreseen" not in done.stderr
+    assert b"\npfspark: " not in done.stderr  # what a name brings along begins no line of its own
+
+
+@pytest.mark.parametrize(
+    ("pair", "value"),
+    [
+        ("a=1", 1),
+        ("a=15m", "15m"),
+        ('a="15m"', "15m"),
+        ("a=b=c", "b=c"),
+        ("a='b' # c", "'b' # c"),
+        ('a="b # c"', "b # c"),
+        ("a=1\nb=2", "1\nb=2"),
+        ("a=" + "9" * 5000, "9" * 5000),
+        ("a=" + "[" * 5000, "[" * 5000),
+    ],
+)
+def test_values_of_options(pair: str, value: object) -> None:
+    """All that is said counts: as TOML has it, or as the text that it is."""
+    assert values([pair]) == {"a": value}
 
 
 def test_what_is_wrong_in_a_file_is_told_without_its_tricks(tmp_path: Path) -> None:
@@ -114,10 +140,11 @@ def test_a_fault_of_ours_shows_its_trace_on_demand(tmp_path: Path) -> None:
     done = pfspark(*words, PYTHONPATH=places)
     assert done.returncode == 1
     assert done.stderr.decode() == (
-        "pfspark: ZeroDivisionError: a fault\nThis was not foreseen. PFSPARK_DEBUG=1 shows where it happened.\n"
+        "pfspark: ZeroDivisionError: a fault\n  This was not foreseen. PFSPARK_DEBUG=1 shows where it happened.\n"
     )
+    (tmp_path / "pyspark.py").write_text("raise ZeroDivisionError('a\\x1b[2J fault')")
     traced = pfspark(*words, PYTHONPATH=places, PFSPARK_DEBUG="1")
-    assert traced.returncode == 1 and b"Traceback" in traced.stderr
+    assert traced.returncode == 1 and b"Traceback" in traced.stderr and b"\x1b" not in traced.stderr
 
 
 def test_version_and_help() -> None:

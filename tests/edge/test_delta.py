@@ -200,6 +200,15 @@ def test_a_making_that_was_cut_short_is_told_and_can_be_made_again(spark: SparkS
     assert Tables.create(spark, place).snapshot().row.round == 1
 
 
+def test_a_value_in_a_condition_is_only_a_value(lake: Tables) -> None:
+    """What stands in a table may be anybody's; also where rows are to go."""
+    odd = "x') OR ('1'='1"
+    bodies = [{"hash": hash, "body": b"", "size": 0, "at": MONDAY} for hash in (odd, "a", "b")]
+    lake.append("content", rows_of("content", bodies))
+    lake.delete("content", delta.among("hash", [odd, "a"]))
+    assert {row["hash"] for row in lake.stored("content").collect()} == {"b"}
+
+
 def test_a_name_with_odd_characters_is_only_a_name(spark: SparkSession, tmp_path: Path) -> None:
     unfinished = Tables(spark, tmp_path / "it's `odd`; DROP")
     unfinished._create("agenda", timedelta(days=30))

@@ -386,6 +386,26 @@ def test_names_stay_readable(tmp_path):
     assert sorted(os.listdir(tmp_path / "out")) == ["D%C3%A9but.v2.eml", "PFS1%3A11.eml", "PFS1%3A11~2.eml"]
 
 
+def test_a_mail_that_another_program_moves_meanwhile_is_a_row_that_cannot_be_read(tmp_path, monkeypatch):
+    post.write_maildir(tmp_path / "Maildir", [HEADERS] * 2)
+    entries = mail._entries
+
+    def moved(folder):
+        found = sorted(entries(folder), key=lambda entry: entry.name)
+        if found and os.path.basename(folder) in ("cur", "new"):
+            os.unlink(found[0].path)
+        return found
+
+    monkeypatch.setattr(mail, "_entries", moved)
+    assert {source.size for source in find([tmp_path / "Maildir"])} == {0}
+
+
+@pytest.mark.parametrize(("name", "seen"), [("", "empty path"), ("a\0b", "no name of a file")])
+def test_what_names_no_file(name, seen):
+    with pytest.raises(MailError, match=seen):
+        find([name])
+
+
 def test_what_is_there_is_never_written_over(tmp_path):
     (tmp_path / "there").write_bytes(b"precious")
     (tmp_path / "link").symlink_to(tmp_path / "not yet")
@@ -402,12 +422,30 @@ def test_what_is_there_is_never_written_over(tmp_path):
         (write_eml, "there", "File exists"),
         (write_eml, "folder", "not empty"),
         (write_eml, "to empty", "Not a directory"),
+        (write_eml, "to empty/", "Not a directory"),
+        (write_eml, "to empty/.", "Not a directory"),
+        (write_eml, "no\0name", "null byte"),
+        (write_mbox, "no\0name", "null byte"),
     ]:
         with pytest.raises(MailError, match=seen) as refusal:
-            write([("a", None, HEADERS)], tmp_path / name)
-        assert str(tmp_path / name) in str(refusal.value) and "Name another target" in str(refusal.value)
+            write([("a", None, HEADERS)], f"{tmp_path}/{name}")
+        assert repr(f"{tmp_path}/{name}".rstrip("/."))[:-1] in str(refusal.value) and "Name another target" in str(refusal.value)
     assert sorted(tmp_path.rglob("*")) == before
     assert (tmp_path / "there").read_bytes() == (tmp_path / "folder" / "mine.txt").read_bytes() == b"precious"
+
+
+@pytest.mark.parametrize(
+    ("envelope", "raw"),
+    [
+        (b"From x\n\nFrom evil@example.com\nSubject: forged\n\nforged\n", HEADERS),
+        (b"From x\n\n", b"Subject: y\n\nhi\nFrom now on\n"),
+        (b"", b"From now on\n"),
+    ],
+)
+def test_what_says_that_it_came_from_an_mbox_cannot_become_two_mails(tmp_path, envelope, raw):
+    write_mbox([("a", envelope, raw), ("b", None, HEADERS)], tmp_path / "out")
+    first, second = split_mbox(tmp_path / "out")
+    assert (first.raw.replace(b">From", b"From"), second.raw) == (raw, HEADERS)
 
 
 def test_half_an_mbox_does_not_stay(tmp_path):

@@ -107,7 +107,7 @@ TREES = st.recursive(
     LEAVES,
     lambda inner: st.builds(
         part,
-        st.tuples(st.sampled_from(["mixed", "alternative", "message"]), st.lists(inner, min_size=1, max_size=4)),
+        st.tuples(st.sampled_from(["mixed", "alternative", "digest", "message"]), st.lists(inner, min_size=1, max_size=4)),
         st.integers(0, 10**9),
     ),
     max_leaves=30,
@@ -122,6 +122,10 @@ def tree_of(message: email.message.Message, level: int = 1) -> list[int]:
 
 @example(b"Content-Type: multipart/mixed; boundary=b\n\n--b\n\nx\n--b--\nepilogue\n--b\n\nno part\n", False)
 @example(b'Content-Type: MULTIPART/Mixed; BOUNDARY = "b b"; x\n\n--b b  \n\n--b\n\n--b b-- \n', False)
+@example(b'Content-Type: multipart/mixed; x-boundary=z; name="boundary=z"; boundary=b\n\n--b\n\nx\n--b--\n', False)
+@example(b"Content-Type: multipart/mixed; boundary*=utf-8''b\n\n--b\n\nx\n--b--\n", False)
+@example(b"Content-Type: multipart/mixed; boundary*0=b; boundary*1=c\n\n--bc\n\nx\n--bc--\n", False)
+@example(b'Content-Type: multipart/mixed; boundary="b\\"c"\n\n--b"c\n\nx\n--b"c--\n', False)
 @given(TREES, st.booleans())
 def test_the_walk_counts_parts_and_levels_as_the_standard_library_does(mail, crlf):
     raw = b"Subject: x\n" + mail
@@ -151,6 +155,10 @@ def test_whatever_the_bytes_are_there_is_an_answer_that_utf_8_can_hold(raw):
     assert derived.reason != Reason.UNPARSABLE
     for text in (derived.subject, derived.sender, derived.message_id, derived.in_reply_to):
         assert text is None or text.encode("utf-8").decode("utf-8") == text
+
+
+def test_a_charset_that_warns_is_decoded_without_a_word():
+    assert derive(b"Subject: =?unicode_escape?q?=5Cd?=\nFrom: a\n\n")[:2] == ("\\d", "a")
 
 
 def test_what_the_parser_itself_cannot_bear_is_one_mail_set_aside(monkeypatch):

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from pathlib import Path
+
 import pytest
 
+from pfspark.errors import LakeError
 from pfspark.lake import Lake
+from pfspark.rows import rows_of
 from tests.edge.lakes import DAY
 
 pytestmark = pytest.mark.lakes
@@ -42,17 +47,22 @@ def test_audit(lake: Lake) -> None:
     assert lake.remedies() == []
 
 
-def test_what_other_hands_did_is_found_and_undone(lake: Lake) -> None:
+def test_what_other_hands_did_is_found_and_undone(lake: Lake, tmp_path: Path) -> None:
     """A belief in what nobody holds, another body, a message that is gone: as played before, and the mail is whole again."""
     *_, before = lake.audit()
     bodies = {row["hash"]: bytes(row["body"]) for row in lake.table("content").collect()}
     believe_what_nobody_holds(lake)
     lake._tables.spark.sql(f"UPDATE delta.`{lake.where}/content` SET body = X'00' WHERE size = 5")
+    odd = {"hash": "x') OR ('1'='1", "body": b"?", "size": 1, "at": datetime(2026, 1, 5, tzinfo=UTC)}
+    lake._tables.append("content", rows_of("content", [odd]))
+    with pytest.raises(LakeError, match="the body of PFS1:1 is not what was posted"):
+        lake.export_mail("PFS1", "/Sales", tmp_path / "out.mbox")
+    assert not (tmp_path / "out.mbox").exists()
     lake._tables.spark.sql(f"DELETE FROM delta.`{lake.where}/messages` WHERE type = '0x4'")
     assert found(lake) == {"bodies", "I4", "I8", "I13", "I17"}
     *_, after = lake.audit()
     parted = {name for name, table in after["tables"].items() if table != before["tables"][name]}
-    assert parted == {"messages", "state"}  # of a body only what it is kept under is in the digest: it is checked by itself
+    assert parted == {"content", "messages", "state"}  # of a body only its hash is in the digest; it is checked by itself
     remedies = lake.remedies()
     assert {(remedy.what, remedy.target) for remedy in remedies if remedy.what == "take back"} == {
         ("take back", "state"), ("take back", "messages"),

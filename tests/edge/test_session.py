@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from pfspark.edge import session
 from pfspark.errors import SparkStartError
-from tests.edge.processes import DELTA, python, settled
+from tests.edge.processes import DELTA, python, with_delta
 
 
 def java_that(says: str, folder: Path) -> Path:
@@ -43,6 +43,20 @@ def test_a_session_is_tuned_and_keeps_to_itself(spark: SparkSession) -> None:
         "spark.ui.enabled": "false",
     }
     assert {name: spark.conf.get(name) for name in expected} == expected
+
+
+def test_nobody_from_elsewhere_can_connect(spark: SparkSession) -> None:
+    """Every socket on which Java listens is on loopback; none is that of Spark's UI."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    java = Path("/proc") / str(gateway.proc.pid)
+    own = {os.readlink(each) for each in (java / "fd").iterdir() if each.is_symlink()}
+    rows = [line.split() for name in ("tcp", "tcp6") for line in (java / "net" / name).read_text().splitlines()[1:]]
+    listening = {row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in own}
+    assert listening
+    loopback = {"0100007F", "0000000000000000FFFF00000100007F", "00000000000000000000000001000000"}
+    assert {address.split(":")[0] for address in listening} <= loopback
+    assert not {int(address.split(":")[1], 16) for address in listening} & set(range(4040, 4056))
 
 
 def test_merge_and_time_travel_work_on_a_delta_table(spark: SparkSession, tmp_path: Path) -> None:
@@ -125,7 +139,7 @@ print(spark.conf.get("spark.app.name"), spark.conf.get("spark.sql.shuffle.partit
     bare = python(script, cwd=tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} pyspark-shell")
     assert bare.returncode == 1
     assert "refused: The session found here does not know Delta (PARSE_SYNTAX_ERROR)." in bare.stderr
-    full = python(script, cwd=tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} {' '.join(settled(DELTA))} pyspark-shell")
+    full = python(script, cwd=tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} {' '.join(with_delta(DELTA))} pyspark-shell")
     assert full.stdout == "theirs 200 local[1]\n", full.stderr
 
 

@@ -86,7 +86,7 @@ def _interrupted(error: BaseException | None) -> bool:
 def _refused(error: Exception) -> int:
     """Says what went wrong; the exit code."""
     if os.environ.get("PFSPARK_DEBUG"):
-        traceback.print_exception(error)
+        print(*map(terminal, "".join(traceback.format_exception(error)).split("\n")), sep="\n", file=sys.stderr)
     if isinstance(error, PfsparkError):
         said, code = str(error), error.exit_code
     elif hasattr(error, "format_message"):  # typer's own: the words of the command do not fit
@@ -97,5 +97,6 @@ def _refused(error: Exception) -> int:
         first = (str(error).splitlines() or [""])[0]
         said = f"{type(error).__name__}: {first}\nThis was not foreseen. PFSPARK_DEBUG=1 shows where it happened."
         code = 1
-    print("pfspark: " + "\n".join(map(terminal, said.rstrip().split("\n"))), file=sys.stderr)
+    # What a name brings along begins no line of its own: only the first begins like this.
+    print("pfspark: " + "\n  ".join(map(terminal, said.rstrip().split("\n"))), file=sys.stderr)
     return code

@@ -84,7 +84,10 @@ def import_mail(
     at = given.moment(now)
     mail.find(paths)  # what is no mail is refused before Java starts
     with given.opened(lake) as there, screen.progress("importing") as told:
-        counts = there.import_mail(paths, store, folder, told, org=org, at=at)
+        left_out: list[tuple[str, str]] = []
+        counts = there.import_mail(paths, store, folder, told, org=org, at=at, left_out=lambda *which: left_out.append(which))
+    for file, reason in left_out:
+        screen.note(f"not kept: {file} ({reason})")
     screen.counts(counts, json=json)
 
 

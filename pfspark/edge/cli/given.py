@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterable
 from contextlib import contextmanager
@@ -52,14 +53,14 @@ def moment(text: str | None) -> datetime | None:
         return None
     try:
         read = datetime.fromisoformat(text)
-    except ValueError:
+        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    except (ValueError, OverflowError):
         raise UsageError(f"found {text!r}, expected a time such as 2026-01-05T00:15:00Z") from None
-    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
 
 
 def round_or_moment(text: str | None) -> int | datetime | None:
     """A round by its number, or the last one not after a time."""
-    return int(text) if text is not None and text.isascii() and text.isdigit() else moment(text)
+    return int(text) if text is not None and re.fullmatch("[0-9]{1,18}", text) else moment(text)
 
 
 def values(pairs: Iterable[str]) -> dict[str, Any]:
@@ -73,8 +74,14 @@ def values(pairs: Iterable[str]) -> dict[str, Any]:
         name, equals, value = pair.partition("=")
         if not (name and equals):
             raise UsageError(f"found {pair!r}, expected NAME=VALUE")
-        try:
-            read[name] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            read[name] = value
+        read[name] = _value(value)
     return read
+
+
+def _value(text: str) -> Any:
+    try:
+        read = tomllib.loads(f"value = {text}")
+    except (ValueError, RecursionError):  # no TOML, or a number of thousands of digits, or lists in lists in lists
+        return text
+    all_of_it = read.keys() == {"value"} and ("#" not in text or text.rstrip()[-1] in "\"'")
+    return read["value"] if all_of_it else text

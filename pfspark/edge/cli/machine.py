@@ -15,7 +15,7 @@ verbs = typer.Typer()
 @verbs.command(rich_help_panel="This machine")
 def doctor(
     lake: given.LakeName = None,
-    prepare: Annotated[bool, typer.Option("--prepare", help="once: let Spark start a third sooner (200 MB)")] = False,
+    prepare: Annotated[bool, typer.Option("--prepare", help="once: let Spark start sooner (200 MB)")] = False,
     json: given.Json = False,
 ) -> None:
     """Look at Python, Java, Spark, Delta's jars, and a lake if one is named."""
