@@ -195,9 +195,16 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: removal.erase(living, tonight=tonight, applied=in_hand, empty=empty_by).join(clock, "org"),
         when=[tonight],
     )
+    uncalled = cut(
+        "keys",
+        lambda: removal.uncalled(living, seen=on_arrival.folders, tree=arrived.tree),
+        when=[on_arrival.folders],
+    )
     leaving = cut(
         "steps",
-        lambda: removal.advance(vouched, applied=in_hand, replicas=living).join(clock, "org").unionByName(erased),
+        lambda: (
+            removal.advance(vouched, applied=in_hand, replicas=living, uncalled=uncalled).join(clock, "org").unionByName(erased)
+        ),
         when=[vouched, erased],
     )
     standing = _take("replicas", living, leaving, cut)
@@ -216,8 +223,15 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     of_items = cut("edits", lambda: intake.of_items(edits), when=[edits])
     aimed = cut(
         "aimed",
-        lambda: intake.aim(_stack(of_folders, removal.say_gone(leaving, tree=arrived.tree, turns=turns)), names=names),
-        when=[of_folders, leaving],
+        lambda: intake.aim(
+            _stack(
+                of_folders,
+                removal.say_leaving(uncalled, tree=arrived.tree, turns=turns),
+                removal.say_gone(leaving, tree=arrived.tree, turns=turns),
+            ),
+            names=names,
+        ),
+        when=[of_folders, uncalled, leaving],
     )
     judged_folders = cut(
         "judged folders",
@@ -238,11 +252,8 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     seen, by_edits = _see(arrived, folder_changes, whole=whole, stores=world.stores, cut=cut)
     last_steps = cut(
         "steps",
-        lambda: _stack(
-            hierarchy.stand(standing, lists=by_edits.lists, folders=by_edits.folders),
-            hierarchy.stand_meanwhile(
-                standing, entries=intake.entries(folder_edits), lists=by_edits.lists, folders=by_edits.folders
-            ),
+        lambda: hierarchy.stand(
+            standing, lists=by_edits.lists, folders=by_edits.folders, entries=intake.entries(folder_edits)
         ).join(clock, "org"),
         when=[by_edits.folders],
     )
@@ -509,7 +520,12 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     night_shift = cut("night shift", lambda: aging.at_night(limited, due=due, turns=turns), when=[due])
     readable = cut(
         "versions",
-        lambda: items.versions(items.seen(world.changes, applied=cnset.subtract(_of(own, night_shift), empty_before, LINE))),
+        lambda: items.versions(
+            items.seen(
+                _stack(world.changes, new_changes.drop("store")),
+                applied=cnset.subtract(_of(applied, night_shift), empty, LINE),
+            )
+        ),
         when=[night_shift],
     )
     expired = cut(

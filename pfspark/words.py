@@ -71,6 +71,8 @@ class Listing(StrEnum):
     LISTED = "listed"
     REMOVED = "removed"
     """Taken off the list; others record it as delete pending (D4)."""
+    LEAVING = "leaving"
+    """Removed, as the leaver says itself where a whole object did not know it; in a list it stands as `removed`."""
     GONE = "gone"
     """The leaver has said that it holds nothing any more (D9)."""
 

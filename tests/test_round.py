@@ -139,11 +139,8 @@ def conditions(config: pytest.Config) -> Iterator[None]:
         kept.put("agenda", kept.tables["agenda"].filter(pa.array(keep, pa.bool_())))
         return made
 
-    def grid(one: Any, due: datetime | None) -> datetime | None:
-        if one.scenario.name != EVERY:
-            return next_round(one, due)
-        now = one.scenario.start if one.last is None else one.last + one.scenario.interval
-        return now if now <= one.scenario.end else None
+    def grid(one: Any, due: datetime | None) -> int | None:
+        return next_round(one, one.scenario.start if one.scenario.name == EVERY else due)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Kept, "play", play)

@@ -252,14 +252,29 @@ def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Ma
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 
-def converged(stores: Stores) -> bool:
-    """Whether every active replica of every folder holds the same set, and all stores see the same hierarchy (I2).
+def unlike(stores: Stores) -> bool:
+    """Whether active replicas of a folder hold different content: then their readers may see different winners of one set."""
+    content = defaultdict(set)
+    for store, folder in _active(stores):
+        content[folder].add(cntext.show(stores.content(store, folder)))
+    return any(len(held) > 1 for held in content.values())
 
-    The winners among versions follow from the set, by a total order that all stores share.
+
+def converged(stores: Stores, items: Iterable[Mapping[str, Any]] = ()) -> bool:
+    """Whether every active replica of every folder holds the same set and winners, and all stores see the same hierarchy (I2).
+
+    Of content that is alike the winners are too, by a total order that all stores share. Where it is `unlike`, one having
+    expired what another still shows, `items` are needed: what readers see, as `rules.items.readable` gives it.
     """
-    sets = defaultdict(set)
-    for (store, folder), replica in stores.replicas.items():
-        if replica["standing"] == Standing.ACTIVE:
-            sets[folder].add(cntext.show(stores.held(store, folder)))
+    winners = defaultdict(set)
+    for row in items:
+        winners[row["store"], row["folder"]].add((row["object"], row["version"]))
+    held = defaultdict(set)
+    for here in _active(stores):
+        held[here[1]].add((cntext.show(stores.held(*here)), frozenset(winners[here])))
     trees = [stores.tree[store] for store in stores.stores]
-    return all(len(held) == 1 for held in sets.values()) and all(tree == trees[0] for tree in trees)
+    return all(len(each) == 1 for each in held.values()) and all(tree == trees[0] for tree in trees)
+
+
+def _active(stores: Stores) -> list[tuple[str, str]]:
+    return [here for here, replica in stores.replicas.items() if replica["standing"] == Standing.ACTIVE]

@@ -48,7 +48,7 @@ def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame
     object_held = F.max(F.when(F.col("property") == WHOLE, F.col("stamp"))).over(of_folder)
     before = tree.join(news.select(*HERE), list(HERE), "left_semi").withColumn("of", object_held)
     known = before.unionByName(news).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
-    stays = (F.col("value") == Listing.GONE) | (F.col("property") == DELETED)
+    stays = F.col("value").isin(Listing.LEAVING, Listing.GONE) | (F.col("property") == DELETED)
     last = F.max(F.when(~F.coalesce(stays, F.lit(False)), F.col("of"))).over(of_folder)
     counted = known.withColumns({"stays": stays, "last": last}).where("wholly is null or stays or of <=> last")
     after = counted.groupBy(*HERE, "property").agg(F.max(F.struct("stamp", "value")).alias("top"))
@@ -99,7 +99,7 @@ def lists(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFram
     entries = tree.where(F.col("property").startswith(REPLICA)).select(
         *HERE,
         F.expr(f"substring(property, {len(REPLICA) + 1})").alias("peer"),
-        F.col("value").alias("listing"),
+        F.when(F.col("value") == Listing.LEAVING, Listing.REMOVED).otherwise(F.col("value")).alias("listing"),
         "stamp",
     )
     living = entries.join(folders.where("not dead").select(*HERE), list(HERE), "left_semi")
@@ -124,11 +124,15 @@ def everywhere(viewers: DataFrame, stores: DataFrame) -> DataFrame:
     )
 
 
-def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame) -> DataFrame:
+def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame, entries: DataFrame | None = None) -> DataFrame:
     """Steps that replicas take because the list their store sees has changed: org, store, folder, life, standing.
 
     Not listed yet, or erased, and listed: active in a new life. Active and no longer listed: delete pending. Leaving and
     listed again: active in the same life. Folder dead: erased at once, without keeping content. All others: no row.
+
+    Edits count one after the other, however many of them a round takes in. `entries` is what the store's own were
+    meanwhile: whoever was put on the list and off it again is delete pending, in a new life where there was none; whoever
+    was off it and is on it again is active in the same life, and asks for status as after every change of the list.
 
     Source: R3, R87, R139, D2, R140; F8 for the new life.
     """
@@ -138,40 +142,24 @@ def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame) -> DataF
         .join(own, list(HERE), "left")
         .join(replicas.select(*HERE, "life", "standing"), list(HERE), "left")
     )
+    came = returned = F.lit(False)
+    if entries is not None:
+        now = now.join(_meanwhile(entries), list(HERE), "left")
+        came, returned = (F.coalesce(name, F.lit(False)) for name in ("came", "returned"))
     listed = F.coalesce(F.col("listing") == Listing.LISTED, F.lit(False))
+    active = F.coalesce(F.col("standing") == Standing.ACTIVE, F.lit(False))
     gone = F.col("standing").isNull() | (F.col("standing") == Standing.ERASED)
     after = (
         F.when(F.col("dead"), F.when(~gone, Standing.ERASED))
-        .when(listed & (F.coalesce("standing", F.lit("")) != Standing.ACTIVE), Standing.ACTIVE)
-        .when(~listed & (F.col("standing") == Standing.ACTIVE), Standing.DELETE_PENDING)
+        .when(listed & (~active | returned), Standing.ACTIVE)
+        .when(~listed & (active | came), Standing.DELETE_PENDING)
     )
     life = F.when(gone, F.coalesce("life", F.lit(0)) + 1).otherwise(F.col("life"))
     return now.select(*HERE, life.cast("bigint").alias("life"), after.alias("standing")).where("standing is not null")
 
 
-def stand_meanwhile(replicas: DataFrame, *, entries: DataFrame, lists: DataFrame, folders: DataFrame) -> DataFrame:
-    """Steps of replicas whose store was put on the list and off it within the edits of one round, as `stand` gives them.
-
-    Put on and off again: delete pending, in a new life where there was none. Off and on again: active in the same life, and
-    as after every change of the list status is to be asked for. What `stand` gives a step gets none here.
-
-    Source: R87, D2; edits count one after the other, however many of them a round takes in.
-    """
-    own = lists.where(F.col("peer") == F.col("store")).select(*HERE, "listing")
+def _meanwhile(entries: DataFrame) -> DataFrame:
+    """Whether a store's own entry was `listed` after one of its edits, and whether it was so after it had not been."""
     on = F.col("entry") == Listing.LISTED
-    turns = entries.groupBy(*HERE).agg(
-        F.max(on).alias("came"), (F.min(F.when(~on, F.col("nth"))) < F.max(F.when(on, F.col("nth")))).alias("returned")
-    )
-    now = (
-        turns.join(folders.where("not dead").select(*HERE), list(HERE), "left_semi")
-        .join(own, list(HERE), "left")
-        .join(replicas.select(*HERE, "life", "standing"), list(HERE), "left")
-    )
-    listed = F.coalesce(F.col("listing") == Listing.LISTED, F.lit(False))
-    gone = F.col("standing").isNull() | (F.col("standing") == Standing.ERASED)
-    active = F.coalesce("standing", F.lit("")) == Standing.ACTIVE
-    after = F.when(~listed & ~active & F.col("came"), Standing.DELETE_PENDING).when(
-        listed & active & F.col("returned"), Standing.ACTIVE
-    )
-    life = F.when(gone, F.coalesce("life", F.lit(0)) + 1).otherwise(F.col("life"))
-    return now.select(*HERE, life.cast("bigint").alias("life"), after.alias("standing")).where("standing is not null")
+    returned = F.min(F.when(~on, F.col("nth"))) < F.max(F.when(on, F.col("nth")))
+    return entries.groupBy(*HERE).agg(F.max(on).alias("came"), returned.alias("returned"))

@@ -32,11 +32,11 @@ def vouched(delivered: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> D
     return told.join(leaving.select(*HERE, F.col("at").alias("began")), list(HERE)).where("said > began")
 
 
-def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> DataFrame:
+def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame, uncalled: DataFrame) -> DataFrame:
     """Replicas that may go now: rows of `replicas`, delete pending no longer but delete now.
 
     The leaver compares its own set of this round with what each proof shows: direct, from active replicas that between them
-    hold all. One such is enough.
+    hold all. One such is enough. Who is not yet called removed (`uncalled`) cannot go: it says so first.
 
     Source: D7, D8; F62, C5.
     """
@@ -47,7 +47,8 @@ def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> D
     own = applied.join(vouched.select(*HERE, "proof").distinct(), list(HERE))
     lacking = cnset.subtract(own, shown, keys)
     enough = vouched.join(lacking, [*HERE, "proof"], "left_anti")
-    return replicas.join(enough, list(HERE), "left_semi").select(*HERE, "life", F.lit(str(Standing.DELETE_NOW)).alias("standing"))
+    may_go = replicas.join(enough, list(HERE), "left_semi").join(uncalled, list(HERE), "left_anti")
+    return may_go.select(*HERE, "life", F.lit(str(Standing.DELETE_NOW)).alias("standing"))
 
 
 def let_go(before: DataFrame, *, replicas: DataFrame) -> DataFrame:
@@ -56,24 +57,46 @@ def let_go(before: DataFrame, *, replicas: DataFrame) -> DataFrame:
     return before.where(F.col("standing") == Standing.DELETE_PENDING).join(gone, list(HERE), "left_semi")
 
 
-def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
-    """The edits by which leavers tell that they are gone (D9), in the form of `intake.receive`, before all others.
+def uncalled(replicas: DataFrame, *, seen: DataFrame, tree: DataFrame) -> DataFrame:
+    """Leavers that their list does not call removed, of the folders `seen` anew: org, store, folder.
 
-    Each sets only the leaver's own entry and is stamped just after the removal it carries out (`decided`), so that whoever
-    puts the replica back on the list later is not overruled.
+    A whole object that knew nothing of the replica has overruled what listed it, or what removed it. Nobody would take such
+    a leaver for a holder, and what it alone holds would be asked of nobody.
+
+    Source: D3, D6; F31 for the whole object.
     """
+    removed = F.col("value").isin(Listing.REMOVED, Listing.LEAVING)
+    own = tree.where((F.col("property") == F.concat(F.lit(REPLICA), "store")) & removed)
+    leaving = replicas.where(F.col("standing") == Standing.DELETE_PENDING).select(*HERE)
+    return leaving.join(seen.select(*HERE), list(HERE), "left_semi").join(own, list(HERE), "left_anti")
+
+
+def say_leaving(uncalled: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
+    """The edits by which those leavers say themselves that they are removed, stamped just after the newest that they hold."""
+    newest = tree.groupBy(*HERE).agg(F.max("stamp.at").alias("decided"))
+    return _say(Listing.LEAVING, uncalled.join(newest, list(HERE)), turns)
+
+
+def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
+    """The edits by which leavers tell that they are gone (D9), stamped just after the removal that they carry out, so that
+    whoever puts the replica back on the list later is not overruled."""
     own = tree.where(F.col("property") == F.concat(F.lit(REPLICA), "store")).select(*HERE, F.col("stamp.at").alias("decided"))
-    leaving = steps.where(F.col("standing") == Standing.DELETE_NOW).join(turns.select("org", "now"), "org").join(own, list(HERE))
+    return _say(Listing.GONE, steps.where(F.col("standing") == Standing.DELETE_NOW).join(own, list(HERE)), turns)
+
+
+def _say(listing: Listing, leaving: DataFrame, turns: DataFrame) -> DataFrame:
+    """What leavers say of themselves, as edits in the form of `intake.receive`, before all others; each sets only the
+    leaver's own entry, and is stamped just after what it follows from (`decided`)."""
     order = Window.partitionBy("org", "store").orderBy(F.col("folder").desc())
-    return leaving.select(
+    return leaving.join(turns.select("org", "now"), "org").select(
         "org",
         "store",
-        F.concat_ws("/", F.lit("gone"), "store", "folder").alias("edit_id"),
+        F.concat_ws("/", F.lit(str(listing)), "store", "folder").alias("edit_id"),
         F.col("now").alias("at"),
         F.lit(0).cast("bigint").alias("place"),
         F.lit(str(Action.SET_FOLDER)).alias("action"),
         "folder",
-        F.create_map(F.concat(F.lit(REPLICA), "store"), F.lit(str(Listing.GONE))).alias("properties"),
+        F.create_map(F.concat(F.lit(REPLICA), "store"), F.lit(str(listing))).alias("properties"),
         "now",
         (-F.row_number().over(order)).alias("nth"),
         "decided",

@@ -30,7 +30,8 @@ Readings, where the texts are silent:
 - `gone` beats whatever the object says of that replica before its stamp. A list without anyone keeps, among the
   removed before the gone, the one with the highest stamp.
 - A delete-pending replica that its list does not call removed (the whole object overruled it, or it was restored from
-  before it was gone) says so itself by an automatic change: else nobody would take it for a holder.
+  before it was gone) says so itself by an automatic change, before the edits of its round: else nobody would take it
+  for a holder.
 - Suspension does not hold back what a delete-pending replica sends, nor what is asked of a leaver.
 - A repeat of status goes to all holders; it is armed whenever a listed replica is believed to lack what is shown here
   and no timer runs.
@@ -48,7 +49,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
@@ -91,10 +92,10 @@ def play(scenario: Scenario) -> Iterator[Line]:
     """The JSON lines of one organization, in order of time."""
     world = World(scenario)
     steps = list(scenario.steps)
-    for now in scenario.rounds():
-        due = [step for step in steps if step.at <= now]
+    for time in scenario.rounds():
+        due = [step for step in steps if step.at <= time]
         del steps[: len(due)]
-        yield from world.round(now, due)
+        yield from world.round(time, due)
     yield world.end()
 
 
@@ -197,6 +198,7 @@ class Replica:
     leaving_since: datetime | None = None
     answers: dict[str, tuple[str, Numbers]] = field(default_factory=dict)
     status_due: datetime | None = None
+    called: datetime | None = None
     gone_since: datetime | None = None
     repeat_due: datetime | None = None
     repeat_wait: timedelta = timedelta(0)
@@ -292,7 +294,8 @@ class World:
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.policy = scenario.policy
-        self.now = scenario.start
+        self.now = self.time = scenario.start  # by the organization's clock, and as the scenario counts it
+        self.wrong = timedelta(0)
         self.rounds = 0
         self.suspended = False
         self.directory = {store.name: store for store in scenario.stores}
@@ -331,7 +334,7 @@ class World:
 
     def _keep(self) -> None:
         for step in self.scenario.steps:
-            if step.verb == "restore" and (self.rounds == 0 or step.args["to"] >= self.now):
+            if step.verb == "restore" and (self.rounds == 0 or step.args["to"] >= self.time):
                 self.kept[step.number] = self.servers[step.args["store"]].rows()
 
     def _place(self, folder: str, stores: Iterable[str], held: Numbers) -> None:
@@ -346,16 +349,29 @@ class World:
             self.servers[name].replicas[folder] = replica
             self.highest[name, folder] = replica.life
 
-    def round(self, now: datetime, steps: list[Step]) -> list[Line]:
-        """One round at `now`; the lines it prints."""
-        self.now = now
-        self.ways = self.scenario.ways(now)
+    def round(self, time: datetime, steps: list[Step]) -> list[Line]:
+        """The round of that time, by a clock that may be wrong; the lines it prints."""
+        self.time = time
+        self.wrong = [self.wrong, *(step.args["wrong"] for step in steps if step.verb == "clock")][-1]
+        self.now = max(time + self.wrong, self.now + TICK if self.rounds else self.now)  # put back, it stands almost still
+        steps = [replace(step, at=step.at + self.wrong) for step in steps]
+        self.ways = self.scenario.ways(self.time)
         self.rounds += 1
         self.lines = []
         shows = [what for step in steps for what in self.happen(step)]
         self.arrive()
         playing = [server for server in self.servers.values() if not server.down]
-        before_sending = (self.sift, self.learn, self.intake, self.hear, self.note, self.choose, self.answer, self.inquire)
+        before_sending = (
+            self.sift,
+            self.learn,
+            self.call,
+            self.intake,
+            self.hear,
+            self.note,
+            self.choose,
+            self.answer,
+            self.inquire,
+        )
         for play_step in (*before_sending, self.remove, self.pack, self.repeat, self.dispatch, self.maintain):
             for server in playing:
                 play_step(server)
@@ -383,6 +399,8 @@ class World:
                 self.restore(self.servers[step.args["store"]], self.kept[step.number])
             case "show":
                 return tuple(step.args["what"])
+            case "clock":
+                pass
             case _:
                 self.servers[step.args["store"]].edits.append(step)
         return ()
@@ -473,9 +491,20 @@ class World:
                         before = replica.reported.get(about, (NONE, NONE))
                         replica.reported[about] = before[0] | held, before[1] | empty
 
+    def call(self, server: Server) -> None:
+        """Leavers that their list does not call removed, overruled by a whole object or restored, say so themselves."""
+        for folder, replica in server.live():
+            if replica.standing == Standing.DELETE_PENDING:
+                value, _ = server.tree[folder].properties.get(REPLICA + server.name, ("", None))
+                if value != Listing.REMOVED:
+                    self._say_listing(server, folder, Listing.REMOVED, self._newest(server, folder))
+                    replica.called = self.now
+        server.tree = self.see(server)
+
     def intake(self, server: Server) -> None:
-        """Waiting edits in order, each against the tree and standing of its place (R11-R30)."""
-        for step in server.edits:
+        """Waiting edits in order of their dates, which a clock that was put back has turned round, each against the tree
+        and standing of its place (R11-R30)."""
+        for step in sorted(server.edits, key=lambda step: (step.at, step.number)):
             try:
                 if step.verb in ("post", "modify", "delete"):
                     self._edit_item(server, step)
@@ -845,11 +874,8 @@ class World:
         for folder, replica in server.live():
             if replica.standing != Standing.DELETE_PENDING:
                 continue
-            value, stamp = server.tree[folder].properties.get(REPLICA + server.name, ("", None))
-            if value != Listing.REMOVED or stamp is None:  # overruled by a whole object, or gone before a restore
-                self._say_listing(server, folder, Listing.REMOVED, self._newest(server, folder))
-                continue
-            if self._proven(server, folder, replica):
+            _, stamp = server.tree[folder].properties[REPLICA + server.name]
+            if replica.called != self.now and self._proven(server, folder, replica):
                 replica.give_up()
                 replica.gone_since = self.now
                 self._say_listing(server, folder, Listing.GONE, stamp[0])
@@ -1255,7 +1281,8 @@ class World:
     def end(self) -> Line:
         """The last line: whether all are equal, and what is still missing."""
         missing = sum(len(self.missing(server, f)) for server in self.servers.values() for f, _ in server.live())
-        return self._line("end", rounds=self.rounds, converged=self.converged(), missing=missing, violations=self.violations())
+        said = {"converged": self.converged(), "missing": missing, "violations": self.violations()}
+        return self._line("end", rounds=self.rounds, **said) | {"at": _time(self.scenario.end)}
 
     def converged(self) -> bool:
         """Whether all stores see one hierarchy, and all active replicas of a folder hold the same set and winners."""

@@ -6,10 +6,10 @@ can happen are skipped, which changes nothing but the time it takes.
 
 from __future__ import annotations
 
-import math
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from dataclasses import replace
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
 
@@ -47,8 +47,16 @@ class Record(Protocol):
         """A store was taken back to the round not after `to`; the world as it is since."""
 
 
+TICK = timedelta(microseconds=1)
+
+
 class _Playing:
-    """One organization while it is played: what its steps have done so far, and when it plays next."""
+    """One organization while it is played: what its steps have done so far, and when it plays next.
+
+    Its rounds come at `time`, as the file counts it: start + k x interval, the `place` of a round being k. What they are
+    played by is the organization's clock, `now`, which may be wrong, but never stands still or goes back: where it is put
+    back, its rounds are a microsecond apart until it would be later again, as in `Runner.round`.
+    """
 
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
@@ -58,33 +66,45 @@ class _Playing:
         self.suspended = False
         self.started: set[str] = set()
         self.shows: list[str] = []
-        self.last: datetime | None = None
-        self.past: list[tuple[datetime, Mapping[str, pa.Table]]] = []
+        self.wrong = timedelta(0)
+        self.place = -1
+        self.now = scenario.start - TICK
+        self.past: list[tuple[datetime, datetime, Mapping[str, pa.Table]]] = []
         self.offences: Counter[str] = Counter()
 
-    def next_round(self, due: datetime | None) -> datetime | None:
-        """The first round not before `due` or the next step, and after the last; None when the end comes first."""
-        moments = [moment for moment in (due, self.to_come[0].at if self.to_come else None) if moment is not None]
-        if not moments:
-            return None
-        first = math.ceil(max(0.0, (min(moments) - self.scenario.start) / self.scenario.interval))
-        now = self.scenario.start + first * self.scenario.interval
-        if self.last is not None and now <= self.last:
-            now = self.last + self.scenario.interval
-        return now if now <= self.scenario.end else None
+    @property
+    def time(self) -> datetime:
+        """Of the last round, as the file counts it."""
+        return self.scenario.start + self.place * self.scenario.interval
 
-    def remember(self, now: datetime, tables: Mapping[str, pa.Table]) -> None:
+    def next_round(self, due: datetime | None) -> int | None:
+        """The place of the first round not before the next step, or for whose clock `due` has come, and after the last;
+        None when the end comes first."""
+        places = [self._not_before(step.at) for step in self.to_come[:1]]
+        if due is not None:
+            places.append(min(self._not_before(due - self.wrong), self.place - (self.now - due) // TICK))
+        if not places:
+            return None
+        place = max(self.place + 1, min(places))
+        return place if place * self.scenario.interval <= self.scenario.end - self.scenario.start else None
+
+    def _not_before(self, time: datetime) -> int:
+        return -((self.scenario.start - time) // self.scenario.interval)
+
+    def remember(self, tables: Mapping[str, pa.Table]) -> None:
         """Keeps the tables as they are after a round, as long as a restore may go back to them."""
         if any(step.verb == "restore" for step in self.to_come):
-            self.past.append((now, dict(tables)))
+            self.past.append((self.time, self.now, dict(tables)))
 
-    def tables_at(self, moment: datetime) -> Mapping[str, pa.Table]:
-        """The tables as they were after the last round not after that moment."""
-        return [tables for now, tables in self.past if now <= moment][-1]
+    def back_at(self, time: datetime) -> tuple[datetime, Mapping[str, pa.Table]]:
+        """The last round not after that time: what the clock said, and the tables that it left."""
+        return [(now, tables) for then, now, tables in self.past if then <= time][-1]
 
-    def take_steps(self, now: datetime) -> list[Step]:
-        """The steps that this round sees, their conditions set."""
-        steps = [step for step in self.to_come if step.at <= now]
+    def take_steps(self, place: int) -> list[Step]:
+        """The steps that the round at this place sees, dated by its clock; their conditions set."""
+        skipped, self.place = place - self.place - 1, place
+        before = max(self.time - self.scenario.interval + self.wrong, self.now + skipped * TICK)
+        steps = [step for step in self.to_come if step.at <= self.time]
         self.to_come = self.to_come[len(steps) :]
         self.started = set()
         self.shows = [name for step in steps if step.verb == "show" for name in step.args["what"]]
@@ -101,7 +121,10 @@ class _Playing:
                     self.down -= set(step.args["stores"])
                 case "suspend" | "resume":
                     self.suspended = step.verb == "suspend"
-        return steps
+                case "clock":
+                    self.wrong = step.args["wrong"]
+        self.now = max(self.time + self.wrong, before + TICK)
+        return [replace(step, at=step.at + self.wrong) for step in steps]
 
 
 def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | None = None) -> Iterator[Line]:
@@ -115,12 +138,14 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | No
         record.begin(rows)
     playing = {scenario.name: _Playing(scenario) for scenario in scenarios}
     for one in playing.values():
-        one.remember(one.scenario.start - one.scenario.interval, kept.tables)
-    while turns := _next_turns(kept, playing):
-        yield from _round(kept, playing, turns, record)
+        one.remember(kept.tables)
+    while places := _next_rounds(kept, playing):
+        yield from _round(kept, playing, places, record)
     broken = _violations(kept)
+    views = {org: lines.Stores(kept.tables, org) for org in playing}
+    seen = _items(kept, playing, [org for org, stores in views.items() if lines.unlike(stores)])
     for org, one in playing.items():
-        yield _end(kept, org, one, one.offences + Counter(broken.get(org, {})))
+        yield _end(one.scenario, views[org], seen.get(org, []), one.offences + Counter(broken.get(org, {})))
 
 
 def _due(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
@@ -131,19 +156,19 @@ def _due(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
     )
 
 
-def _next_turns(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
+def _next_rounds(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, int]:
     due = _due(kept, playing)
-    moments = {org: one.next_round(due.get(org)) for org, one in playing.items()}
-    return {org: now for org, now in moments.items() if now is not None}
+    places = {org: one.next_round(due.get(org)) for org, one in playing.items()}
+    return {org: place for org, place in places.items() if place is not None}
 
 
-def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime], record: Record | None) -> Iterator[Line]:
+def _round(kept: Kept, playing: Mapping[str, _Playing], places: Mapping[str, int], record: Record | None) -> Iterator[Line]:
     edits: list[Any] = []
-    for org, now in turns.items():
-        steps = playing[org].take_steps(now)
+    for org, place in places.items():
+        steps = playing[org].take_steps(place)
         edits += invention.edits(playing[org].scenario, steps)
-        _restart(kept, playing[org], steps, now, record)
-        playing[org].last = now
+        _restart(kept, playing[org], steps, record)
+    turns = {org: playing[org].now for org in places}
     if edits:
         kept.add("edits", edits)
     kept.reset(
@@ -154,14 +179,14 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, date
             for store in sorted(one.cut | one.down)
         ],
     )
-    kept.reset("faults", [row for org, now in turns.items() for row in invention.faults(playing[org].scenario, now)])
+    kept.reset("faults", [row for org in turns for row in invention.faults(playing[org].scenario, playing[org].time)])
     made = kept.play(
         {org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()}
     )
     for row in made["offences"].to_pylist():
         playing[row["org"]].offences[row["check"]] += 1
-    for org, now in turns.items():
-        playing[org].remember(now, kept.tables)
+    for org in turns:
+        playing[org].remember(kept.tables)
     if record:
         record.round(turns, edits, made, _due(kept, playing))
     views = {org: lines.Stores(kept.tables, org) for org in _speaking(made, playing, turns)}
@@ -170,17 +195,18 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, date
     yield from _shows(kept, playing, turns, views)
 
 
-def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], now: datetime, record: Record | None) -> None:
+def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], record: Record | None) -> None:
     """Stores that come back: restored to earlier rows, or started again where the policy then asks for status."""
     org = one.scenario.name
     for step in steps:
         if step.verb == "restore":
-            kept.restore(org, step.args["store"], one.tables_at(step.args["to"]), now)
+            then, tables = one.back_at(step.args["to"])
+            kept.restore(org, step.args["store"], tables, one.now)
             if record:
-                record.restored(org, step.args["store"], step.args["to"], now, kept)
+                record.restored(org, step.args["store"], then, one.now, kept)
     switch = one.scenario.policy.startup_status
     if one.started and switch != "off":
-        kept.ask(org, sorted(one.started), now, seeming_gaps=switch == "seeming_gaps")
+        kept.ask(org, sorted(one.started), one.now, seeming_gaps=switch == "seeming_gaps")
 
 
 def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, _Playing], turns: Mapping[str, datetime]) -> set[str]:
@@ -241,16 +267,14 @@ def _violations(kept: Kept) -> dict[str, dict[str, int]]:
     return broken
 
 
-def _end(kept: Kept, org: str, one: _Playing, broken: Mapping[str, int]) -> Line:
-    stores = lines.Stores(kept.tables, org)
+def _end(scenario: Scenario, stores: lines.Stores, seen: Sequence[Mapping[str, Any]], broken: Mapping[str, int]) -> Line:
     missing = sum(cntext.size(stores.missing(store, folder)[0]) for store, folder in stores.present())
-    scenario = one.scenario
     end = {
-        "org": org,
+        "org": scenario.name,
         "at": lines.moment(scenario.end),
         "kind": "end",
         "rounds": (scenario.end - scenario.start) // scenario.interval + 1,
-        "converged": lines.converged(stores),
+        "converged": lines.converged(stores, seen),
         "missing": missing,
         "violations": sum(broken.values()),
     }

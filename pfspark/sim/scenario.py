@@ -107,6 +107,7 @@ class Step:
     | cut, heal, down, up | stores |
     | restore | store, to |
     | suspend, resume | |
+    | clock | wrong |
     | show | what |
     """
 
@@ -195,6 +196,10 @@ def parse(text: str, file: str, conf_folder: Path) -> Scenario:
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 DEFAULT_SITE = "default"
+FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
+"""Between which times lie: any of them, in any zone and a round later, is one that Python knows."""
+LARGEST = 2**62
+"""The largest number of anything: what is larger fits into no column, or not twice."""
 MOST_POSTED = 1_000_000
 """Items that one step may post: more would only fill the memory."""
 
@@ -255,7 +260,7 @@ def _stores(table: Mapping[str, Any]) -> tuple[Store, ...]:
     }
     stores = []
     for name, entry in table.items():
-        with _within(f"stores.{name}"):
+        with _within(f"stores.{name if name.isprintable() else repr(name)}"):
             if not cntext.is_store_name(name):
                 raise UsageError("a store name has letters, digits and . _ - only, a letter or digit first, at most 64")
             stores.append(Store(name, **{"site": DEFAULT_SITE} | _fields(entry, readers)))
@@ -362,6 +367,7 @@ def _verbs(stores: list[str], start: datetime) -> dict[str, Callable[[Any], dict
         "restore": _args({**who, "to": _time_from(start)}, need={**who, "to": _time_from(start)}),
         "suspend": _true,
         "resume": _true,
+        "clock": _listed("wrong", _offset),
         "show": _listed("what", _many(_one_of("table", ["state", "items", "folders"]))),
     }
 
@@ -563,7 +569,7 @@ def _tables(value: object) -> list[Any]:
 def _word(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"found {value!r}, expected a text")
-    return value.strip()
+    return value
 
 
 def _switch(value: object) -> bool:
@@ -572,11 +578,11 @@ def _switch(value: object) -> bool:
     return value
 
 
-def _number(least: int, most: int | None = None) -> Callable[[object], int]:
-    range = f"from {least} on" if most is None else f"from {least} to {most:,}"
+def _number(least: int, most: int = LARGEST) -> Callable[[object], int]:
+    range = f"from {least} on" if most == LARGEST else f"from {least} to {most:,}"
 
     def read_number(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < least or (most and value > most):
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
             raise UsageError(f"found {value!r}, expected a whole number {range}")
         return value
 
@@ -596,6 +602,13 @@ def _span(value: object) -> timedelta:
     return duration
 
 
+def _offset(value: object) -> timedelta:
+    """By how much a clock is wrong: ahead, or behind with a minus."""
+    if isinstance(value, str) and value.startswith("-"):
+        return -parse_duration(value[1:])
+    return parse_duration(value)
+
+
 def _time(value: object) -> datetime:
     """A moment in UTC: TOML's own date and time, or ISO 8601 text; without a zone it is UTC."""
     try:
@@ -604,7 +617,7 @@ def _time(value: object) -> datetime:
         moment = None
     if isinstance(moment, date) and not isinstance(moment, datetime):
         moment = datetime(moment.year, moment.month, moment.day)
-    if not isinstance(moment, datetime):
+    if not isinstance(moment, datetime) or not FIRST.year <= moment.year <= LAST.year:
         raise UsageError(f"found {value!r}, expected a time such as 2026-01-05T00:00:00Z")
     return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
 
@@ -614,7 +627,10 @@ def _time_from(start: datetime) -> Callable[[object], datetime]:
 
     def read_time(value: object) -> datetime:
         if isinstance(value, str) and "-" not in value:
-            return start + parse_duration(value)
+            offset = parse_duration(value)
+            if offset > LAST - start:
+                raise UsageError(f"found {value!r}, expected an offset that ends before the year {LAST.year + 1}")
+            return start + offset
         try:
             return _time(value)
         except UsageError as error:
@@ -661,9 +677,9 @@ def _age(value: object) -> timedelta | None:
 
 
 def _conflict(value: object) -> int:
-    if isinstance(value, bool) or value not in (0, 1, 2):
+    if isinstance(value, bool) or not isinstance(value, int) or value not in (0, 1, 2):
         raise UsageError(f"found {value!r}, expected 0, 1 or 2")
-    return int(str(value))
+    return value
 
 
 def _priority(value: object) -> str:

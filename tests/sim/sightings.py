@@ -5,12 +5,13 @@ Each sighting says of one organization how often it happened, by the rows that i
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
 from pfspark import cntext
+from pfspark.ask.lines import cnset
 from pfspark.cntext import CnSet
 from pfspark.words import CARRYING, Flag, MessageType, Outcome, Reason, Standing
 
@@ -30,24 +31,27 @@ def sightings(rows: Rows, lines: Iterable[Line]) -> dict[str, int]:
 
 
 def _copies(rows: Rows) -> int:
-    copies = (row for row in rows["receipts"] if (row["message_id"] or "").endswith(Flag.COPY) and row["type"] in CARRYING)
-    return sum(row["outcome"] == Outcome.NOTHING_NEW for row in copies)
+    """Letters with changes that came to a store twice."""
+    came = Counter(
+        (row["message_id"].removesuffix(f"/{Flag.COPY}"), row["store"])
+        for row in rows["receipts"]
+        if row["type"] in CARRYING and row["outcome"] in (Outcome.APPLIED, Outcome.NOTHING_NEW)
+    )
+    return sum(times > 1 for times in came.values())
 
 
 def _came_late(rows: Rows) -> int:
     """Holes that nobody was asked about, and that were filled all the same."""
     heard, asked, came = (defaultdict[tuple[str, str], CnSet](dict) for _ in range(3))
+    noted = {"heard": heard, "asked": asked, "named": defaultdict[tuple[str, str], CnSet](dict)}
     for row in rows["backfill"]:
-        if row["step"] in ("heard", "asked"):
-            noted = heard if row["step"] == "heard" else asked
-            here, piece = (row["store"], row["folder"]), {row["origin"]: ((row["cn_min"], row["cn_max"]),)}
-            noted[here] = cntext.union(noted[here], piece)
-    carried = {row["message_id"]: row for row in rows["messages"]}
+        here = row["store"], row["folder"]
+        noted[row["step"]][here] = cntext.union(noted[row["step"]][here], cnset([row]))
+    carried = {row["message_id"]: cnset(row["carries"]) for row in rows["messages"]}
     for row in rows["receipts"]:
-        if row["outcome"] == Outcome.APPLIED and row["message_id"] in carried:
-            for each in carried[row["message_id"]]["carries"]:
-                here, piece = (row["store"], row["folder"]), {each["origin"]: ((each["cn_min"], each["cn_max"]),)}
-                came[here] = cntext.union(came[here], piece)
+        if row["outcome"] == Outcome.APPLIED:
+            here = row["store"], row["folder"]
+            came[here] = cntext.union(came[here], carried.get(row["message_id"], {}))
     return sum(bool(cntext.intersect(cntext.subtract(holes, asked[here]), came[here])) for here, holes in heard.items())
 
 
@@ -77,12 +81,12 @@ def _unasked(rows: Rows) -> int:
 
 def _held_back(rows: Rows) -> int:
     """Replicas that had to wait before they could go."""
-    began = {(row["store"], row["folder"], row["life"]): row["at"] for row in rows["replicas"] if row["standing"] == LEAVING}
+    leaving = (row for row in rows["replicas"] if row["standing"] == Standing.DELETE_PENDING)
+    began = {(row["store"], row["folder"], row["life"]): row["at"] for row in leaving}
     gone = (row for row in rows["replicas"] if row["standing"] in (Standing.DELETE_NOW, Standing.ERASED))
     return sum(row["at"] > began.get((row["store"], row["folder"], row["life"]), row["at"]) + LONG for row in gone)
 
 
-LEAVING = Standing.DELETE_PENDING
 SIGHTINGS: dict[str, Callable[[Rows], int]] = {
     "a message is lost on the way": lambda rows: sum(row["reason"] == Reason.UNREACHABLE for row in rows["receipts"]),
     "a second delivery is thrown away": _copies,
@@ -94,5 +98,6 @@ SIGHTINGS: dict[str, Callable[[Rows], int]] = {
     "another source is asked after one was silent": _other_source,
     "status is told unasked": _unasked,
     "a removal is held back": _held_back,
+    "a clock is put back": lambda rows: sum(row["at"].microsecond > 0 for row in (*rows["messages"], *rows["receipts"])),
     "a replica begins a new life": lambda rows: sum(row["life"] > 1 for row in rows["replicas"]),
 }

@@ -44,7 +44,8 @@ def test_every_line_is_of_the_contract(played: Played, file: Path) -> None:
     """In order of time, `end` last and only there, with the keys of its kind and no labels where names belong."""
     organization = scenario(file)
     lines = played[organization.name]
-    assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
+    moments = [datetime.fromisoformat(line["at"]) for line in lines]
+    assert moments == sorted(moments)
     assert [line["kind"] == "end" for line in lines] == [False] * (len(lines) - 1) + [True]
     names = {store.name for store in organization.stores}
     for line in lines:
@@ -216,6 +217,12 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         4h 0x80000004 PFS3>PFS2 /Sales PFS1:1-2
         7h15m 0x8 PFS2>PFS1 /Sales PFS3:2
         7h30m 0x80000004 PFS1>PFS2 /Sales PFS3:2""",
+    "clock_put_back": """
+        1h 0x4 PFS1>PFS2 /Sales PFS1:1
+        2h 0x4 PFS1>PFS2 /Sales PFS1:2
+        15h 0x8 PFS2>PFS1 /Sales PFS1:1
+        15h15m 0x80000004 PFS1>PFS2 /Sales PFS1:1
+        16h 0x4 PFS1>PFS2 /Sales PFS1:3""",
     "conflict_of_three_stores": """
         30m 0x4 PFS1>PFS2,PFS3 /Plans PFS1:2
         30m 0x4 PFS1>PFS2,PFS3 /Silent PFS1:2
@@ -291,20 +298,6 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         1d21h 0x8 PFS2>PFS1 /Sales PFS1:6-8
         1d21h 0x80000004 PFS1>PFS2 /Sales PFS1:6-8
         1d21h15m 0x80000004 PFS1>PFS2 /Sales PFS1:6-8""",
-    "listed_and_removed_at_once": """
-        1h 0x2 PFS1>PFS2 1-1 PFS1:3-4
-        1h 0x2 PFS2>PFS1 1-1 PFS2:1-2
-        1h30m 0x2 PFS2>PFS1 1-1 PFS2:3
-        1h 0x4 PFS2>PFS1 /Sales PFS2:1
-        1h 0x20 PFS1>PFS2 /Plans
-        1h 0x20 PFS2>PFS1 /Sales
-        1h15m 0x20 PFS1>PFS2 /Plans
-        1h15m 0x20 PFS2>PFS1 /Sales""",
-    "lossy_line": """
-        2h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
-        2h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4
-        3h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
-        3h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4""",
     "leaver_sends_all": """
         1h 0x4 PFS1>PFS2,PFS3 /Quiet PFS1:1-3
         1h 0x4 PFS1>PFS2,PFS3 /Sales PFS1:1-2
@@ -321,6 +314,20 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         4h 0x4 PFS1>PFS2 /Sales PFS1~2:1
         9h30m 0x8 PFS1>PFS2 /Sales PFS1:1-3
         9h45m 0x80000004 PFS2>PFS1 /Sales PFS1:1-3""",
+    "listed_and_removed_at_once": """
+        1h 0x2 PFS1>PFS2 1-1 PFS1:3-4
+        1h 0x2 PFS2>PFS1 1-1 PFS2:1-2
+        1h30m 0x2 PFS2>PFS1 1-1 PFS2:3
+        1h 0x4 PFS2>PFS1 /Sales PFS2:1
+        1h 0x20 PFS1>PFS2 /Plans
+        1h 0x20 PFS2>PFS1 /Sales
+        1h15m 0x20 PFS1>PFS2 /Plans
+        1h15m 0x20 PFS2>PFS1 /Sales""",
+    "lossy_line": """
+        2h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
+        2h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4
+        3h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
+        3h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4""",
     "lost_for_ever": """
         15m 0x4 PFS1>PFS2 /Sales PFS1:1-3
         45m 0x4 PFS1>PFS2 /Sales PFS1:4
@@ -333,6 +340,18 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         18h45m 0x8 PFS2>PFS1 /Sales PFS1:1
         1d18h45m 0x8 PFS2>PFS1 /Sales PFS1:1
         2d18h45m 0x8 PFS2>PFS1 /Sales PFS1:1""",
+    "old_when_it_arrives": """
+        0m 0x4 PFS1>PFS2 /News PFS1:1
+        15m 0x4 PFS1>PFS2 /News PFS1:2
+        1d15m 0x10 PFS1>PFS2 /News""",
+    "overruled_replica_leaves": """
+        0m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:2
+        2h 0x2 PFS3>PFS1,PFS2 1-1 PFS3:1
+        2h15m 0x2 PFS2>PFS1,PFS3 1-1 PFS2:1
+        3h30m 0x2 PFS2>PFS1,PFS3 1-1 PFS2:2
+        2h45m 0x8 PFS1>PFS2 /Sales PFS2:1
+        8h30m 0x8 PFS3>PFS1 1-1 PFS1:2
+        3h 0x80000004 PFS2>PFS1 /Sales PFS2:1""",
     "partial_sources_2000": """
         7h15m 0x8 ASKER>NEW /Sales NEW:2-4
         7h15m 0x8 ASKER>OLD /Sales NEW:1,OLD:1-2
@@ -415,6 +434,12 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "2h15m state /Sales applied": {"PFS3": "PFS1:1,PFS2:1,PFS3:1"},
         "2h15m folder /Sales replicas": three("PFS3"),
     },
+    "clock_put_back": {
+        "2h30m state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1"},
+        "15h30m state /Sales missing": {"PFS1": "", "PFS2": ""},
+        "15h45m state /Sales applied": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-2"},
+        "17h item /Sales version": {"PFS1": "PFS1:2, PFS1:3", "PFS2": "PFS1:2, PFS1:3"},
+    },
     "conflict_of_three_stores": {
         "45m item /Plans version": three("PFS2:1"),
         "45m item /Plans losers": three("PFS1:2, PFS3:1"),
@@ -468,16 +493,6 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "2d state /Sales applied": {"PFS1": "PFS1:1-8,PFS2:1-5", "PFS2": "PFS1:1-8,PFS2:1-5"},
         "2d state /Sales standing": {"PFS1": "active", "PFS2": "active"},
     },
-    "listed_and_removed_at_once": {
-        "1h state /Sales standing": {"PFS1": "active", "PFS2": "delete pending"},
-        "6h state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1"},
-        "6h state /Plans standing": {"PFS1": "active", "PFS2": "active"},
-    },
-    "lossy_line": {
-        "1h45m state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1-4", "PFS2": "PFS1:1-3,PFS2:1-4", "PFS3": "PFS1:1-2"},
-        "2h30m state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": "PFS1:3,PFS2:1-4"},
-        "4h state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": ""},
-    },
     "leaver_sends_all": {
         "1h30m state /Sales standing": {"PFS1": "delete now", "PFS2": "active", "PFS3": "active"},
         "1h30m state /Sales applied": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1-2,PFS2:1", "PFS3": "PFS1:1-2"},
@@ -490,6 +505,16 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "4h state /Sales missing": {"PFS1": "PFS1:1-3", "PFS2": ""},
         "10h15m state /Sales applied": {"PFS1": "PFS1:1-3,PFS1~2:1", "PFS2": "PFS1:1-3,PFS1~2:1"},
     },
+    "listed_and_removed_at_once": {
+        "1h state /Sales standing": {"PFS1": "active", "PFS2": "delete pending"},
+        "6h state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1"},
+        "6h state /Plans standing": {"PFS1": "active", "PFS2": "active"},
+    },
+    "lossy_line": {
+        "1h45m state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1-4", "PFS2": "PFS1:1-3,PFS2:1-4", "PFS3": "PFS1:1-2"},
+        "2h30m state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": "PFS1:3,PFS2:1-4"},
+        "4h state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": ""},
+    },
     "lost_for_ever": {
         "1h state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1-3"},
         "2h15m state /Sales missing": {"PFS1": "", "PFS2": ""},
@@ -497,6 +522,20 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "9h state /Sales applied": {"PFS1": "PFS1:4,PFS1~2:1", "PFS2": "PFS1:4,PFS1~2:1"},
     },
     "never_answered": {"3d state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1"}},
+    "old_when_it_arrives": {
+        "1d2h state /News empty": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1"},
+        "1d2h item /News item": {},
+        "1d2h15m item /News item": {"PFS2": "PFS1:2"},
+        "1d2h15m state /News applied": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1-2"},
+    },
+    "overruled_replica_leaves": {
+        "2h15m folder /Sales replicas": {"PFS1": "PFS1", "PFS2": "PFS1, PFS2", "PFS3": "PFS1"},
+        "2h15m state /Sales standing": {"PFS1": "active", "PFS2": "delete pending"},
+        "3h30m folder /Sales replicas": {"PFS1": "PFS1, PFS2", "PFS2": "PFS1", "PFS3": "PFS1, PFS2"},
+        "3h30m state /Sales standing": {"PFS1": "active", "PFS2": "delete now"},
+        "3h30m state /Sales applied": {"PFS1": "PFS1:1-2,PFS2:1", "PFS2": "PFS2:1"},
+        "12h folder /Sales replicas": three("PFS1"),
+    },
     "partial_sources_2007": {"1h15m state /Sales missing": {"ASKER": "NEW:1-4,OLD:1-2", "NEW": "OLD:1-2", "OLD": "NEW:2-4"}},
     "size_limits": {
         "0m message /Small bytes": {"PFS1": "1024, 3072, 4096, 5120"},
@@ -520,6 +559,7 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
     },
 }  # fmt: skip
 ENDS = {
+    "old_when_it_arrives": (False, 0),  # the readers of PFS2 see an item that has expired at PFS1
     "slow_store": (False, 0),  # a folder of schedule Never keeps its post to itself
     "never_answered": (False, 1),
 }

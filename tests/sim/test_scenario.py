@@ -255,6 +255,8 @@ def test_every_verb_has_typed_arguments() -> None:
         step("3h", 'restore = { store = "PFS2", to = "2h" }'),
         step("3h", 'down = ["PFS1", "PFS2"]'),
         step("3h30m", 'up = ["PFS1"]'),
+        step("4h", 'clock = "1h30m"'),
+        step("4h", 'clock = "-36h"'),
     )
     sales = {"store": "PFS1", "folder": "/Sales", "folder_ref": ("initial", 0)}
     assert found[0] == sales | {"count": 3, "size": 51_200, "item": None}
@@ -266,7 +268,8 @@ def test_every_verb_has_typed_arguments() -> None:
     assert found[6] == {"store": "PFS1", "folder": "/Sales/North", "folder_ref": ("initial", 1), "replica": "PFS2"}
     assert found[7] == {"store": "PFS1", "folder": "PFS1:2", "folder_ref": ("id", "PFS1:2"), "replica": "PFS1"}
     assert found[8] == {"store": "PFS2", "to": START + 2 * HOUR}
-    assert found[9:] == [{"stores": ("PFS1", "PFS2")}, {"stores": ("PFS1",)}]
+    assert found[9:11] == [{"stores": ("PFS1", "PFS2")}, {"stores": ("PFS1",)}]
+    assert found[11:] == [{"wrong": 90 * MINUTE}, {"wrong": -36 * HOUR}]
 
 
 # --- paths in time ----------------------------------------------------------------------------------------------------
@@ -457,6 +460,12 @@ show = ["staet"]
     show: table 'staet' is not known, expected state, items, folders; the nearest known is 'state'
 suspend = false
     suspend: found False, expected true
+clock = "soon"
+    clock: found 'soon', expected a duration such as 15m
+clock = "- "
+    clock: found ' ', expected a duration
+clock = -36
+    clock: found -36, expected a duration
 restore = { store = "PFS1", to = "2h" }
     restore: to: found a time after this step
 restore = { store = "PFS1" }
@@ -597,6 +606,43 @@ def test_a_name_may_have_255_characters() -> None:
     rename = 'rename_folder = {{ store = "PFS1", folder = "/Sales", name = "{}" }}'
     assert args(step("0m", rename.format("x" * 255)))[0]["name"] == "x" * 255
     assert "at most 255" in refused(step("0m", rename.format("x" * 256)))
+
+
+def test_names_are_data() -> None:
+    """Blanks at their ends belong to them, and what cannot be shown in one line is refused."""
+    head = HEAD + '[folders."/Sales "]\n[folders."/\u00a0x"]\n'
+    assert [folder.path for folder in scenario(head=head).folders[2:]] == ["/Sales ", "/\u00a0x"]
+    post = 'post = {{ store = "PFS1", folder = "/Sales", item = {} }}'
+    assert [step["item"] for step in args(step("0m", post.format('"a"')), step("0m", post.format('" a"')))] == ["a", " a"]
+    for odd in ("\\u0000", "\\u001b[2J", "\\u009b2J", "a/b", "a\\nb"):
+        rename = f'rename_folder = {{ store = "PFS1", folder = "/Sales", name = "{odd}" }}'
+        assert "expected a folder name: no / and no control characters" in refused(step("0m", rename))
+    assert "\n" not in refused(head='start = 2026-01-05\nend = "1h"\n[stores."x\\nall is well"]')
+
+
+@pytest.mark.parametrize(
+    ("found", "seen"),
+    [
+        ('start = "0001-01-01T00:00:00+14:00"', "start: found '0001-01-01T00:00:00+14:00', expected a time such as"),
+        ('start = "9999-12-31T23:59:59-12:00"', "start: found '9999-12-31T23:59:59-12:00', expected a time such as"),
+        ('end = "9999-12-31T00:00:00Z"', "end: found '9999-12-31T00:00:00Z', expected a time such as"),
+        (f"seed = {10**30}", f"seed: found {10**30}, expected a whole number from 0 on"),
+        ("policy = { conflict = 1.0 }", "found 1.0"),
+        ('policy = { size_limit = "999999999999999GB" }', "found '999999999999999GB', expected a size such as"),
+    ],
+)
+def test_what_is_beyond_all_bounds(found: str, seen: str) -> None:
+    given = {"start": "start = 8000-01-01", "end": 'end = "1h"', **{found.partition(" ")[0]: found}}
+    assert seen in refused(head="\n".join([*given.values(), "[stores.PFS1]"]))
+
+
+def test_an_end_that_no_time_reaches() -> None:
+    long = 'start = 8000-01-01\nend = "999999d"\n[stores.PFS1]'
+    assert "end: found '999999d', expected an offset that ends before the year 9000" in refused(head=long)
+
+
+def test_a_folder_knows_its_kinds_of_conflict() -> None:
+    assert "conflict: found 1.0, expected 0, 1 or 2" in refused(head=HEAD + "conflict = 1.0")
 
 
 def test_an_unfinished_file_names_its_last_line() -> None:

@@ -45,6 +45,8 @@ def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iter
     yield f'hierarchy_merge = "{draw.choice(["object", "property"])}"'
     yield f"conflict = {int(rare.random() < 0.2)}"
     yield f'age_limit = "{rare.choice(["none"] * 5 + ["6h", "1d"])}"'
+    if (night := random.Random(f"{seed} nights")).random() < 0.3:
+        yield f'maintenance_at = "{night.choice(["01:00", "02:30", "23:30"])}"'
     if rare.random() < 0.5:  # so that a short campaign sees what takes days by the articles
         yield 'backfill_timeouts = { local = ["30m", "1h", "2h"], remote = ["30m", "1h", "2h"] }'
         yield 'status_after = "2h"\nstatus_clock = "none"'
@@ -71,6 +73,7 @@ def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iter
         yield f"replicas = {_list(replicas)}"
         yield f'holds = "{",".join(f"{store}:1-{draw.randint(1, 6)}" for store in replicas if draw.random() < 0.7)}"'
     yield from _faults(random.Random(f"{seed} faults"), list(stores), minutes)
+    yield from _clocks(random.Random(f"{seed} clocks"), minutes)
     yield from _scenes(random.Random(f"{seed} scenes"), held, minutes)
     yield from _steps(draw, list(stores), list(folders.values()), restores, minutes)
 
@@ -85,6 +88,15 @@ def _faults(draw: random.Random, stores: list[str], minutes: int) -> Iterator[st
                 yield f'{end} = "{store}"'
         yield f"lost = {draw.choice([0, 0.1, 0.3, 1])}\ntwice = {draw.choice([0, 0.2, 0.5])}"
         yield f'late = "{draw.choice(["0m", "2h", "10h"])}"'
+
+
+def _clocks(draw: random.Random, minutes: int) -> Iterator[str]:
+    """In every fourth world, a clock that is put on or back, and right again before things end."""
+    if draw.random() < 0.25:
+        since = draw.randrange(0, minutes, 10)
+        wrong = draw.choice([f"{sign}{length}" for sign in ("", "-") for length in ("30m", "1h30m", "36h")])
+        yield f'[[steps]]\nat = "{since}m"\nclock = "{wrong}"'
+        yield f'[[steps]]\nat = "{min(since + draw.randrange(60, 600, 10), minutes)}m"\nclock = "0m"'
 
 
 def _scenes(draw: random.Random, held: dict[str, list[str]], minutes: int) -> Iterator[str]:
@@ -104,8 +116,10 @@ def _scenes(draw: random.Random, held: dict[str, list[str]], minutes: int) -> It
                 yield step(began + minutes // 3, f"modify = {{ {item}, size = {draw.randrange(500, 2000)} }}")
         if draw.random() < 0.8:
             yield step(began, f"cut = {_list([other])}") + "\n" + step(began, f"post = {{ {post} }}")
-            yield step(began + 40, f"heal = {_list([other])}") + "\n" + step(began + 40, f"post = {{ {post} }}")
-            yield f'[[faults]]\nsince = "{began + 40}m"\nuntil = "{minutes}m"\nfrom = "{other}"\nlost = 1'
+            yield (
+                step(began + minutes // 5, f"heal = {_list([other])}") + "\n" + step(began + minutes // 5, f"post = {{ {post} }}")
+            )
+            yield f'[[faults]]\nsince = "{began + minutes // 5}m"\nuntil = "{minutes}m"\nfrom = "{other}"\nlost = 1'
 
 
 def _steps(draw: random.Random, stores: list[str], folders: list[str], restores: bool, minutes: int) -> Iterator[str]:
