@@ -127,10 +127,10 @@ def test_the_demo(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.M
     (tmp_path / "lake").mkdir()
     shown = run("demo", "--lake", str(tmp_path / "lake"), told="starting Spark")
     lines = [" ".join(line.split()) for line in shown.splitlines()]
-    assert lines.count("/Launch is equal everywhere") == 2 and lines.count("/Launch is not equal") == 1
+    assert lines.count("/Launch is equal everywhere") == 1 and lines.count("/Launch is not equal") == 2
     assert any("PFS3 → PFS2 0x8 backfill request /Launch asks for PFS2:1-9" in line for line in lines)
     [gap] = [line for line in lines if "nobody yet" in line]
-    assert gap == "PFS3 /Launch PFS2:1-9 2026-01-06 00:15 nobody yet 2026-01-06 12:15"
+    assert gap == "PFS3 /Launch PFS2:1-9 2026-01-06 00:00 nobody yet 2026-01-06 12:00"
     assert "PFS3 PFS1:1-14 14 mails" in lines  # as of the round before
     to_try = [shlex.split(line) for line in lines if line.startswith("pfspark ")][-3:]
     monkeypatch.chdir(tmp_path)

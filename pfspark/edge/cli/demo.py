@@ -94,23 +94,23 @@ class _Story:
     def a_day_of_mail(self) -> None:
         _chapter(
             "2. A day of mail",
-            "It comes in at PFS1. Each mail gets the next change number of its store. At its next cycle, every 15 minutes, "
-            "a store sends what is new of its own.",
+            "It comes in at PFS1, and then at PFS2. Each mail gets the next change number of its store. At its next cycle, "
+            "every 15 minutes, a store sends what is new of its own.",
         )
         self._import("PFS1", DAY, _at(MONDAY, 23, 5))
+        self._run(_at(MONDAY, 23, 15))
+        self._import("PFS2", EVENING, _at(MONDAY, 23, 20))
         self._run(_at(MONDAY, 23, 30))
         self._compare()
 
     def cut_off(self) -> None:
         _chapter(
             "3. Paris is cut off",
-            "Nine more mails come in, now at PFS2. It sends them once, to both; what is for PFS3 is lost on the way. "
-            "Nobody knows: a message is not acknowledged. One last mail leaves PFS2 at midnight.",
+            "The mails of PFS2 are on their way when the line breaks. PFS1 gets them; what is for PFS3 is lost. Nobody "
+            "knows: they are sent once, and a message is not acknowledged. One last mail comes in at PFS2 and goes out.",
         )
-        self._import("PFS2", EVENING, _at(MONDAY, 23, 40))
-        self._run(_at(MONDAY, 23, 45))
-        self._import("PFS2", NIGHT, _at(MONDAY, 23, 50))
-        self._run(_at(TUESDAY, 0), cut=["PFS3"])
+        self._import("PFS2", NIGHT, _at(MONDAY, 23, 40))
+        self._run(_at(MONDAY, 23, 45), cut=["PFS3"])
         self._compare()
         self.before = self._last
 
@@ -120,7 +120,7 @@ class _Story:
             "The last mail arrives, and with it, as with every message, what PFS2 holds. PFS3 compares, and notes what it "
             "lacks in its backfill array. It does not ask at once: it may only be late.",
         )
-        self._run(_at(TUESDAY, 0, 15))
+        self._run(_at(TUESDAY, 0))
         screen.lines(self._lake.lines("gaps", org=ORG), json=False)
 
     def asked_and_answered(self) -> None:
@@ -129,7 +129,7 @@ class _Story:
             "Nobody else in Paris has them, so PFS3 waits twelve hours, as Exchange 2007 does. Then it asks the best "
             "source, and the answer brings exactly the missing numbers.",
         )
-        self._run(_at(TUESDAY, 12, 45))
+        self._run(_at(TUESDAY, 12, 30))
         if not self._compare():
             raise ViolationError("the demo ended with replicas that differ: a fault of pfspark, please report it")
 
