@@ -45,6 +45,8 @@ WORLDS_OF_A_BUG = 6
 """Organizations that are played with each planted bug."""
 AT_A_TIME = 3
 """Bugs that are planted in every run."""
+LONG = 64
+"""Rounds of a campaign that catches every bug."""
 TOGETHER = 12
 """Bugs that are planted in one play: each wrong version of a rule is a plan more in every round."""
 
@@ -220,8 +222,9 @@ def test_every_bug_can_be_planted(spark: SparkSession) -> None:
 def test_planted_bugs_are_caught(
     pytestconfig: pytest.Config, campaign: Mapping[str, list[Line]], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A bug that nothing catches is a hole in the campaign. The table says how many of its worlds the oracle and each
-    check found out; a world in which the right rules part from the oracle too proves nothing."""
+    """A bug that nothing catches is a hole in the campaign; what was seen to need more rounds than a campaign of every run
+    has must be caught by those of `LONG` rounds. The table says how many of its worlds the oracle and each check found
+    out; a world in which the right rules part from the oracle too proves nothing."""
     rounds = pytestconfig.getoption("--campaign-rounds")
     few = richest(tuple(seeds(pytestconfig)), rounds)
     sound = [seed for seed in few if difference(campaign[f"world {seed}"], seed, rounds) is None]
@@ -236,4 +239,5 @@ def test_planted_bugs_are_caught(
         print(f"\n{'planted bug':40} caught in so many of {WORLDS_OF_A_BUG} worlds by")
         for name, by in caught.items():
             print(f"{name:40} {', '.join(f'{check} {count}' for check, count in by.items() if count) or 'nobody'}")
-    assert not [name for name, by in caught.items() if not any(by.values())]
+    wanted = [bug.name for bug in sown(pytestconfig) if rounds >= LONG or not bug.long]
+    assert not [name for name in wanted if not any(caught[name].values())]
