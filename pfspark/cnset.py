@@ -158,6 +158,12 @@ def within(rows: DataFrame, ranges: DataFrame, keys: Sequence[str]) -> DataFrame
     return rows.join(inside, list(keys)).where("cn between _min and _max").drop("_min", "_max")
 
 
+def without(rows: DataFrame, ranges: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The rows whose `cn` lies in no range of the same key, with all their columns; the ranges may overlap."""
+    inside = within(rows.select(*keys, "cn"), ranges.select(*keys, "cn_min", "cn_max"), keys)
+    return rows.join(inside, [*keys, "cn"], "left_anti")
+
+
 def from_text(sets: DataFrame, text: str) -> DataFrame:
     """The ranges written in column `text`, a row each with the other columns; the empty set yields no row.
 

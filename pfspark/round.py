@@ -260,7 +260,9 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     replicas = _take("replicas", standing, last_steps, cut)
     lineage = cut(
         "lineage",
-        lambda: items.lineage(items.versions(items.seen(intake.edited(world.changes, of_items), applied=in_hand))),
+        lambda: items.lineage(
+            items.versions(cnset.without(items.seen(intake.edited(world.changes, of_items), applied=in_hand), empty_by, LINE))
+        ),
         when=[of_items],
     )
     judged_items = cut(
@@ -408,6 +410,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
                 _stack(answers, _of(sending, recipients)),
                 changes=_stack(world.changes, new_changes.drop("store")),
                 applied=applied,
+                empty=empty,
             ),
             stores=world.stores,
             limits=limits,
@@ -453,7 +456,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     repeats = cut(
         "repeats",
         lambda: status.repeat(
-            status.behind(shown, beliefs=current, peers=recipients),
+            status.behind(_of(shown, status.speakers(replicas)), beliefs=current, peers=recipients),
             keys=touched,
             agenda=calendar,
             changed=changed,
@@ -472,7 +475,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: _distinct(
             HERE,
             _of(quiet, status.speakers(speaking)),
-            _of(repeats.where("goes"), status.speakers(replicas)),
+            repeats.where("goes"),
         ),
         when=[quiet, repeats],
     )

@@ -103,6 +103,7 @@ def computed(spark: SparkSession) -> dict[str, list[Any]]:
             right.withColumn("told", F.lit(2)),
         ),
         "within": cnset.within(left.select(*KEYS, F.col("cn_min").alias("cn")), cnset.canonical(right, KEYS), KEYS),
+        "without": cnset.without(left.select(*KEYS, F.col("cn_min").alias("cn")), right, KEYS),
     }
     named = [each.withColumn("answer", F.lit(name)) for name, each in answers.items()]
     found: dict[str, list[Any]] = {name: [] for name in answers}
@@ -185,14 +186,15 @@ def test_settle_keeps_the_numbers_of_which_the_condition_holds(computed: dict[st
     assert not list(wrong(heaps_of(computed["settle"]), expected))[:3]
 
 
-def test_within_gives_the_rows_whose_number_is_in_the_set(computed: dict[str, list[Any]]) -> None:
+@pytest.mark.parametrize("name", ["within", "without"])
+def test_rows_whose_number_is_in_the_set_and_all_others(computed: dict[str, list[Any]], name: str) -> None:
     expected = {
-        case: inside
+        case: chosen
         for case, (left, right) in enumerate(cases())
-        if (inside := sorted(low for low, _ in left if low in numbers(right)))
+        if (chosen := sorted(low for low, _ in left if (low in numbers(right)) is (name == "within")))
     }
     found: dict[int, list[int]] = defaultdict(list)
-    for row in computed["within"]:
+    for row in computed[name]:
         found[row["case"]].append(row["cn"])
     assert not list(wrong({case: sorted(rows) for case, rows in found.items()}, expected))[:3]
 

@@ -273,8 +273,8 @@ def write_items(numbered: DataFrame) -> DataFrame:
 
 
 def refused(judged: DataFrame) -> DataFrame:
-    """The edits that were refused."""
-    return judged.where("reason is not null")
+    """The edits that were refused; what a store says by itself (`decided`) and can say no more is nobody's edit."""
+    return judged.where("reason is not null and decided is null")
 
 
 def entries(folder_edits: DataFrame) -> DataFrame:

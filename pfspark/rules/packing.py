@@ -108,17 +108,18 @@ def limits(tree: DataFrame) -> DataFrame:
     )
 
 
-def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame) -> DataFrame:
+def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:
     """The changes in `ranges` as they travel: one row a change with `bytes`, the body it takes along.
 
     A deletion has no body, and a version that the sender knows to be superseded travels without its own: the row still
-    goes, so that no lineage is lost (Q14).
+    goes, so that no lineage is lost (Q14). What has expired at the sender before it went (`empty`) has no row.
 
-    Source: R26-R29, R46.
+    Source: R26-R29, R46; F56.
     """
-    rows = cnset.within(
+    named = cnset.within(
         changes.select("org", "folder", "origin", "cn", "object", "action", "size"), ranges, ["org", "folder", "origin"]
     )
+    rows = cnset.without(named, empty, LINE)
     later = changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE)).select(
         "org", "folder", "object", F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors"
     )

@@ -10,6 +10,8 @@ from pfspark.words import REPLICA, Action, Entry, Flag, Listing, MessageType, St
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
+BEFORE_ALL, AFTER_ALL = -(2**30), 2**30
+"""Places among the edits of a round, which count from 1."""
 
 
 def vouched(delivered: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
@@ -72,22 +74,23 @@ def uncalled(replicas: DataFrame, *, seen: DataFrame, tree: DataFrame) -> DataFr
 
 
 def say_leaving(uncalled: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
-    """The edits by which those leavers say themselves that they are removed, stamped just after the newest that they hold."""
+    """The edits by which those leavers say themselves that they are removed, before all others, stamped just after the newest
+    that they hold."""
     newest = tree.groupBy(*HERE).agg(F.max("stamp.at").alias("decided"))
-    return _say(Listing.LEAVING, uncalled.join(newest, list(HERE)), turns)
+    return _say(Listing.LEAVING, uncalled.join(newest, list(HERE)), turns, after=BEFORE_ALL)
 
 
 def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
-    """The edits by which leavers tell that they are gone (D9), stamped just after the removal that they carry out, so that
-    whoever puts the replica back on the list later is not overruled."""
+    """The edits by which leavers tell that they are gone (D9), after all others, stamped just after the removal that they carry
+    out, so that whoever puts the replica back on the list later is not overruled."""
     own = tree.where(F.col("property") == F.concat(F.lit(REPLICA), "store")).select(*HERE, F.col("stamp.at").alias("decided"))
-    return _say(Listing.GONE, steps.where(F.col("standing") == Standing.DELETE_NOW).join(own, list(HERE)), turns)
+    return _say(Listing.GONE, steps.where(F.col("standing") == Standing.DELETE_NOW).join(own, list(HERE)), turns, after=AFTER_ALL)
 
 
-def _say(listing: Listing, leaving: DataFrame, turns: DataFrame) -> DataFrame:
-    """What leavers say of themselves, as edits in the form of `intake.receive`, before all others; each sets only the
-    leaver's own entry, and is stamped just after what it follows from (`decided`)."""
-    order = Window.partitionBy("org", "store").orderBy(F.col("folder").desc())
+def _say(listing: Listing, leaving: DataFrame, turns: DataFrame, *, after: int) -> DataFrame:
+    """What leavers say of themselves, as edits in the form of `intake.receive`, at the places `after` that one; each sets only
+    the leaver's own entry, and is stamped just after what it follows from (`decided`)."""
+    order = Window.partitionBy("org", "store").orderBy("folder")
     return leaving.join(turns.select("org", "now"), "org").select(
         "org",
         "store",
@@ -98,7 +101,7 @@ def _say(listing: Listing, leaving: DataFrame, turns: DataFrame) -> DataFrame:
         "folder",
         F.create_map(F.concat(F.lit(REPLICA), "store"), F.lit(str(listing))).alias("properties"),
         "now",
-        (-F.row_number().over(order)).alias("nth"),
+        (after + F.row_number().over(order)).alias("nth"),
         "decided",
     )
 

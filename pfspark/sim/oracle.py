@@ -168,6 +168,7 @@ class Contact:
     heard: datetime | None = None
     active: bool = False  # has sent changes (R123)
     asked: datetime | None = None  # last backfilled from (R108)
+    asked_before: datetime | None = None  # the same, before this round: folders choose side by side
     since: datetime | None = None  # first request that has met silence
     silent: datetime | None = None  # when that silence makes it unavailable (R105)
 
@@ -185,6 +186,7 @@ class Replica:
 
     label: str
     standing: Standing = Standing.ACTIVE
+    before: Standing = Standing.ACTIVE  # as it stood when the round began
     issued: int = 0
     applied: Numbers = NONE
     empty: Numbers = NONE
@@ -198,6 +200,7 @@ class Replica:
     leaving_since: datetime | None = None
     answers: dict[str, tuple[str, Numbers]] = field(default_factory=dict)
     status_due: datetime | None = None
+    proven: bool = False  # a leaver's content is safe elsewhere
     called: datetime | None = None
     gone_since: datetime | None = None
     repeat_due: datetime | None = None
@@ -229,7 +232,7 @@ class Replica:
     def give_up(self) -> None:
         """Delete now (D8): it waits for the maintenance and asks for nothing."""
         self.standing = Standing.DELETE_NOW
-        self.array, self.inquiries = {}, {}
+        self.array, self.inquiries, self.repeat_due = {}, {}, None
 
     def current(self, name: str) -> str:
         """The label of another store's replica in the latest life known here."""
@@ -359,6 +362,10 @@ class World:
         self.rounds += 1
         self.lines = []
         shows = [what for step in steps for what in self.happen(step)]
+        for contact in (contact for server in self.servers.values() for contact in server.contacts.values()):
+            contact.asked_before = contact.asked
+        for replica in (replica for server in self.servers.values() for replica in server.replicas.values()):
+            replica.before = replica.standing
         self.arrive()
         playing = [server for server in self.servers.values() if not server.down]
         before_sending = (
@@ -612,7 +619,7 @@ class World:
     def choose(self, server: Server) -> None:
         """Pieces whose time-out has ended are asked for, each from its best holder (R91-R118, R151)."""
         for folder, replica in server.live():
-            if replica.standing == Standing.DELETE_PENDING and self._proven(server, folder, replica):
+            if replica.proven:
                 continue
             missing = self.missing(server, folder)
             gives = {name: replica.can_give(name) & missing for name in self.others(server, folder)}
@@ -703,7 +710,7 @@ class World:
             "delay": link.delay if link and away else timedelta(0),
             "older_version": -self._version(name),
             "fewer": -len(amount),
-            "longest_ago": _since(contact.asked),
+            "longest_ago": _since(contact.asked_before),
             "store": name.encode(),
         }[key]
 
@@ -720,7 +727,7 @@ class World:
             replica = server.replicas.get(folder)
             if replica is None or not replica.live:
                 continue
-            if self._held_back(folder, replica):
+            if self.suspended and folder != HIERARCHY and replica.before != Standing.DELETE_PENDING:  # it waits at the door
                 server.waiting[folder, peer] = asked
             elif give := asked & (replica.applied - replica.empty):
                 type = MessageType.HIERARCHY_RESPONSE if folder == HIERARCHY else MessageType.CONTENT_RESPONSE
@@ -754,6 +761,9 @@ class World:
             else:
                 self._inquire(server, folder, replica)
             self._tell_status(server, folder, replica)
+        for replica in server.replicas.values():
+            if replica.standing == Standing.DELETE_NOW and replica.status_due and replica.status_due <= self.now:
+                replica.status_due = None  # nobody tells it, and it is not made up for
 
     def _inquire(self, server: Server, folder: str, replica: Replica) -> None:
         others = self.others(server, folder)
@@ -781,7 +791,8 @@ class World:
 
     def _inquire_leaving(self, server: Server, folder: str, replica: Replica) -> None:
         """D5-D7: the stores that stay are asked until one of them holds all."""
-        replica.asking = ""
+        if replica.asking:  # started again: what was answered meanwhile is lost
+            replica.inquiries, replica.asking = {}, ""
         replica.leaving_since = replica.leaving_since or self.now
         staying = [name for name in self.listed(server, folder) if name != server.name]
         again = {}
@@ -806,6 +817,15 @@ class World:
             if answers and current and inquiry and replica.leaving_since and message.at > replica.leaving_since:
                 replica.answers[message.sender] = message.label, message.status[message.label][0]
                 inquiry.answered = self.now
+        for _, replica in server.live():  # before numbers that nobody can give are settled: those need no proof
+            replica.proven = replica.standing == Standing.DELETE_PENDING and self._proven(replica)
+
+    def _proven(self, replica: Replica) -> bool:
+        """Whether active replicas have answered that they hold all that is here; should one leave, it must prove all its own."""
+        held = [numbers for name, (about, numbers) in replica.answers.items() if about == replica.current(name)]
+        if self.policy.removal_rule == "union_holds_all":
+            held = [NONE.union(*held)] if held else []
+        return any(replica.applied <= numbers for numbers in held)
 
     def _request_status(self, server: Server, folder: str, to: Iterable[str], responders: Iterable[str], *flags: Flag) -> None:
         if to := tuple(to):
@@ -825,7 +845,7 @@ class World:
         near = [name for name in peers if self._same_site(server, name)]
         linked = [name for name in peers if self._meets(server, name, "affinity")]
         far = [name for name in peers if name not in near]
-        near.sort(key=lambda name: (_since(server.contacts[name].asked), name.encode()))
+        near.sort(key=lambda name: (_since(server.contacts[name].asked_before), name.encode()))
         linked.sort(key=lambda name: (self._key(server, name, "cost", NONE), name.encode()))
         far.sort(key=lambda name: (self._key(server, name, "delay", NONE), name.encode()))
         active = [name for name in linked if server.contacts[name].active]
@@ -875,21 +895,11 @@ class World:
             if replica.standing != Standing.DELETE_PENDING:
                 continue
             _, stamp = server.tree[folder].properties[REPLICA + server.name]
-            if replica.called != self.now and self._proven(server, folder, replica):
+            if replica.called != self.now and replica.proven:
                 replica.give_up()
                 replica.gone_since = self.now
                 self._say_listing(server, folder, Listing.GONE, stamp[0])
         server.tree = self.see(server)
-
-    def _proven(self, server: Server, folder: str, replica: Replica) -> bool:
-        """Whether those who stay have answered that they hold all that is here."""
-        listed = self.listed(server, folder)
-        held = [
-            numbers for name, (about, numbers) in replica.answers.items() if name in listed and about == replica.current(name)
-        ]
-        if self.policy.removal_rule == "union_holds_all":
-            held = [NONE.union(*held)] if held else []
-        return any(replica.applied <= numbers for numbers in held)
 
     def _say_listing(self, server: Server, folder: str, listing: Listing, decided: datetime) -> None:
         """An automatic change of the store's own entry, stamped just after the decision that it carries out (D9)."""
@@ -918,7 +928,10 @@ class World:
             schedule = schedule or parse_schedule("always")  # F44: Never does not hold the hierarchy
         elif own := server.tree[folder].text("schedule"):
             schedule = parse_schedule(own)
-        slots = -((self.scenario.start - replica.taken[number]) // interval)  # rounded up
+        if not schedule and replica.standing != Standing.DELETE_PENDING:
+            replica.taken.pop(number, None)  # under Never it waits for no slot; once there are slots, it counts from then
+            return False
+        slots = -((self.scenario.start - replica.taken.setdefault(number, self.now)) // interval)  # rounded up
         slot = self.scenario.start + slots * interval
         while slot <= self.now:
             if replica.standing == Standing.DELETE_PENDING or open_at(schedule, slot):

@@ -152,6 +152,11 @@ class Scenario:
             yield moment
             moment += self.interval
 
+    def unplayed(self) -> list[Step]:
+        """Steps after the last round: none sees them."""
+        last = self.start + (self.end - self.start) // self.interval * self.interval
+        return [step for step in self.steps if step.at > last]
+
 
 def read(paths: Iterable[Path | str], conf_folder: Path) -> list[Scenario]:
     """The scenarios of those files, and of all `*.toml` in those folders; names are unique among them."""

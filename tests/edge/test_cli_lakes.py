@@ -139,12 +139,25 @@ def test_the_demo(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.M
     assert (tmp_path / "paris.mbox").read_bytes().count(b"\nMessage-ID:") == 24
 
 
+def test_the_demo_for_programs(run: Callable[..., str], tmp_path: Path) -> None:
+    """Bare lines: messages, what was imported, who holds what, the hole."""
+    lines = [
+        json.loads(line) for line in run("demo", "--json", "--lake", str(tmp_path / "lake"), told="starting Spark").splitlines()
+    ]
+    assert [line["posted"] for line in lines if "posted" in line] == [14, 9, 1]
+    assert {line["kind"] for line in lines if "kind" in line} == {"message", "state", "gap"}
+    assert [line["missing"] for line in lines if line.get("kind") == "state" and line["store"] == "PFS3"] == ["", "", "", ""]
+    *_, past = lines
+    assert (past["store"], past["applied"], past["at"]) == ("PFS3", "PFS1:1-14", "2026-01-05T23:45:00Z")
+
+
 def test_play_into_a_lake(run: Callable[..., str], tmp_path: Path) -> None:
     """What a scenario shows at its end is what the lake says afterwards; the play goes on from there."""
     where = str(tmp_path / "lake")
     file = tmp_path / "into_a_lake.toml"
     file.write_text((SCENARIOS / "hole_and_backfill.toml").read_text().replace('end = "10h"', 'end = "45m"'))
-    lines = [json.loads(line) for line in run("play", str(file), "--lake", where, "--json").splitlines()]
+    said = run("play", str(file), "--lake", where, "--json", told="step 6 comes after the last round, and never happens")
+    lines = [json.loads(line) for line in said.splitlines()]
     shown = [line for line in lines if line["kind"] == "state"]
     assert [line["missing"] for line in shown].count("PFS1:4-5") == 1
     assert answers(run, "state", "--lake", where) == shown

@@ -30,6 +30,21 @@ def sightings(rows: Rows, lines: Iterable[Line]) -> dict[str, int]:
     }
 
 
+def told(lines: Iterable[Line]) -> set[str]:
+    """What happens in an organization, by its lines alone, whoever says them."""
+    seen: set[str] = set()
+    asked: dict[Any, list[tuple[Any, CnSet]]] = defaultdict(list)
+    for line in lines:
+        seen.add(" ".join(str(line[name]) for name in ("kind", "type", "standing", "what") if name in line))
+        seen |= {name for name in ("asks", "empty", "losers", "lost") if line.get(name)}
+        seen |= {"new life"} if line.get("life", 1) > 1 else set()
+        if line["kind"] == "message" and line["type"] == MessageType.BACKFILL_REQUEST:
+            before, asks = asked[line["from"], line["folder"]], cntext.parse(line["asks"])
+            seen |= {"another source" for source, once in before if source != line["to"] and cntext.intersect(asks, once)}
+            before.append((line["to"], asks))
+    return seen
+
+
 def _copies(rows: Rows) -> int:
     """Letters with changes that came to a store twice."""
     came = Counter(

@@ -139,6 +139,11 @@ def test_rounds_end_with_the_last_one_not_after_the_end() -> None:
     assert list(scenario(head=HEAD.replace('"4h"', '"0m"')).rounds()) == [START]
 
 
+def test_a_step_after_the_last_round_never_happens() -> None:
+    steps = [f'[[steps]]\nat = "{at}"\ncut = ["PFS1"]\n' for at in ("1h", "1h10m", "1h15m", "1h16m")]
+    assert [step.number for step in scenario(*steps, head=HEAD.replace('"4h"', '"1h20m"')).unplayed()] == [4]
+
+
 def test_everything_a_store_a_link_and_a_folder_may_say() -> None:
     found = scenario(
         head="""

@@ -44,11 +44,11 @@ def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iter
     yield f'removal_rule = "{draw.choice(["one_holds_all", "one_holds_all", "union_holds_all"])}"'
     yield f'hierarchy_merge = "{draw.choice(["object", "property"])}"'
     yield f"conflict = {int(rare.random() < 0.2)}"
-    yield f'age_limit = "{rare.choice(["none"] * 5 + ["6h", "1d"])}"'
-    if (night := random.Random(f"{seed} nights")).random() < 0.3:
-        yield f'maintenance_at = "{night.choice(["01:00", "02:30", "23:30"])}"'
+    yield f'age_limit = "{rare.choice(["none"] * 4 + ["2h", "6h", "1d"])}"'
+    if (night := random.Random(f"{seed} nights")).random() < 0.8:
+        yield f'maintenance_at = "{night.choice(["02:30", "03:00", "03:00", "23:30"])}"'
     if rare.random() < 0.5:  # so that a short campaign sees what takes days by the articles
-        yield 'backfill_timeouts = { local = ["30m", "1h", "2h"], remote = ["30m", "1h", "2h"] }'
+        yield 'backfill_timeouts = { local = ["30m", "1h", "2h"], remote = ["1h", "2h", "4h"] }'
         yield 'status_after = "2h"\nstatus_clock = "none"'
     if profile in ("exchange_2000", "exchange_2003"):
         yield f'startup_status = "{rare.choice(["off", "off", "seeming_gaps", "all"])}"'
@@ -75,15 +75,16 @@ def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iter
     yield from _faults(random.Random(f"{seed} faults"), list(stores), minutes)
     yield from _clocks(random.Random(f"{seed} clocks"), minutes)
     yield from _scenes(random.Random(f"{seed} scenes"), held, minutes)
+    yield from _returns(random.Random(f"{seed} returns"), held, minutes)
     yield from _steps(draw, list(stores), list(folders.values()), restores, minutes)
 
 
 def _faults(draw: random.Random, stores: list[str], minutes: int) -> Iterator[str]:
     """In every second world, ways that lose some mail or all, deliver it twice, or so late that younger overtakes it."""
-    for _ in range(draw.choice([0, 0, 0, 1, 2, 3])):
+    for _ in range(draw.choice([0, 0, 1, 1, 2, 3])):
         since = draw.randrange(0, minutes // 2, 10)
         yield f'[[faults]]\nsince = "{since}m"\nuntil = "{min(since + draw.randrange(60, 600, 10), minutes)}m"'
-        for end, store in (("from", draw.choice(["", *stores])), ("to", draw.choice(["", *stores]))):
+        for end, store in (("from", draw.choice(["", "", *stores])), ("to", draw.choice(["", "", *stores]))):
             if store:
                 yield f'{end} = "{store}"'
         yield f"lost = {draw.choice([0, 0.1, 0.3, 1])}\ntwice = {draw.choice([0, 0.2, 0.5])}"
@@ -101,7 +102,7 @@ def _clocks(draw: random.Random, minutes: int) -> Iterator[str]:
 
 def _scenes(draw: random.Random, held: dict[str, list[str]], minutes: int) -> Iterator[str]:
     """What chance alone hardly brings about, in folders of three replicas and more: all write upon one version of an item,
-    and what one has missed it asks for in vain, as nothing that it sends gets through."""
+    and what one has missed it asks for in vain, as nothing that it sends gets through, or not at all, as all is suspended."""
 
     def step(at: int, verb: str) -> str:
         return f'[[steps]]\nat = "{at // 10 * 10}m"\n{verb}'
@@ -120,6 +121,22 @@ def _scenes(draw: random.Random, held: dict[str, list[str]], minutes: int) -> It
                 step(began + minutes // 5, f"heal = {_list([other])}") + "\n" + step(began + minutes // 5, f"post = {{ {post} }}")
             )
             yield f'[[faults]]\nsince = "{began + minutes // 5}m"\nuntil = "{minutes}m"\nfrom = "{other}"\nlost = 1'
+            if draw.random() < 0.2:
+                yield step(began + 3 * minutes // 10, "suspend = true")
+
+
+def _returns(draw: random.Random, held: dict[str, list[str]], minutes: int) -> Iterator[str]:
+    """Replicas that leave in the beginning and come back in the end, some of them after the night in which they were erased,
+    and such as go and come, or come and go, in one round."""
+    for folder, (one, *more) in held.items():
+        if more and draw.random() < 0.5:
+            who = f'store = "{one}", folder = "{folder}", replica = "{more[-1]}"'
+            yield f'[[steps]]\nat = "{draw.randrange(0, minutes // 8, 10)}m"\nremove_replica = {{ {who} }}'
+            yield f'[[steps]]\nat = "{minutes - 10}m"\nadd_replica = {{ {who} }}'
+        if draw.random() < 0.3:
+            moment, who = draw.randrange(0, minutes, 30), f'store = "{one}", folder = "{folder}", replica = "{one}"'
+            for verb in draw.sample(["add", "remove"], 2):
+                yield f'[[steps]]\nat = "{moment}m"\n{verb}_replica = {{ {who} }}'
 
 
 def _steps(draw: random.Random, stores: list[str], folders: list[str], restores: bool, minutes: int) -> Iterator[str]:

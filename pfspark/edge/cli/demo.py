@@ -6,7 +6,7 @@ import os
 import shlex
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
@@ -33,11 +33,12 @@ DAY, EVENING, NIGHT = slice(0, 14), slice(14, 23), slice(23, None)
 
 
 @verbs.command(rich_help_panel="Begin here")
-def demo(lake: given.LakeName = None) -> None:
+def demo(lake: given.LakeName = None, json: given.Json = False) -> None:
     """See three stores replicate a folder of mail, one of them cut off for a while. It takes a minute and a half."""
     began = time.monotonic()
     where = _fresh(lake or "demo-lake")
-    _panel(
+    tell = _Telling(aloud=not json)
+    tell.panel(
         "pfspark demo",
         "Three stores hold copies of one folder of mail: PFS1 and PFS2 in Redmond, PFS3 in Paris. Anybody may write at "
         "any store; there is no master.",
@@ -49,7 +50,7 @@ def demo(lake: given.LakeName = None) -> None:
     from pfspark.lake import Lake
 
     with Lake.create(where) as made, tempfile.TemporaryDirectory(prefix="pfspark-") as folder:
-        story = _Story(made, Path(folder))
+        story = _Story(made, Path(folder), tell)
         story.begin()
         story.a_day_of_mail()
         story.cut_off()
@@ -57,22 +58,24 @@ def demo(lake: given.LakeName = None) -> None:
         story.asked_and_answered()
         story.the_past()
     name = shlex.quote(where)
-    screen.say()
-    screen.say((f"All equal, after {time.monotonic() - began:.0f} seconds. Try next:", "bold"))
-    screen.say(f"  pfspark state --as-of {story.before} --lake {name}")
-    screen.say(f"  pfspark items --store PFS3 --lake {name}")
-    screen.say(f"  pfspark export paris.mbox --store PFS3 --folder {FOLDER} --lake {name}")
+    tell.next_steps(
+        f"All equal, after {time.monotonic() - began:.0f} seconds. Try next:",
+        f"pfspark state --as-of {story.before} --lake {name}",
+        f"pfspark items --store PFS3 --lake {name}",
+        f"pfspark export paris.mbox --store PFS3 --folder {FOLDER} --lake {name}",
+    )
 
 
 class _Story:
     """The demo, chapter by chapter."""
 
-    def __init__(self, made: Lake, folder: Path) -> None:
+    def __init__(self, made: Lake, folder: Path, tell: _Telling) -> None:
         from pfspark.edge import mail
         from pfspark.edge.config import conf_folder
 
         self._lake = made
         self._folder = folder
+        self._tell = tell
         self._mails = [("", each.envelope, each.raw or b"") for each in mail.split_mbox(conf_folder() / "demo.mbox")]
         self._last = 0
         self.before = 0
@@ -84,7 +87,7 @@ class _Story:
             self._lake.store(name, site, org=ORG)
         self._lake.link("Redmond", "Paris", cost=10, org=ORG)
         self._lake.folder_create("PFS1", FOLDER, list(SITES), org=ORG, at=_at(MONDAY, 23))
-        _chapter(
+        self._tell.chapter(
             "1. A folder",
             f"{FOLDER} is made at PFS1. The tree of folders replicates like mail: it is folder 1-1, its items are the "
             "folders. Whoever makes or learns of a replica of its own asks the others for their status.",
@@ -92,7 +95,7 @@ class _Story:
         self._run(_at(MONDAY, 23))
 
     def a_day_of_mail(self) -> None:
-        _chapter(
+        self._tell.chapter(
             "2. A day of mail",
             "It comes in at PFS1, and then at PFS2. Each mail gets the next change number of its store. At its next cycle, "
             "every 15 minutes, a store sends what is new of its own.",
@@ -104,7 +107,7 @@ class _Story:
         self._compare()
 
     def cut_off(self) -> None:
-        _chapter(
+        self._tell.chapter(
             "3. Paris is cut off",
             "The mails of PFS2 are on their way when the line breaks. PFS1 gets them; what is for PFS3 is lost. Nobody "
             "knows: they are sent once, and a message is not acknowledged. One last mail comes in at PFS2 and goes out.",
@@ -115,16 +118,16 @@ class _Story:
         self.before = self._last
 
     def a_hole_is_seen(self) -> None:
-        _chapter(
+        self._tell.chapter(
             "4. The line is back, and a hole is seen",
             "The last mail arrives, and with it, as with every message, what PFS2 holds. PFS3 compares, and notes what it "
             "lacks in its backfill array. It does not ask at once: it may only be late.",
         )
         self._run(_at(TUESDAY, 0))
-        screen.lines(self._lake.lines("gaps", org=ORG), json=False)
+        self._tell.lines(self._lake.lines("gaps", org=ORG))
 
     def asked_and_answered(self) -> None:
-        _chapter(
+        self._tell.chapter(
             "5. Asked and answered",
             "Nobody else in Paris has them, so PFS3 waits twelve hours, as Exchange 2007 does. Then it asks the best "
             "source, and the answer brings exactly the missing numbers.",
@@ -134,15 +137,12 @@ class _Story:
             raise ViolationError("the demo ended with replicas that differ: a fault of pfspark, please report it")
 
     def the_past(self) -> None:
-        from pfspark.ask import lines
-
-        _chapter(
+        self._tell.chapter(
             "6. The past can still be asked",
             f"Every table keeps its history. As of round {self.before}, before the line was back, PFS3 held:",
         )
-        found = self._lake.table("state", self.before).where("store = 'PFS3' and entry = 'applied' and folder != '1-1'")
-        held = lines.cnset(found.toArrow().to_pylist())
-        screen.table(("store", "holds", ""), [("PFS3", cntext.show(held), screen.number(cntext.size(held), "mail"))])
+        found = self._lake.lines("state", self.before, org=ORG)
+        self._tell.held([line for line in found if (line["store"], line["folder"]) == ("PFS3", FOLDER)])
 
     def _import(self, store: str, part: slice, at: datetime) -> None:
         from pfspark.edge import mail
@@ -150,26 +150,67 @@ class _Story:
         file = self._folder / f"{part.start}.mbox"
         mail.write_mbox(self._mails[part], file)
         counts = self._lake.import_mail(file, store, FOLDER, org=ORG, at=at)
-        screen.say((f"{at:%Y-%m-%d %H:%M}", "dim"), f"  {screen.number(counts['posted'], 'mail')} imported at {store}")
+        self._tell.imported(counts, store, at)
 
     def _run(self, until: datetime, cut: Iterable[str] = ()) -> None:
-        self._lake.run(until, progress=self._tell, cut=cut)
+        self._lake.run(until, progress=self._played, cut=cut)
 
-    def _tell(self, played: Played) -> None:
-        screen.lines(self._lake.said(played), json=False)
+    def _played(self, played: Played) -> None:
+        self._tell.lines(self._lake.said(played))
         self._last = played.round or self._last
 
     def _compare(self) -> bool:
         """Prints what each store holds of the folder; whether it is the same."""
-        found = self._lake.lines("state", org=ORG)
-        held = {line["store"]: line["applied"] for line in found if line["folder"] == FOLDER}
-        same = len(held) == len(SITES) and len(set(held.values())) == 1
-        rows = [
-            (store, site, held[store], screen.number(cntext.size(cntext.parse(held[store])), "mail"))
-            for store, site in SITES.items()
-        ]
-        screen.table(("store", "site", "holds", ""), rows, f"{FOLDER} is " + ("equal everywhere" if same else "not equal"))
+        found = [line for line in self._lake.lines("state", org=ORG) if line["folder"] == FOLDER]
+        same = len(found) == len(SITES) and len({line["applied"] for line in found}) == 1
+        self._tell.held(found, f"{FOLDER} is " + ("equal everywhere" if same else "not equal"))
         return same
+
+
+class _Telling:
+    """How the story is told: aloud to people, or as bare lines to programs."""
+
+    def __init__(self, *, aloud: bool) -> None:
+        self._aloud = aloud
+
+    def panel(self, title: str, *told: str) -> None:
+        from rich.panel import Panel
+        from rich.text import Text
+
+        width = min(screen.console().width, screen.READABLE)
+        if self._aloud:
+            screen.show(Panel(Text("\n").join(map(screen.text, told)), title=title, title_align="left", width=width))
+
+    def chapter(self, title: str, told: str) -> None:
+        if self._aloud:
+            screen.say()
+            screen.say((title, "bold"))
+            screen.paragraph(told)
+
+    def lines(self, found: Iterable[screen.Line]) -> None:
+        screen.lines(found, json=not self._aloud)
+
+    def imported(self, counts: Mapping[str, int], store: str, at: datetime) -> None:
+        if self._aloud:
+            screen.say((f"{at:%Y-%m-%d %H:%M}", "dim"), f"  {screen.number(counts['posted'], 'mail')} imported at {store}")
+        else:
+            screen.counts(counts, json=True)
+
+    def held(self, found: Sequence[screen.Line], title: str = "") -> None:
+        """What stores hold of the folder, by their state lines."""
+        if self._aloud:
+            sets = [(line["store"], line["applied"], cntext.size(cntext.parse(line["applied"]))) for line in found]
+            rows = [(store, SITES[store], held, screen.number(mails, "mail")) for store, held, mails in sets]
+            screen.table(("store", "site", "holds", ""), rows, title)
+        else:
+            self.lines(found)
+
+    def next_steps(self, title: str, *commands: str) -> None:
+        if self._aloud:
+            screen.say()
+            screen.say((title, "bold"))
+            for command in commands:
+                screen.say(f"  {command}")
 
 
 def _fresh(lake: str) -> str:
@@ -180,17 +221,3 @@ def _fresh(lake: str) -> str:
 
 def _at(day: datetime, hour: int, minute: int = 0) -> datetime:
     return day.replace(hour=hour, minute=minute)
-
-
-def _chapter(title: str, told: str) -> None:
-    screen.say()
-    screen.say((title, "bold"))
-    screen.paragraph(told)
-
-
-def _panel(title: str, *told: str) -> None:
-    from rich.panel import Panel
-    from rich.text import Text
-
-    width = min(screen.console().width, screen.READABLE)
-    screen.show(Panel(Text("\n").join(map(screen.text, told)), title=title, title_align="left", width=width))

@@ -25,6 +25,9 @@ def play(
     from pfspark.sim import scenario
 
     scenarios = scenario.read(files, conf_folder())  # a bad file is refused before Java starts
+    for each in scenarios:
+        for step in each.unplayed():
+            screen.note(f"{each.file}: step {step.number} comes after the last round, and never happens")
 
     from pfspark.edge.played import written
     from pfspark.edge.session import open_session
