@@ -27,7 +27,7 @@ from pfspark.words import (
 
 HERE = ("org", "store", "folder")
 BEFORE = -(2**31)
-"""The place of what a folder was before all edits of the round; what leavers say of themselves comes first among these."""
+"""The place of what a folder was before all edits of the round, and before what leavers say of themselves."""
 
 
 def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions: DataFrame, turns: DataFrame) -> DataFrame:

@@ -1,9 +1,9 @@
 """Campaigns: many invented organizations, each of its own seed, played in the same job per round beside the oracle.
 
     pytest -m campaign --campaign-orgs 100 --campaign-rounds 64 --seed 101
-    pytest -m planted --campaign-rounds 64          # the whole table of planted bugs, and what caught each
+    pytest -m planted                               # the whole table of planted bugs, and what caught each
 
-Some of the planted bugs that a campaign of this size can catch are tried in every run, in turn.
+Some of the planted bugs are tried in every run, in turn.
 """
 
 from __future__ import annotations
