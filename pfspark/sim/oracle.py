@@ -13,7 +13,10 @@ Readings, where the texts are silent:
   suspension are judged in that round.
 - Holders of a folder are its list and the leavers not yet gone. 0x4 and delete-pending requests go to the list, 0x10
   unasked and 0x20 to all holders (the responders are named inside); a repeated request goes to the silent only.
-- A leaver that has its proof in a round asks for nothing more in that round.
+- A leaver that has its proof in a round asks for nothing more in that round. Any replica that was active when it
+  answered can prove; numbers that are settled without content in that round need no proof.
+- Folders choose side by side: who was asked last is what was known before the round, in all of them.
+- Under a schedule of Never a number waits for no slot; once there are slots, it counts as taken in then.
 - One 0x10 answers a store about a folder in a round, however often it asked. Who has no live replica answers nothing.
 - A message about a folder without a live replica here is a `refused` line if it carries content; else it passes.
 - Missing numbers that every holder who has them holds empty are settled at once, without a request.
@@ -32,7 +35,10 @@ Readings, where the texts are silent:
 - A delete-pending replica that its list does not call removed (the whole object overruled it, or it was restored from
   before it was gone) says so itself by an automatic change, before the edits of its round: else nobody would take it
   for a holder.
-- Suspension does not hold back what a delete-pending replica sends, nor what is asked of a leaver.
+- Suspension does not hold back what a delete-pending replica sends, nor what is asked of a leaver: of one that was so
+  when the round began, as requests wait at the door.
+- A leaver that starts again asks those who stay again, where its policy asks at a start. While it waits to be erased, the
+  unasked status that falls due, and the repeats, are not told, and not made up for.
 - A repeat of status goes to all holders; it is armed whenever a listed replica is believed to lack what is shown here
   and no timer runs.
 - An item expires whole, by the time of its winner; deletions never do. Maintenance ends a round; one missed by a store

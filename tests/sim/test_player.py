@@ -250,9 +250,16 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         30m 0x20 PFS4>PFS1,PFS2,PFS3 /Archive/Deals
         7h 0x8 PFS4>PFS1 /Archive/Deals PFS1:1-2
         7h15m 0x80000004 PFS1>PFS4 /Archive/Deals PFS1:1-2""",
+    "expired_before_it_went": """
+        1d2h30m 0x4 PFS1>PFS2 /News PFS1:2""",
     "expired_items": """
         1d2h15m 0x8 PFS2>PFS1 /News PFS1:1-2
         1d2h30m 0x10 PFS1>PFS2 /News""",
+    "folder_made_as_a_replica_goes": """
+        0m 0x2 PFS2>PFS1 1-1 PFS2:1
+        30m 0x2 PFS2>PFS1 1-1 PFS2:2-3
+        0m 0x20 PFS2>PFS1 /Sales
+        15m 0x10 PFS1>PFS2 /Sales""",
     "folder_schedule_first": """
         15m 0x2 PFS1>PFS2 1-1 PFS1:4
         15m 0x4 PFS1>PFS2 /Open PFS1:1
@@ -328,13 +335,6 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         2h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4
         3h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
         3h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4""",
-    "expired_before_it_went": """
-        1d2h30m 0x4 PFS1>PFS2 /News PFS1:2""",
-    "folder_made_as_a_replica_goes": """
-        0m 0x2 PFS2>PFS1 1-1 PFS2:1
-        30m 0x2 PFS2>PFS1 1-1 PFS2:2-3
-        0m 0x20 PFS2>PFS1 /Sales
-        15m 0x10 PFS1>PFS2 /Sales""",
     "lost_for_ever": """
         15m 0x4 PFS1>PFS2 /Sales PFS1:1-3
         45m 0x4 PFS1>PFS2 /Sales PFS1:4
@@ -481,12 +481,23 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "30m folder - path": four("/Archive, /Archive/Deals"),
         "30m folder /Archive/Deals replicas": four("PFS1, PFS2, PFS3, PFS4"),
     },
+    "expired_before_it_went": {
+        "1d2h15m refused - reason": {"PFS1": "unknown_item"},
+        "1d3h state /News applied": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1-2"},
+        "1d3h state /News empty": {"PFS1": "PFS1:1", "PFS2": "PFS1:1"},
+        "1d3h item /News item": {"PFS1": "PFS1:2", "PFS2": "PFS1:2"},
+    },
     "expired_items": {
         "1d1h45m state /News missing": {"PFS1": "", "PFS2": "PFS1:1-2"},
         "1d1h45m item /News item": {"PFS1": "PFS1:1, PFS1:2, PFS1:3", "PFS2": "PFS1:3"},
         "1d3h item /News item": {"PFS1": "PFS1:3", "PFS2": "PFS1:3"},
         "1d3h state /News applied": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"},
         "1d3h state /News empty": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1-2"},
+    },
+    "folder_made_as_a_replica_goes": {
+        "30m folder /Plans id": {"PFS2": "PFS2:2"},
+        "30m folder /Sales replicas": {"PFS1": "PFS1, PFS2", "PFS2": "PFS1"},
+        "30m state /Sales standing": {"PFS1": "active", "PFS2": "delete now"},
     },
     "folder_schedule_first": {
         "3h state /Plain applied": {"PFS1": "PFS1:1", "PFS2": ""},
@@ -521,17 +532,6 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "1h45m state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1-4", "PFS2": "PFS1:1-3,PFS2:1-4", "PFS3": "PFS1:1-2"},
         "2h30m state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": "PFS1:3,PFS2:1-4"},
         "4h state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": ""},
-    },
-    "expired_before_it_went": {
-        "1d2h15m refused - reason": {"PFS1": "unknown_item"},
-        "1d3h state /News applied": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1-2"},
-        "1d3h state /News empty": {"PFS1": "PFS1:1", "PFS2": "PFS1:1"},
-        "1d3h item /News item": {"PFS1": "PFS1:2", "PFS2": "PFS1:2"},
-    },
-    "folder_made_as_a_replica_goes": {
-        "30m folder /Plans id": {"PFS2": "PFS2:2"},
-        "30m folder /Sales replicas": {"PFS1": "PFS1, PFS2", "PFS2": "PFS1"},
-        "30m state /Sales standing": {"PFS1": "active", "PFS2": "delete now"},
     },
     "lost_for_ever": {
         "1h state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1-3"},

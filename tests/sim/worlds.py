@@ -80,7 +80,7 @@ def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iter
 
 
 def _faults(draw: random.Random, stores: list[str], minutes: int) -> Iterator[str]:
-    """In every second world, ways that lose some mail or all, deliver it twice, or so late that younger overtakes it."""
+    """In two worlds of three, ways that lose some mail or all, deliver it twice, or so late that younger overtakes it."""
     for _ in range(draw.choice([0, 0, 1, 1, 2, 3])):
         since = draw.randrange(0, minutes // 2, 10)
         yield f'[[faults]]\nsince = "{since}m"\nuntil = "{min(since + draw.randrange(60, 600, 10), minutes)}m"'
@@ -116,11 +116,10 @@ def _scenes(draw: random.Random, held: dict[str, list[str]], minutes: int) -> It
                 item = f'store = "{store}", folder = "{folder}", item = "contested"'
                 yield step(began + minutes // 3, f"modify = {{ {item}, size = {draw.randrange(500, 2000)} }}")
         if draw.random() < 0.8:
+            back = began + minutes // 5
             yield step(began, f"cut = {_list([other])}") + "\n" + step(began, f"post = {{ {post} }}")
-            yield (
-                step(began + minutes // 5, f"heal = {_list([other])}") + "\n" + step(began + minutes // 5, f"post = {{ {post} }}")
-            )
-            yield f'[[faults]]\nsince = "{began + minutes // 5}m"\nuntil = "{minutes}m"\nfrom = "{other}"\nlost = 1'
+            yield step(back, f"heal = {_list([other])}") + "\n" + step(back, f"post = {{ {post} }}")
+            yield f'[[faults]]\nsince = "{back}m"\nuntil = "{minutes}m"\nfrom = "{other}"\nlost = 1'
             if draw.random() < 0.2:
                 yield step(began + 3 * minutes // 10, "suspend = true")
 
