@@ -27,6 +27,8 @@ RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
 FEW = 1000
 """Rows that cost a round nothing."""
+NIGHTLY = (Why.ERASE, Why.EXPIRE)
+"""What the nightly maintenance does."""
 _NOT_KEPT = {
     "stores": ("at",),
     "links": ("at",),
@@ -109,7 +111,8 @@ class Kept:
         """That store's own rows as they were `then`, each of its replicas in a new life that asks for status (R132, F8).
 
         A life is one more than the replica ever had: a number given since is never given again. What others said since is
-        gone with the rows. A replica that did not exist then is erased, and its lives are remembered.
+        gone with the rows. A replica that did not exist then is erased, and its lives are remembered. A night that the store
+        has not had yet it still has.
         """
         lives = {row["folder"]: row["life"] for row in _of_store(self.tables["replicas"], org, store)}
         replicas, labels = [], {}
@@ -125,8 +128,9 @@ class Kept:
         for row in _of_store(then["state"], org, store):
             old, new = labels.get(row["folder"], (None, None))
             state.append({**row, "about": new} if row["about"] == old else row)
+        missed = any(row["why"] in NIGHTLY and row["due"] <= now for row in _of_store(self.tables["agenda"], org, store))
         agenda = [
-            {**row, "due": _next_night(row["due"], now)} if row["why"] in (Why.ERASE, Why.EXPIRE) else row
+            {**row, "due": _next_night(row["due"], now)} if row["why"] in NIGHTLY and not missed else row
             for row in _of_store(then["agenda"], org, store) if row["why"] != Why.INQUIRE
         ]  # fmt: skip
         rows = {"replicas": replicas, "state": state, "agenda": agenda + _asks(replicas, now)}

@@ -233,9 +233,11 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         ),
         when=[of_folders, uncalled, leaving],
     )
+    deletions = cut("edits", lambda: intake.deletions(of_folders), when=[of_folders])
+    doomed = cut("doomed", lambda: intake.doomed(aimed, folders=arrived.folders), when=[deletions])
     judged_folders = cut(
         "judged folders",
-        lambda: intake.judge_folders(aimed, folders=arrived.folders, lists=arrived.lists),
+        lambda: intake.judge_folders(aimed, folders=arrived.folders, lists=arrived.lists, tree=arrived.tree, doomed=doomed),
         when=[aimed],
     )
     numbered_folders = cut(
@@ -258,6 +260,8 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[by_edits.folders],
     )
     replicas = _take("replicas", standing, last_steps, cut)
+    let_go = cut("steps", lambda: removal.let_go(living, replicas=replicas), when=[leaving])
+    speaking = _take("replicas", replicas, let_go, cut)
     lineage = cut(
         "lineage",
         lambda: items.lineage(
@@ -268,7 +272,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     judged_items = cut(
         "judged items",
         lambda: intake.judge_items(
-            of_items, standing=standing, folders=arrived.folders, folder_edits=folder_edits, lineage=lineage
+            of_items, standing=standing, folders=arrived.folders, folder_edits=folder_edits, doomed=doomed, lineage=lineage
         ),
         when=[of_items],
     )
@@ -335,7 +339,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[touched],
     )
     fresh = line.where("applied = 0 and arriving > 0").select(*RANGES)
-    settled = backfill.settle_empty(line).select(*RANGES)
+    settled = cut("ranges", lambda: backfill.settle_empty(line, replicas=speaking).select(*RANGES), when=[claims])
     empty = empty_before.unionByName(settled)
     issued = packing.issued(new_changes)
     gained = cut("ranges", lambda: _stack(fresh, settled, issued), when=[carried, new_changes, claims])
@@ -377,6 +381,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     sending = cut("ranges", lambda: _of(waiting, cycle.where("goes")), when=[cycle])
     hidden = cut("ranges", lambda: packing.hidden(waiting, cycle=cycle, replicas=replicas), when=[cycle])
     shown = cut("ranges", lambda: state.shown(applied, hidden=hidden), when=[hidden], otherwise=applied)
+    shown_empty = cut("ranges", lambda: state.shown(empty, hidden=hidden), when=[hidden], otherwise=empty)
 
     told_before = cut(
         "ranges",
@@ -419,9 +424,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[answers, sending],
     )
 
-    # Inquire after a change of the own entry, and tell unasked when a folder has been quiet; leavers go after that.
-    let_go = cut("steps", lambda: removal.let_go(living, replicas=replicas), when=[leaving])
-    speaking = _take("replicas", replicas, let_go, cut)
+    # Inquire after a change of the own entry, and tell unasked when a folder has been quiet.
     begin = cut("begin", lambda: status.begin(steps, due=due, turns=turns), when=[steps, due])
     responders = cut(
         "responders",
@@ -500,7 +503,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             status=state.tell(
                 addressing.senders(letters, replicas=replicas),
                 shown=shown,
-                empty=empty,
+                empty=shown_empty,
                 beliefs=current,
                 turns=turns,
             ),

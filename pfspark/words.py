@@ -110,6 +110,8 @@ class Reason(StrEnum):
     ITEM_DELETED = "item_deleted"
     LAST_REPLICA = "last_replica"
     NOT_LISTED = "not_listed"
+    NOT_LEAVING = "not_leaving"
+    """What a leaver would say of itself, of a replica that is on its list again; told to nobody."""
     ALREADY_TAKEN_IN = "already_taken_in"
     UNKNOWN_STORE = "unknown_store"
     CUT_OFF = "cut_off"

@@ -36,9 +36,18 @@ def _times(pieces: DataFrame) -> DataFrame:
     )
 
 
-def settle_empty(line: DataFrame) -> DataFrame:
-    """Numbers that some replica has settled without content and of which no other claims any: settled here too (Q13)."""
-    return line.where("applied = 0 and arriving = 0 and void > 0 and claimed <= 0")
+def settle_empty(line: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """Numbers that some replica has settled without content and of which no other claims any: settled here too (Q13).
+
+    A replica that is to be deleted now misses nothing, and settles nothing (D8).
+    """
+    settled = line.where("applied = 0 and arriving = 0 and void > 0 and claimed <= 0")
+    return settled.join(_keeping(replicas), list(HERE), "left_semi")
+
+
+def _keeping(replicas: DataFrame) -> DataFrame:
+    """The replicas that miss what they do not hold."""
+    return replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
 
 
 def note(line: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
@@ -51,10 +60,9 @@ def note(line: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame
 
     Source: R76, R85, R88-R90, R144 (Exchange 2007, "Backfill Requests and Backfill Messages"); Q10.
     """
-    keeps = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
     settled = (F.col("void") > 0) & (F.col("claimed") <= 0)
     missing = line.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)").where(~settled)
-    missing = missing.join(keeps, list(HERE), "left_semi")
+    missing = missing.join(_keeping(replicas), list(HERE), "left_semi")
     now = F.unix_micros("now")
     aged = missing.join(turns.select("org", "now"), "org").withColumn(
         "heard", F.when(F.col("open") > 0, F.col("heard")).otherwise(now)

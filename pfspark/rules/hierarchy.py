@@ -130,8 +130,8 @@ def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame, entries:
     Not listed yet, or erased, and listed: active in a new life. Active and no longer listed: delete pending. Leaving and
     listed again: active in the same life. Folder dead: erased at once, without keeping content. All others: no row.
 
-    Edits count one after the other, however many of them a round takes in. `entries` is what the store's own were
-    meanwhile: whoever was put on the list and off it again is delete pending, in a new life where there was none; whoever
+    Edits count one after the other, however many of them a round takes in. `entries` tells whether the store was on the
+    list meanwhile: whoever was put on the list and off it again is delete pending, in a new life where there was none; whoever
     was off it and is on it again is active in the same life, and asks for status as after every change of the list.
 
     Source: R3, R87, R139, D2, R140; F8 for the new life.
@@ -159,7 +159,7 @@ def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame, entries:
 
 
 def _meanwhile(entries: DataFrame) -> DataFrame:
-    """Whether a store's own entry was `listed` after one of its edits, and whether it was so after it had not been."""
-    on = F.col("entry") == Listing.LISTED
+    """Whether a store was on a list after one of its edits, and whether it was so after it had not been."""
+    on = F.col("on")
     returned = F.min(F.when(~on, F.col("nth"))) < F.max(F.when(on, F.col("nth")))
     return entries.groupBy(*HERE).agg(F.max(on).alias("came"), returned.alias("returned"))

@@ -28,6 +28,8 @@ from pfspark.words import (
 HERE = ("org", "store", "folder")
 BEFORE = -(2**31)
 """The place of what a folder was before all edits of the round, and before what leavers say of themselves."""
+LEVELS = 32
+"""How deep a tree is followed, as in `hierarchy`: deeper than any client shows."""
 
 
 def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions: DataFrame, turns: DataFrame) -> DataFrame:
@@ -94,28 +96,95 @@ def aim(edits: DataFrame, *, names: DataFrame) -> DataFrame:
     return _named("parent", names, aimed.withColumn("parent", F.coalesce(F.col("properties")[PARENT], F.lit(ROOT))))
 
 
-def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) -> DataFrame:
-    """Aimed edits, each with its `reason`: judged in order against the list as the edits before it leave it.
+def deletions(edits: DataFrame) -> DataFrame:
+    """Those of hierarchy edits that delete a folder."""
+    return edits.where(F.col("action") == Action.DELETE_FOLDER)
+
+
+def doomed(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
+    """The folders that deletions among aimed edits take along: org, store, folder, `since`, the place of the deletion.
+
+    A deletion takes all that is beneath its folder at its place: what was moved or made there before it too, and not what
+    was moved away. A folder made in this round is named `@` and its edit. Stores that delete nothing have no row.
+
+    Source: R12, R140.
+    """
+    deleting = deletions(edits).select("org", "store").distinct()
+    places = F.struct(F.col("folder"), F.col("parent"))
+    trees = (
+        folders.join(deleting, ["org", "store"], "left_semi")
+        .groupBy("org", "store")
+        .agg(F.collect_list(places).alias("tree"), F.collect_set(F.when(F.col("dead"), F.col("folder"))).alias("gone"))
+    )
+    edit = F.struct("nth", "action", "target", "parent")
+    in_order = (
+        edits.where(F.col("action").isin(Action.CREATE_FOLDER, Action.DELETE_FOLDER) | F.col("properties")[PARENT].isNotNull())
+        .join(deleting, ["org", "store"], "left_semi")
+        .groupBy("org", "store")
+        .agg(F.array_sort(F.collect_list(edit)).alias("edits"))
+    )
+
+    def beneath(tree: Column, folder: Column) -> Column:
+        def lower(those: Column, _: Column) -> Column:
+            return F.array_union(those, F.filter(tree, lambda each: F.array_contains(those, each["parent"]))["folder"])
+
+        return F.aggregate(F.sequence(F.lit(1), F.lit(LEVELS)), F.array(folder), lower)
+
+    def take(so_far: Column, edit: Column) -> Column:
+        def living(folder: Column) -> Column:
+            known = F.exists(so_far["tree"], lambda each: each["folder"] == folder)
+            return known & ~F.array_contains(so_far["gone"], folder)
+
+        creates, deletes = (edit["action"] == action for action in (Action.CREATE_FOLDER, Action.DELETE_FOLDER))
+        taken = (creates | living(edit["target"])) & (deletes | (edit["parent"] == ROOT) | living(edit["parent"]))
+        elsewhere = F.filter(so_far["tree"], lambda each: each["folder"] != edit["target"])
+        placed = F.concat(elsewhere, F.array(F.struct(edit["target"].alias("folder"), edit["parent"].alias("parent"))))
+        along = F.array_except(beneath(so_far["tree"], edit["target"]), so_far["gone"])
+        since = F.transform(along, lambda folder: F.struct(folder.alias("folder"), edit["nth"].alias("since")))
+        return F.struct(
+            F.when(taken & ~deletes, placed).otherwise(so_far["tree"]).alias("tree"),
+            F.when(taken & deletes, F.array_union(so_far["gone"], along)).otherwise(so_far["gone"]).alias("gone"),
+            F.when(taken & deletes, F.concat(so_far["doomed"], since)).otherwise(so_far["doomed"]).alias("doomed"),
+        )
+
+    start = F.struct("tree", "gone", F.array().cast("array<struct<folder:string,since:int>>").alias("doomed"))
+    doomed = F.aggregate("edits", start, take)["doomed"]
+    return in_order.join(trees, ["org", "store"]).select("org", "store", F.inline(doomed))
+
+
+def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, doomed: DataFrame) -> DataFrame:
+    """Aimed edits, each with its `reason`, and whether its store is `on` the folder's list after it: judged in order
+    against the list as the edits before it leave it.
 
     Taking the last replica off a list is refused, and so is taking off a store that is not on it; so is what concerns a
-    folder the store does not know or knows to be deleted.
+    folder the store does not know or knows to be deleted, or would place one there. A list that keeps a replica because
+    merging left it empty does so until another is put on it. What a leaver says by itself it does not say once it is on
+    the list again.
 
     Source: R11-R19; Q26, R148.
     """
     made = edits.where(F.col("action") == Action.CREATE_FOLDER).select("org", "store", "target", F.col("nth").alias("made"))
     live = folders.select("org", "store", F.col("folder").alias("target"), "dead")
-    listed = (
-        lists.where(F.col("listing") == Listing.LISTED).groupBy(*HERE).agg(F.array_sort(F.collect_set("peer")).alias("listed"))
-    )
+    ending = doomed.withColumnRenamed("folder", "target")
+    kept = _lists(lists.where(F.col("listing") == Listing.LISTED), F.col("peer"), "kept")
+    entry = F.col("property").startswith(REPLICA) & (F.col("value") == Listing.LISTED)
+    listed = _lists(tree.where(entry), F.substring("property", len(REPLICA) + 1, 1000), "listed")
     above = live.withColumnsRenamed({"target": "parent", "dead": "parent_dead"})
     above_made = made.withColumnsRenamed({"target": "parent", "made": "parent_made"})
+    above_ending = ending.withColumnsRenamed({"target": "parent", "since": "parent_since"})
     full = (
         edits.join(live, ["org", "store", "target"], "left")
-        .join(listed.withColumnRenamed("folder", "target"), ["org", "store", "target"], "left")
+        .join(ending, ["org", "store", "target"], "left")
+        .join(listed, ["org", "store", "target"], "left")
+        .join(kept, ["org", "store", "target"], "left")
         .join(above, ["org", "store", "parent"], "left")
         .join(above_made, ["org", "store", "parent"], "left")
+        .join(above_ending, ["org", "store", "parent"], "left")
     )
-    parent_ok = (F.col("parent") == ROOT) | (F.col("parent_dead") == F.lit(False)) | (F.col("parent_made") < F.col("nth"))
+    parent_there = (F.col("parent") == ROOT) | F.col("parent_dead").isNotNull() | (F.col("parent_made") < F.col("nth"))
+    no_parent = F.when(F.col("parent_dead") | (F.col("parent_since") < F.col("nth")), Reason.FOLDER_DELETED).when(
+        ~F.coalesce(parent_there, F.lit(False)), Reason.UNKNOWN_FOLDER
+    )
     entries = F.map_filter("properties", lambda name, _: name.startswith(REPLICA))
 
     def peers(listing: Listing) -> Column:
@@ -126,42 +195,57 @@ def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame) -> 
         "nth",
         "edit_id",
         "action",
-        F.coalesce(parent_ok, F.lit(False)).alias("parent_ok"),
+        F.when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED).otherwise(no_parent).alias("nowhere"),
+        F.col("decided").isNotNull().alias("by_itself"),
         peers(Listing.LISTED).alias("adds"),
         peers(Listing.REMOVED).alias("drops"),
     )
     missing = F.when(F.col("dead"), Reason.FOLDER_DELETED).when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
+    none = F.array().cast("array<string>")
     of_folder = full.groupBy("org", "store", "target").agg(
         F.array_sort(F.collect_list(edit)).alias("edits"),
         F.max(missing).alias("missing"),
-        F.coalesce(F.max("listed"), F.array().cast("array<string>")).alias("listed"),
+        F.coalesce(F.max("listed"), none).alias("listed"),
+        F.coalesce(F.max("kept"), none).alias("kept"),
     )
 
+    def standing(listed: Column) -> Column:
+        return F.when(F.size(listed) > 0, listed).otherwise(F.col("kept"))
+
     def judge(so_far: Column, edit: Column) -> Column:
+        before = standing(so_far["listed"])
         after = F.array_except(F.array_union(so_far["listed"], edit["adds"]), edit["drops"])
         drops = F.size(edit["drops"]) > 0
         creates = edit["action"] == Action.CREATE_FOLDER
         reason = (
             F.when(~creates & so_far["missing"].isNotNull(), so_far["missing"])
-            .when(~edit["parent_ok"], Reason.UNKNOWN_FOLDER)
-            .when(drops & (F.size(F.array_intersect(so_far["listed"], edit["drops"])) == 0), Reason.NOT_LISTED)
+            .when(edit["nowhere"].isNotNull(), edit["nowhere"])
+            .when(drops & (F.size(F.array_intersect(before, edit["drops"])) == 0), Reason.NOT_LISTED)
             .when(drops & (F.size(after) == 0), Reason.LAST_REPLICA)
+            .when(edit["by_itself"] & F.array_contains(before, F.col("store")), Reason.NOT_LEAVING)
         )
-        missing = F.when(edit["action"] == Action.DELETE_FOLDER, Reason.FOLDER_DELETED).when(~creates, so_far["missing"])
         taken = reason.isNull()
+        listed = F.when(taken, after).otherwise(so_far["listed"])
+        verdict = F.struct(
+            edit["edit_id"].alias("edit_id"),
+            reason.cast("string").alias("reason"),
+            F.array_contains(standing(listed), F.col("store")).alias("on"),
+        )
         return F.struct(
-            F.when(taken, after).otherwise(so_far["listed"]).alias("listed"),
-            F.when(taken, missing).otherwise(so_far["missing"]).cast("string").alias("missing"),
-            F.concat(
-                so_far["verdicts"],
-                F.array(F.struct(edit["edit_id"].alias("edit_id"), reason.cast("string").alias("reason"))),
-            ).alias("verdicts"),
+            listed.alias("listed"),
+            F.when(~(taken & creates), so_far["missing"]).cast("string").alias("missing"),
+            F.concat(so_far["verdicts"], F.array(verdict)).alias("verdicts"),
         )
 
-    nothing = F.array().cast("array<struct<edit_id:string,reason:string>>")
+    nothing = F.array().cast("array<struct<edit_id:string,reason:string,on:boolean>>")
     start = F.struct(F.col("listed").alias("listed"), F.col("missing").cast("string").alias("missing"), nothing.alias("verdicts"))
     verdicts = of_folder.select("org", F.inline(F.aggregate("edits", start, judge)["verdicts"]))
     return edits.join(verdicts, ["org", "edit_id"])
+
+
+def _lists(rows: DataFrame, peer: Column, name: str) -> DataFrame:
+    """The peers in `rows` as one array a folder: org, store, target, `name`."""
+    return rows.groupBy("org", "store", F.col("folder").alias("target")).agg(F.array_sort(F.collect_set(peer)).alias(name))
 
 
 def number_folders(judged: DataFrame, *, numbers: DataFrame) -> DataFrame:
@@ -226,16 +310,26 @@ def write_folders(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
 
 
 def judge_items(
-    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, lineage: DataFrame
+    edits: DataFrame,
+    *,
+    standing: DataFrame,
+    folders: DataFrame,
+    folder_edits: DataFrame,
+    doomed: DataFrame,
+    lineage: DataFrame,
 ) -> DataFrame:
     """Content edits, each with its `reason`, and with what a change of its item is made `upon`.
 
     An edit is judged by the replica's standing as of its place: `standing` before this round's folder edits, then those
-    that come before it. An item that the store does not see, or that it sees deleted, cannot be changed.
+    that come before it, deletions of folders above among them (`doomed`). An item that the store does not see, or that it
+    sees deleted, cannot be changed.
 
     Source: R22-R25; D2 (no client may use a replica that is delete pending).
     """
-    placed = _judge_places(edits.drop("reason"), standing=standing, folders=folders, folder_edits=folder_edits)
+    lasting = doomed.select(*HERE, "since")
+    placed = _judge_places(
+        edits.drop("reason").join(lasting, list(HERE), "left"), standing=standing, folders=folders, folder_edits=folder_edits
+    )
     return _judge_items(placed, lineage=lineage)
 
 
@@ -278,16 +372,8 @@ def refused(judged: DataFrame) -> DataFrame:
 
 
 def entries(folder_edits: DataFrame) -> DataFrame:
-    """A store's own entry of a folder's replica list after each of its edits: org, store, folder, nth, entry.
-
-    `entry` is a word of `Listing`, empty where the store was never listed, or `deleted` where the edit deletes the folder.
-    """
-    own = F.expr(f"try_element_at(filter(properties_all, p -> p.name = concat('{REPLICA}', store)), 1).value")
-    deletes = F.col("action") == Action.DELETE_FOLDER
-    entry = F.when(deletes, DELETED).otherwise(F.coalesce(own, F.lit("")))
-    return folder_edits.where("reason is null").select(
-        "org", "store", F.col("object").alias("folder"), "nth", entry.alias("entry")
-    )
+    """Whether a store is `on` a folder's replica list after each of its edits: org, store, folder, nth, on."""
+    return folder_edits.where("reason is null").select("org", "store", F.col("object").alias("folder"), "nth", "on")
 
 
 def _judge_places(edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame) -> DataFrame:
@@ -300,7 +386,7 @@ def _judge_places(edits: DataFrame, *, standing: DataFrame, folders: DataFrame, 
         .join(entries(folder_edits).withColumnRenamed("nth", "set"), list(HERE))
         .where("set < nth")
         .groupBy("org", "edit_id")
-        .agg(F.max_by("entry", "set").alias("entry"))
+        .agg(F.max_by("on", "set").alias("on"))
     )
     full = (
         resolved.join(as_of, ["org", "edit_id"], "left")
@@ -309,15 +395,15 @@ def _judge_places(edits: DataFrame, *, standing: DataFrame, folders: DataFrame, 
     )
     active = F.col("standing") == Standing.ACTIVE
     reason = (
-        F.when(F.col("entry") == DELETED, Reason.FOLDER_DELETED)
-        .when(F.col("entry") == Listing.LISTED, F.lit(None))
-        .when(F.col("entry").isNotNull(), Reason.NO_REPLICA_HERE)
+        F.when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED)
+        .when(F.col("on"), F.lit(None))
+        .when(F.col("on").isNotNull(), Reason.NO_REPLICA_HERE)
         .when(F.coalesce(active, F.lit(False)), F.lit(None))
         .when(F.col("dead"), Reason.FOLDER_DELETED)
         .when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
         .otherwise(Reason.NO_REPLICA_HERE)
     )
-    return full.withColumn("reason", reason).drop("standing", "dead", "entry")
+    return full.withColumn("reason", reason).drop("standing", "dead", "on", "since")
 
 
 def _judge_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:

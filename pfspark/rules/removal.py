@@ -54,7 +54,7 @@ def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame, unca
 
 
 def let_go(before: DataFrame, *, replicas: DataFrame) -> DataFrame:
-    """Leavers that this round lets go, as they stood `before`: they ask and tell in it once more, and then are gone."""
+    """Leavers that this round lets go, as they stood `before`: they learn, ask and tell in it once more, and then are gone."""
     gone = replicas.where(F.col("standing") == Standing.DELETE_NOW)
     return before.where(F.col("standing") == Standing.DELETE_PENDING).join(gone, list(HERE), "left_semi")
 

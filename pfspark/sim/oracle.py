@@ -14,7 +14,8 @@ Readings, where the texts are silent:
 - Holders of a folder are its list and the leavers not yet gone. 0x4 and delete-pending requests go to the list, 0x10
   unasked and 0x20 to all holders (the responders are named inside); a repeated request goes to the silent only.
 - A leaver that has its proof in a round asks for nothing more in that round. Any replica that was active when it
-  answered can prove; numbers that are settled without content in that round need no proof.
+  answered can prove; numbers that are settled without content in that round need no proof. Between them, several hold
+  all by what they answer in one round.
 - Folders choose side by side: who was asked last is what was known before the round, in all of them.
 - Under a schedule of Never a number waits for no slot; once there are slots, it counts as taken in then.
 - One 0x10 answers a store about a folder in a round, however often it asked. Who has no live replica answers nothing.
@@ -204,7 +205,7 @@ class Replica:
     asking: str = ""  # responders option of a status request that must go
     inquiries: dict[str, Inquiry] = field(default_factory=dict)
     leaving_since: datetime | None = None
-    answers: dict[str, tuple[str, Numbers]] = field(default_factory=dict)
+    answers: dict[str, tuple[str, Numbers, datetime]] = field(default_factory=dict)
     status_due: datetime | None = None
     proven: bool = False  # a leaver's content is safe elsewhere
     called: datetime | None = None
@@ -821,15 +822,20 @@ class World:
             inquiry = replica.inquiries.get(message.sender)
             current = message.label == replica.current(message.sender)
             if answers and current and inquiry and replica.leaving_since and message.at > replica.leaving_since:
-                replica.answers[message.sender] = message.label, message.status[message.label][0]
+                replica.answers[message.sender] = message.label, message.status[message.label][0], self.now
                 inquiry.answered = self.now
         for _, replica in server.live():  # before numbers that nobody can give are settled: those need no proof
             replica.proven = replica.standing == Standing.DELETE_PENDING and self._proven(replica)
 
     def _proven(self, replica: Replica) -> bool:
         """Whether active replicas have answered that they hold all that is here; should one leave, it must prove all its own."""
-        held = [numbers for name, (about, numbers) in replica.answers.items() if about == replica.current(name)]
-        if self.policy.removal_rule == "union_holds_all":
+        together = self.policy.removal_rule == "union_holds_all"
+        held = [
+            numbers
+            for name, (about, numbers, heard) in replica.answers.items()
+            if about == replica.current(name) and (heard == self.now or not together)
+        ]
+        if together:
             held = [NONE.union(*held)] if held else []
         return any(replica.applied <= numbers for numbers in held)
 

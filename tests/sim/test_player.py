@@ -238,6 +238,10 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         5h 0x2 PFS2>PFS1 1-1 PFS2~2:1
         9h30m 0x8 PFS2>PFS1 1-1 PFS1:3
         9h45m 0x80000002 PFS1>PFS2 1-1 PFS1:3""",
+    "deleted_with_all_beneath": """
+        1h 0x2 PFS1>PFS2 1-1 PFS1:6-8
+        1h 0x4 PFS1>PFS2 /Kept PFS1:3
+        1h 0x4 PFS1>PFS2 /Sales PFS1:1""",
     "design_conflict_lost_replica": """
         15m 0x2 PFS1>PFS2,PFS3,PFS4 1-1 PFS1:3
         15m 0x2 PFS2>PFS1,PFS3,PFS4 1-1 PFS2:1
@@ -250,6 +254,9 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         30m 0x20 PFS4>PFS1,PFS2,PFS3 /Archive/Deals
         7h 0x8 PFS4>PFS1 /Archive/Deals PFS1:1-2
         7h15m 0x80000004 PFS1>PFS4 /Archive/Deals PFS1:1-2""",
+    "expired_before_it_was_told": """
+        3h30m 0x20 PFS2>PFS1 /Sales
+        4h 0x10 PFS1>PFS2 /Sales""",
     "expired_before_it_went": """
         1d2h30m 0x4 PFS1>PFS2 /News PFS1:2""",
     "expired_items": """
@@ -321,6 +328,20 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         4h 0x4 PFS1>PFS2 /Sales PFS1~2:1
         9h30m 0x8 PFS1>PFS2 /Sales PFS1:1-3
         9h45m 0x80000004 PFS2>PFS1 /Sales PFS1:1-3""",
+    "list_emptied_by_merging": """
+        0m 0x2 PFS1>PFS2 1-1 PFS1:2
+        0m 0x2 PFS2>PFS1 1-1 PFS2:1
+        30m 0x2 PFS1>PFS2 1-1 PFS1:3
+        45m 0x2 PFS1>PFS2 1-1 PFS1:4
+        45m 0x2 PFS2>PFS1 1-1 PFS2:2
+        2h 0x2 PFS1>PFS2 1-1 PFS1:5
+        1h15m 0x8 PFS2>PFS1 /Sales PFS1:3
+        1h30m 0x80000004 PFS1>PFS2 /Sales PFS1:3""",
+    "listed_again_as_it_may_go": """
+        0m 0x2 PFS2>PFS1 1-1 PFS2:1
+        30m 0x2 PFS2>PFS1 1-1 PFS2:2
+        0m 0x20 PFS2>PFS1 /Sales
+        30m 0x20 PFS2>PFS1 /Sales""",
     "listed_and_removed_at_once": """
         1h 0x2 PFS1>PFS2 1-1 PFS1:3-4
         1h 0x2 PFS2>PFS1 1-1 PFS2:1-2
@@ -347,6 +368,11 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         18h45m 0x8 PFS2>PFS1 /Sales PFS1:1
         1d18h45m 0x8 PFS2>PFS1 /Sales PFS1:1
         2d18h45m 0x8 PFS2>PFS1 /Sales PFS1:1""",
+    "night_missed_before_a_restore": """
+        3h30m 0x20 PFS3>PFS1,PFS2 /Sales
+        3h30m 0x20 PFS3>PFS1,PFS2 1-1
+        4h 0x20 PFS2>PFS1,PFS3 /Sales
+        4h 0x20 PFS2>PFS1,PFS3 1-1""",
     "old_when_it_arrives": """
         0m 0x4 PFS1>PFS2 /News PFS1:1
         15m 0x4 PFS1>PFS2 /News PFS1:2
@@ -464,6 +490,11 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "10h state 1-1 applied": {"PFS1": "PFS1:1-3,PFS2~2:1", "PFS2": "PFS1:1-3,PFS2~2:1"},
         "10h state /Sales applied": {},
     },
+    "deleted_with_all_beneath": {
+        "1h refused - reason": {"PFS1": ", ".join(["folder_deleted"] * 5)},
+        "2h folder - path": {"PFS1": "/Kept, /Sales", "PFS2": "/Kept, /Sales"},
+        "2h state /Kept applied": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"},
+    },
     "design_conflict_lost_replica": {
         "30m folder - path": four("/Archive, /Deals"),
         "30m folder /Deals replicas": four("PFS1, PFS2, PFS3"),
@@ -480,6 +511,10 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
     "design_conflict_property": {
         "30m folder - path": four("/Archive, /Archive/Deals"),
         "30m folder /Archive/Deals replicas": four("PFS1, PFS2, PFS3, PFS4"),
+    },
+    "expired_before_it_was_told": {
+        "4h30m state /Sales empty": {"PFS1": "PFS1:1-4", "PFS2": "PFS1:1-2"},
+        "4h30m state /Sales applied": {"PFS1": "PFS1:1-4", "PFS2": "PFS1:1-2"},
     },
     "expired_before_it_went": {
         "1d2h15m refused - reason": {"PFS1": "unknown_item"},
@@ -523,6 +558,20 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "4h state /Sales missing": {"PFS1": "PFS1:1-3", "PFS2": ""},
         "10h15m state /Sales applied": {"PFS1": "PFS1:1-3,PFS1~2:1", "PFS2": "PFS1:1-3,PFS1~2:1"},
     },
+    "list_emptied_by_merging": {
+        "30m refused - reason": {"PFS1": "last_replica"},
+        "30m folder /Sales replicas": {"PFS1": "PFS1, PFS2", "PFS2": "PFS1, PFS2"},
+        "30m state /Sales standing": {"PFS1": "active", "PFS2": "delete pending"},
+        "30m state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1", "PFS2": "PFS1:1-2,PFS2:1"},
+        "45m refused - reason": {"PFS1": "no_replica_here, not_listed"},
+        "3h folder /Sales replicas": {"PFS1": "PFS2", "PFS2": "PFS2"},
+        "3h state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1", "PFS2": "PFS1:1-3,PFS2:1"},
+    },
+    "listed_again_as_it_may_go": {
+        "30m folder /Sales replicas": {"PFS1": "PFS1, PFS2", "PFS2": "PFS1, PFS2"},
+        "30m state /Sales standing": {"PFS1": "active", "PFS2": "active"},
+        "4h state /Sales life": {"PFS1": "1", "PFS2": "1"},
+    },
     "listed_and_removed_at_once": {
         "1h state /Sales standing": {"PFS1": "active", "PFS2": "delete pending"},
         "6h state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1"},
@@ -540,6 +589,9 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "9h state /Sales applied": {"PFS1": "PFS1:4,PFS1~2:1", "PFS2": "PFS1:4,PFS1~2:1"},
     },
     "never_answered": {"3d state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1"}},
+    "night_missed_before_a_restore": {
+        "4h state /Sales empty": {"PFS1": "PFS1:1-2,PFS2:1", "PFS2": "PFS1:1-2,PFS2:1", "PFS3": ""},
+    },
     "old_when_it_arrives": {
         "1d2h state /News empty": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1"},
         "1d2h item /News item": {},
@@ -577,6 +629,8 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
     },
 }  # fmt: skip
 ENDS = {
+    "expired_before_it_was_told": (False, 0),  # what PFS1 alone had, and has no more
+    "night_missed_before_a_restore": (False, 0),  # the readers of PFS3 see what has expired elsewhere
     "old_when_it_arrives": (False, 0),  # the readers of PFS2 see an item that has expired at PFS1
     "slow_store": (False, 0),  # a folder of schedule Never keeps its post to itself
     "never_answered": (False, 1),
