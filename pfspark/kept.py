@@ -238,11 +238,11 @@ def _keys(table: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
     return list(zip(*[table[name].to_pylist() for name in key], strict=True))
 
 
-def due_moments(kept: Kept, *, down: set[tuple[str, str]], suspended: set[str]) -> dict[str, datetime]:
+def due_moments(kept: Kept, *, suspended: set[str]) -> dict[str, datetime]:
     """The earliest moment at which each organization has something to do: mail that arrives, an entry that falls due.
 
-    What is due at a store that is down (`down` names org and store) waits, and so does what a suspended organization
-    holds back; neither calls for a round.
+    What is due at a store that is down waits, and so does what a suspended organization holds back; neither calls for a
+    round. Requests do not wait at the door of a store that is down or cut off: there they are lost.
     """
     earliest: dict[str, datetime] = {}
 
@@ -250,8 +250,12 @@ def due_moments(kept: Kept, *, down: set[tuple[str, str]], suspended: set[str]) 
         if org not in earliest or due < earliest[org]:
             earliest[org] = due
 
-    for org, due, kind, folder in _keys(kept.tables["mail"], ("org", "due", "type", "folder")):
-        if not (org in suspended and kind == MessageType.BACKFILL_REQUEST and folder != HIERARCHY):
+    conditions = _keys(kept.tables["conditions"], ("org", "store", "cut", "down"))
+    down = {(org, store) for org, store, _, is_down in conditions if is_down}
+    out = down | {(org, store) for org, store, is_cut, _ in conditions if is_cut}
+    for org, store, due, kind, folder in _keys(kept.tables["mail"], ("org", "recipient", "due", "type", "folder")):
+        asks = kind == MessageType.BACKFILL_REQUEST and folder != HIERARCHY
+        if not (asks and org in suspended and (org, store) not in out):
             consider(org, due)
     for org, store, folder, why, due in _keys(kept.tables["agenda"], ("org", "store", "folder", "why", "due")):
         held = org in suspended and folder != HIERARCHY and why in (Why.BACKFILL, Why.SEND)

@@ -168,6 +168,8 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[reached],
     )
     let_in = cut("let in", lambda: judged.where("lost is null and reason is null"), when=[judged])
+    lives = cut("lives", lambda: state.read_lives(let_in, lives=world.lives), when=[let_in], otherwise=world.lives)
+    in_force = cut("let in", lambda: state.in_force(let_in, lives=lives), when=[lives], otherwise=let_in)
     carried = cut("carried", lambda: receipt.unpack(let_in.where(F.col("type").isin(*CARRYING))), when=[let_in])
 
     in_hand = applied_by.unionByName(carried.select(*RANGES))
@@ -188,7 +190,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     living = _take("replicas", enrolled, forgetful, cut)
 
     # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
-    vouched = cut("vouched", lambda: removal.vouched(let_in, replicas=living, turns=turns), when=[let_in])
+    vouched = cut("vouched", lambda: removal.vouched(in_force, replicas=living, turns=turns), when=[let_in])
     tonight = cut("keys", lambda: removal.tonight(due), when=[due])
     erased = cut(
         "steps",
@@ -314,7 +316,6 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         mine.where(F.col("entry") == entry).select(*RANGES) for entry in (Entry.APPLIED, Entry.EMPTY, Entry.SENT)
     )
     beliefs = state.believed(table, replicas=replicas).drop("relayed")
-    lives = cut("lives", lambda: state.read_lives(let_in, lives=world.lives), when=[let_in], otherwise=world.lives)
     lists = cut("lists", lambda: seen.lists.join(touched, list(HERE), "left_semi"), when=[touched])
     recipients = packing.recipients(lists)
 
@@ -361,7 +362,9 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
     asks = cut(
         "asks",
-        lambda: backfill.retry(sources.choose(asking, ranked=ranked, gives=gives), turns=turns),
+        lambda: backfill.retry(
+            backfill.let_out(sources.choose(asking, ranked=ranked, gives=gives), lists=lists, turns=turns), turns=turns
+        ),
         when=[ranked],
     )
     array = cut("array", lambda: backfill.enter(noted, asks=asks), when=[noted])
@@ -391,9 +394,9 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
 
     # Answer requests for content and for status.
-    content_requests = cut("let in", lambda: backfill.requests(let_in), when=[let_in])
+    content_requests = cut("let in", lambda: backfill.requests(in_force), when=[let_in])
     answers = cut("answers", lambda: backfill.answer(content_requests, applied=applied, empty=empty), when=[content_requests])
-    status_requests = cut("status requests", lambda: status.asked_for(let_in), when=[let_in])
+    status_requests = cut("status requests", lambda: status.asked_for(in_force), when=[let_in])
     answered = cut(
         "answered",
         lambda: status.answer(
@@ -429,7 +432,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     responders = cut(
         "responders",
         lambda: sources.responders(
-            begin,
+            status.choosing(begin, replicas=speaking),
             holders=status.holders(lists),
             contacts=contacts,
             tree=_of(seen.tree, begin),
@@ -446,7 +449,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             begin=begin,
             responders=responders,
             inquiring=inquiring,
-            delivered=let_in,
+            delivered=in_force,
             replicas=speaking,
             lists=lists,
             stores=world.stores,

@@ -148,4 +148,5 @@ PRIORITIES = ("not urgent", "normal", "urgent")
 REPLICA = "replica:"
 """Properties of a folder that the rules themselves read; the replica list is one property per store."""
 WHOLE = "*"
-"""In a tree where whole objects win: no property, but the stamp of the object that won."""
+"""In a tree where whole objects win: no property, but the stamp of the object that won; before the name of a property, what
+a store said of it by itself while an object says something later."""

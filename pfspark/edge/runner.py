@@ -192,7 +192,7 @@ class Runner:
     def _moments(self) -> dict[str, datetime]:
         """When each organization has something to do; absent: never, as things are."""
         assert self._kept is not None
-        due = due_moments(self._kept, down=set(), suspended={org for org, (row, _) in self._policies.items() if row["suspended"]})
+        due = due_moments(self._kept, suspended={org for org, (row, _) in self._policies.items() if row["suspended"]})
         edits = self._kept.tables["edits"]
         for org, at in zip(edits["org"].to_pylist(), edits["at"].to_pylist(), strict=True):
             due[org] = min(at, due.get(org, at))

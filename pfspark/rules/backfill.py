@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import HIERARCHY, MessageType, Standing
+from pfspark.words import HIERARCHY, Listing, MessageType, Standing
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -97,6 +97,14 @@ def asked_now(due: DataFrame) -> DataFrame:
     """The pieces whose time has come (R94); content requests wait while replication is suspended (F69), but to a leaver (D7)."""
     held_back = F.col("suspended") & (F.col("folder") != HIERARCHY) & (F.col("leaving") == 0)
     return due.where((F.col("due") <= F.col("now")) & ~held_back)
+
+
+def let_out(asks: DataFrame, *, lists: DataFrame, turns: DataFrame) -> DataFrame:
+    """The pieces that may be asked for of whom they were chosen for: while replication is suspended, of leavers alone (D7)."""
+    leavers = lists.where(F.col("listing") == Listing.REMOVED).select(*HERE, "peer", F.lit(True).alias("leaves"))
+    chosen = asks.join(leavers, [*HERE, "peer"], "left").join(turns.select("org", "suspended"), "org")
+    waits = F.col("suspended") & (F.col("folder") != HIERARCHY) & F.col("leaves").isNull()
+    return chosen.where(~waits).drop("leaves", "suspended")
 
 
 def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:

@@ -43,16 +43,30 @@ def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame
 
 
 def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame:
-    """The properties that stand, of the folders in `news`; `of` is the stamp of the object that carried a property."""
+    """The properties that stand, of the folders in `news`; `of` is the stamp of the object that carried a property.
+
+    Under the whole object, what a store said by itself is kept beside a later value that an object carries (under the
+    name of `WHOLE` and the property): another object may overrule that value, and then it stands again.
+    """
     of_folder = Window.partitionBy(*HERE)
     object_held = F.max(F.when(F.col("property") == WHOLE, F.col("stamp"))).over(of_folder)
-    before = tree.join(news.select(*HERE), list(HERE), "left_semi").withColumn("of", object_held)
+    beside = F.col("property").startswith(WHOLE) & (F.col("property") != WHOLE)
+    before = (
+        tree.join(news.select(*HERE), list(HERE), "left_semi")
+        .withColumn("of", object_held)
+        .withColumn("property", F.when(beside, F.expr(f"substring(property, {len(WHOLE) + 1})")).otherwise(F.col("property")))
+    )
     known = before.unionByName(news).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
     stays = F.col("value").isin(Listing.LEAVING, Listing.GONE) | (F.col("property") == DELETED)
     last = F.max(F.when(~F.coalesce(stays, F.lit(False)), F.col("of"))).over(of_folder)
     counted = known.withColumns({"stays": stays, "last": last}).where("wholly is null or stays or of <=> last")
-    after = counted.groupBy(*HERE, "property").agg(F.max(F.struct("stamp", "value")).alias("top"))
-    return after.select(*HERE, "property", "top.value", "top.stamp")
+    said = F.struct("stamp", "value")
+    after = counted.groupBy(*HERE, "property").agg(
+        F.max(said).alias("top"), F.max(F.when(F.col("wholly") & F.col("stays"), said)).alias("stood")
+    )
+    kept = F.struct(F.concat(F.lit(WHOLE), "property").alias("property"), "stood.value", "stood.stamp")
+    rows = F.array_compact(F.array(F.struct("property", "top.value", "top.stamp"), F.when(F.col("stood") < F.col("top"), kept)))
+    return after.select(*HERE, F.inline(rows))
 
 
 def merging_whole(turns: DataFrame) -> DataFrame:

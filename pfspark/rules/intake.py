@@ -291,7 +291,7 @@ def write_folders(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
     settings = stamped.select(
         "org", "store", "object", F.col("nth").alias("set"), "stamp", F.explode(sets).alias("name", "value")
     )
-    before = held.where(F.col("property") != WHOLE).select(
+    before = held.where(~F.col("property").startswith(WHOLE)).select(
         "org", "store", "object", F.lit(BEFORE).alias("set"), "stamp", F.col("property").alias("name"), "value"
     )
     latest = (

@@ -88,6 +88,18 @@ def current_only(rows: DataFrame, *, lives: DataFrame, about: str = "about") -> 
     return peer.join(newest, [*HERE, "_peer"], "left").where("_life >= coalesce(_newest, 1)").drop("_peer", "_life", "_newest")
 
 
+def in_force(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
+    """Messages of replicas in the newest life their recipient knows: what an older one asked or acknowledged counts no more.
+
+    Source: Q12, F8.
+    """
+    newest = lives.select(
+        "org", F.col("store").alias("recipient"), "folder", F.col("peer").alias("store"), F.col("life").alias("newest")
+    )
+    known = delivered.join(newest, ["org", "recipient", "folder", "store"], "left")
+    return known.where(cnset.life_of("sender") >= F.coalesce("newest", F.lit(1))).drop("newest")
+
+
 def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: DataFrame) -> DataFrame:
     """What others are believed to hold, for those a store may ask: listed replicas, and leavers that still hold.
 

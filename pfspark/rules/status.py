@@ -84,6 +84,12 @@ def begin(steps: DataFrame, *, due: DataFrame, turns: DataFrame) -> DataFrame:
     return asked.groupBy(*HERE).agg(F.min("rule").alias("rule"))
 
 
+def choosing(begin: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """Of those that ask now, who chooses who must answer: all but leavers, who ask everybody who stays (D5)."""
+    active = replicas.where(F.col("standing") == Standing.ACTIVE)
+    return begin.join(active.select(*HERE), list(HERE), "left_semi")
+
+
 def inquiring(agenda: DataFrame, *, touched: DataFrame) -> DataFrame:
     """Entries of the agenda about status requests, in the folders looked at."""
     return agenda.where(F.col("why") == Why.INQUIRE).join(touched, list(HERE), "left_semi")
@@ -118,10 +124,10 @@ def inquire(
     Source: R86, R87, R130-R134; A4, D5-D7.
     """
     pair = (*HERE, "peer")
-    stands = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(
-        *HERE, (F.col("standing") == Standing.DELETE_PENDING).alias("leaver")
+    stands = speakers(replicas).select(
+        *HERE, (F.col("standing") == Standing.DELETE_PENDING).alias("leaver"), F.col("at").alias("began")
     )
-    others = holders(lists).join(stands, list(HERE)).where((F.col("listing") == Listing.LISTED) | ~F.col("leaver"))
+    others = holders(lists).join(stands.drop("began"), list(HERE)).where((F.col("listing") == Listing.LISTED) | ~F.col("leaver"))
     named = responders.select(*pair, F.lit(True).alias("must"))
     first = (
         others.join(begin.select(*HERE), list(HERE), "left_semi")
@@ -134,7 +140,7 @@ def inquire(
         )
         .withColumn("attempt", F.lit(0).cast("bigint"))
     )
-    known = inquiring.select(*pair, "attempt", "due", "since").join(begin.select(*HERE), list(HERE), "left_anti")
+    known = inquiring.select(*pair, "attempt", "due", "since").join(first.select(*pair), list(pair), "left_anti")
     newcomers = (
         others.where("leaver")
         .join(begin.select(*HERE), list(HERE), "left_anti")
@@ -151,10 +157,16 @@ def inquire(
     answers = F.array_contains("flags", str(Flag.DELETE_PENDING)) & (F.col("type") == MessageType.STATUS)
     heard = (
         delivered.select(
-            "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer"), answers.alias("answers")
+            "org",
+            F.col("recipient").alias("store"),
+            "folder",
+            F.col("store").alias("peer"),
+            answers.alias("answers"),
+            F.col("at").alias("said"),
         )
+        .join(stands.select(*HERE, "began"), list(HERE))
         .groupBy(*pair)
-        .agg(F.max("answers").alias("answers"))
+        .agg(F.max(F.col("answers") & (F.col("said") > F.col("began"))).alias("answers"))
     )
     open_ = (
         known.join(others.drop("listing"), list(pair), "left")

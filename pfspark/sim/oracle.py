@@ -26,24 +26,27 @@ Readings, where the texts are silent:
   it was last heard.
 - Full match, and amount, are of the whole open array; only the pieces that are due are asked for.
 - A delete-pending request repeats: to the silent at the backfill time-outs, to who answered but lacks something
-  `delete_pending_timeout` after that answer (D7 back to D5). A replica that is itself leaving answers it plainly.
+  `delete_pending_timeout` after that answer (D7 back to D5); of who is off the list it asks nothing, of who is on it
+  again it asks anew. A replica that is itself leaving answers it plainly.
 - Back on the list before erasure: active in the same life, and it asks for status. Delete now accepts nothing and
   answers nothing.
 - A deleted folder's replicas are erased at once: nothing of them is preserved.
 - Erasure looks whether active and delete-pending replicas elsewhere hold what is not empty here.
-- `gone` beats whatever the object says of that replica before its stamp. A list without anyone keeps, among the
-  removed before the gone, the one with the highest stamp.
+- `gone` beats whatever the object says of that replica before its stamp, whichever change it is read in. A list without
+  anyone keeps, among the removed before the gone, the one with the highest stamp.
 - A delete-pending replica that its list does not call removed (the whole object overruled it, or it was restored from
   before it was gone) says so itself by an automatic change, before the edits of its round: else nobody would take it
   for a holder.
 - Suspension does not hold back what a delete-pending replica sends, nor what is asked of a leaver: of one that was so
-  when the round began, as requests wait at the door.
+  when the round began, as requests wait at the door. It holds back what a leaver asks of who stays. What waits at the
+  door of a store that is cut or down is lost.
+- What seems to lack something at a start is what did so before the mail of that round.
 - A leaver that starts again asks those who stay again, where its policy asks at a start. While it waits to be erased, the
   unasked status that falls due, and the repeats, are not told, and not made up for.
 - A repeat of status goes to all holders; it is armed whenever a listed replica is believed to lack what is shown here
   and no timer runs.
 - An item expires whole, by the time of its winner; deletions never do. Maintenance ends a round; one missed by a store
-  that is down is made up when it is up.
+  that is down is made up when it is up. The first night of a replica is the next after it begins.
 - Conflict: more than one undominated version, deletions included; under conflict method 1 the flag is off, the losers
   are listed all the same.
 - Text of properties: sizes in bytes, durations as `2d`, `none`, `deleted` = `true`; the root is the empty parent.
@@ -89,6 +92,7 @@ Stamp = tuple[datetime, tuple[bytes, int], int]
 Properties = dict[str, tuple[str, Stamp]]
 
 NONE: Numbers = frozenset()
+LIVE = (Standing.ACTIVE, Standing.DELETE_PENDING)
 TICK = timedelta(microseconds=1)
 ORDER = tuple(MessageType(code) for code in ("0x2", "0x4", "0x8", "0x80000002", "0x80000004", "0x10", "0x20"))
 REPEATS = 3  # of an ordinary status request (design: status requests)
@@ -193,7 +197,7 @@ class Replica:
 
     label: str
     standing: Standing = Standing.ACTIVE
-    before: Standing = Standing.ACTIVE  # as it stood when the round began
+    before: Standing = Standing.ERASED  # as it stood when the round began
     issued: int = 0
     applied: Numbers = NONE
     empty: Numbers = NONE
@@ -219,7 +223,7 @@ class Replica:
 
     @property
     def live(self) -> bool:
-        return self.standing in (Standing.ACTIVE, Standing.DELETE_PENDING)
+        return self.standing in LIVE
 
     def own(self, numbers: Numbers) -> Numbers:
         """Those that this store's replica issued, in whatever life."""
@@ -288,7 +292,7 @@ class Server:
 
     def rows(self) -> tuple[Any, ...]:
         """What a restore takes back."""
-        return deepcopy((self.replicas, self.contacts, self.waiting))
+        return deepcopy((self.replicas, self.contacts))
 
 
 class Refused(Exception):
@@ -317,6 +321,7 @@ class World:
         self.names: dict[tuple[str, str], str] = {}
         self.made: dict[int, str] = {}  # step -> id of the folder or item it made
         self.highest: dict[tuple[str, str], int] = {}  # (store, folder) -> highest life ever
+        self.automatic: set[Stamp] = set()
         self.flight: list[tuple[datetime, str, Message]] = []
         self.kept: dict[int, tuple[Any, ...]] = {}  # restore step -> the store's rows to go back to
         self.lines: list[Line] = []
@@ -376,6 +381,7 @@ class World:
         self.arrive()
         playing = [server for server in self.servers.values() if not server.down]
         before_sending = (
+            self.start,
             self.sift,
             self.learn,
             self.call,
@@ -422,7 +428,7 @@ class World:
     def restore(self, server: Server, rows: tuple[Any, ...]) -> None:
         """The store's rows as they were; every replica begins a new life and asks for status (R132, F8)."""
         heard = server.contacts
-        server.replicas, server.contacts, server.waiting = rows
+        server.replicas, server.contacts = rows
         for name, contact in heard.items():
             server.contacts[name].heard, server.contacts[name].active = contact.heard, contact.active
         for folder, replica in server.replicas.items():
@@ -445,6 +451,8 @@ class World:
         self.flight = [flight for flight in self.flight if flight[0] > self.now]
         for server in self.servers.values():
             server.mail = []
+            if server.down or server.cut:
+                server.waiting = {}
         for _, recipient, message in due:
             server = self.servers[recipient]
             if not (server.down or server.cut):
@@ -452,6 +460,14 @@ class World:
                 contact = server.contacts[message.sender]
                 contact.heard = self.now  # R105, Q9: any message makes it available again
                 contact.active |= message.type in CARRYING
+
+    def start(self, server: Server) -> None:
+        """Who starts again asks for status, where its policy says so: by what it knew before its mail (R133, R134)."""
+        if server.started and self.policy.startup_status != "off":
+            for folder, replica in server.live():
+                if folder == HIERARCHY or self.policy.startup_status == "all" or replica.array:
+                    replica.asking = replica.asking or self.policy.responders_restore
+        server.started = False
 
     def sift(self, server: Server) -> None:
         """Hierarchy first, then content against the tree it gives; what is held already is thrown away (R34, R73)."""
@@ -635,7 +651,7 @@ class World:
                 continue
             for source, asks in self._shares(server, missing, due, gives).items():
                 leaver = folder != HIERARCHY and server.tree[folder].listing[source] == Listing.REMOVED
-                if not (self._held_back(folder, replica) and not leaver):
+                if leaver or folder == HIERARCHY or not self.suspended:
                     self._ask(server, folder, source, asks, gives)
 
     def _due(self, server: Server, folder: str, number: Number, gives: Mapping[str, Numbers]) -> datetime:
@@ -757,11 +773,6 @@ class World:
 
     def inquire(self, server: Server) -> None:
         """Status requests, first and repeated, and status by the clock (R130-R137)."""
-        if server.started and self.policy.startup_status != "off":
-            for folder, replica in server.live():
-                if folder == HIERARCHY or self.policy.startup_status == "all" or self.missing(server, folder):
-                    replica.asking = replica.asking or self.policy.responders_restore
-        server.started = False
         for folder, replica in server.live():
             if replica.standing == Standing.DELETE_PENDING:
                 self._inquire_leaving(server, folder, replica)
@@ -802,6 +813,7 @@ class World:
             replica.inquiries, replica.asking = {}, ""
         replica.leaving_since = replica.leaving_since or self.now
         staying = [name for name in self.listed(server, folder) if name != server.name]
+        replica.inquiries = {name: inquiry for name, inquiry in replica.inquiries.items() if name in staying}
         again = {}
         for name in staying:
             inquiry = replica.inquiries.get(name)
@@ -821,9 +833,10 @@ class World:
             answers = message.type == MessageType.STATUS and Flag.DELETE_PENDING in message.flags
             inquiry = replica.inquiries.get(message.sender)
             current = message.label == replica.current(message.sender)
-            if answers and current and inquiry and replica.leaving_since and message.at > replica.leaving_since:
+            if answers and current and replica.leaving_since and message.at > replica.leaving_since:
                 replica.answers[message.sender] = message.label, message.status[message.label][0], self.now
-                inquiry.answered = self.now
+                if inquiry:
+                    inquiry.answered = self.now
         for _, replica in server.live():  # before numbers that nobody can give are settled: those need no proof
             replica.proven = replica.standing == Standing.DELETE_PENDING and self._proven(replica)
 
@@ -1030,7 +1043,7 @@ class World:
                 elsewhere = NONE.union(*(other.applied for other in others if other.live))
                 if server.tree[folder].deleted or replica.applied - replica.empty <= elsewhere:
                     server.replicas[folder] = Replica(replica.label, Standing.ERASED)
-            elif replica.live and folder != HIERARCHY:
+            elif replica.live and replica.before in LIVE and folder != HIERARCHY:  # so is that of who begins now
                 replica.empty |= self._expired(server, folder, replica)
 
     def _expired(self, server: Server, folder: str, replica: Replica) -> set[Number]:
@@ -1079,7 +1092,7 @@ class World:
         merged: Properties = {}
         for change in changes:
             for name, (value, stamp) in change.properties.items():
-                own = change.automatic and stamp == change.stamp
+                own = stamp == change.stamp if change.automatic else stamp in self.automatic
                 counts = own or name == DELETED or change in whole
                 if counts and (name not in merged or stamp > merged[name][1]):
                     merged[name] = value, stamp
@@ -1165,6 +1178,7 @@ class World:
             ensure_ascii=False,
         )
         size = len(body.encode())
+        self.automatic |= {stamp} if automatic else set()
         self._record(Change(HIERARCHY, number, folder, action, made_at, size, {}, properties, automatic))
 
     def _next(self, replica: Replica) -> Number:

@@ -149,11 +149,7 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | No
 
 
 def _due(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
-    return due_moments(
-        kept,
-        down={(org, store) for org, one in playing.items() for store in one.down},
-        suspended={org for org, one in playing.items() if one.suspended},
-    )
+    return due_moments(kept, suspended={org for org, one in playing.items() if one.suspended})
 
 
 def _next_rounds(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, int]:

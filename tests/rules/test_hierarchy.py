@@ -1,0 +1,59 @@
+"""The tree as changes make it, in whatever order they come."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from itertools import permutations
+from typing import TYPE_CHECKING
+
+import pytest
+from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
+
+from pfspark.rows import schema_of
+from pfspark.rules import hierarchy
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+ENTRY = "replica:PFS2"
+CHANGES = {1: {ENTRY: (1, "removed")}, 2: {ENTRY: (2, "gone")}, 5: {ENTRY: (5, "listed")}, 6: {ENTRY: (1, "removed")}}
+"""Number -> entries, each with the number of what set it. The second is said by PFS2 itself; the last knows of neither the
+second nor the third."""
+
+
+def stamp(number: int) -> dict[str, object]:
+    return {"at": datetime(2026, 1, 5, tzinfo=UTC) + timedelta(hours=number), "origin": "PFS1", "cn": number}
+
+
+def change(number: int, store: str) -> dict[str, object]:
+    said = {"name": (1, "Sales"), **CHANGES[number]}
+    return {
+        "org": "o", "store": store, "object": "PFS1:1", "origin": "PFS1", "cn": number, "action": "set_folder",
+        "made_at": stamp(number)["at"], "edit_id": None if number == 2 else str(number),
+        "properties": [{"name": name, "value": value, "stamp": stamp(by)} for name, (by, value) in said.items()],
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(("merge", "entry"), [("object", "gone"), ("property", "listed")])
+@pytest.mark.rule("R27")
+def test_whatever_comes_first_the_tree_is_the_same(spark: SparkSession, merge: str, entry: str) -> None:
+    """A store for each order. Of whole objects the last overrules what it does not know, but not what a replica said of
+    itself; of single properties the last said stands."""
+    orders = {f"PFS{place}": order for place, order in enumerate(permutations(CHANGES), 3)}
+    schema = StructType([*schema_of("changes"), StructField("store", StringType())])
+    names = schema.names
+    whole = spark.createDataFrame([("o",)] if merge == "object" else [], "org string")
+    tree = spark.createDataFrame([], schema_of("tree"))
+    for turn in range(len(CHANGES)):
+        rows = [change(order[turn], store) for store, order in orders.items()]
+        learned = spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], schema)
+        made = hierarchy.merge(tree, learned, whole=whole)
+        tree = spark.createDataFrame(made.collect(), made.schema)
+    entries = tree.where(F.col("property") == ENTRY).collect()
+    assert {row["store"]: row["value"] for row in entries} == dict.fromkeys(orders, entry)
+    trees = {
+        store: {(row["property"], row["value"], row["stamp"]) for row in tree.collect() if row["store"] == store}
+        for store in orders
+    }
+    assert len(set(map(frozenset, trees.values()))) == 1
