@@ -320,7 +320,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     recipients = packing.recipients(lists)
 
     # Learn what others hold, and draw the number line of every folder looked at.
-    news = cut("news", lambda: state.learn(let_in, believed=beliefs, lives=lives), when=[let_in])
+    news = cut("news", lambda: state.learn(in_force, believed=beliefs, lives=lives), when=[let_in])
     believed = cut("believed", lambda: beliefs.unionByName(news.drop("relayed")), when=[table, news])
     current = state.current_only(believed, lives=lives)
     claims = cut(
@@ -394,9 +394,10 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     )
 
     # Answer requests for content and for status.
-    content_requests = cut("let in", lambda: backfill.requests(in_force), when=[let_in])
+    questions = cut("let in", lambda: status.answerable(in_force, replicas=speaking), when=[last_steps], otherwise=in_force)
+    content_requests = cut("let in", lambda: backfill.requests(questions), when=[let_in])
     answers = cut("answers", lambda: backfill.answer(content_requests, applied=applied, empty=empty), when=[content_requests])
-    status_requests = cut("status requests", lambda: status.asked_for(in_force), when=[let_in])
+    status_requests = cut("status requests", lambda: status.asked_for(questions), when=[let_in])
     answered = cut(
         "answered",
         lambda: status.answer(

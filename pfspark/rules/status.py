@@ -234,6 +234,12 @@ def _stroke(micros: Column) -> Column:
     return F.when(F.size("status_clock_s") == 0, micros).otherwise(F.array_min(F.transform("status_clock_s", next_at)))
 
 
+def answerable(delivered: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """Messages to replicas that still stand after the edits of their round: one whose folder is deleted answers nothing."""
+    standing = speakers(replicas).select("org", F.col("store").alias("recipient"), "folder")
+    return delivered.join(standing, ["org", "recipient", "folder"], "left_semi")
+
+
 def speakers(replicas: DataFrame) -> DataFrame:
     """Replicas that tell their status: active ones, and leavers."""
     return replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING))

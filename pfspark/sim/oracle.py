@@ -739,19 +739,20 @@ class World:
 
     def answer(self, server: Server) -> None:
         """Requests of current lives: content for what is asked, status for who needs it (R135, R67-R70, Q13)."""
-        requests = [m for m in server.mail if m.label == server.replicas[m.folder].current(m.sender)]
+        here = [message for message in server.mail if server.replicas[message.folder].live]
+        requests = [m for m in here if m.label == server.replicas[m.folder].current(m.sender)]
         asks, server.waiting = server.waiting, {}
         for message in requests:
             if message.type == MessageType.BACKFILL_REQUEST:
-                key = message.folder, message.sender
+                key = message.folder, message.label
                 asks[key] = asks.get(key, NONE) | message.asks
         answers: dict[tuple[str, str], set[Flag]] = {}
-        for (folder, peer), asked in asks.items():
-            replica = server.replicas.get(folder)
-            if replica is None or not replica.live:
+        for (folder, asker), asked in asks.items():
+            replica, (peer, _) = server.replicas.get(folder), split_label(asker)
+            if replica is None or not replica.live or asker != replica.current(peer):
                 continue
             if self.suspended and folder != HIERARCHY and replica.before != Standing.DELETE_PENDING:  # it waits at the door
-                server.waiting[folder, peer] = asked
+                server.waiting[folder, asker] = asked
             elif give := asked & (replica.applied - replica.empty):
                 type = MessageType.HIERARCHY_RESPONSE if folder == HIERARCHY else MessageType.CONTENT_RESPONSE
                 self._send_changes(server, folder, type, (peer,), give)

@@ -231,6 +231,10 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         30m 0x4 PFS3>PFS1,PFS2 /Plans PFS3:1
         30m 0x4 PFS3>PFS1,PFS2 /Silent PFS3:1
         2h 0x4 PFS1>PFS2,PFS3 /Plans PFS1:3""",
+    "deleted_as_it_is_asked": """
+        0m 0x20 PFS2>PFS1 /Sales
+        15m 0x2 PFS1>PFS2 1-1 PFS1:2
+        0m 0x2 PFS2>PFS1 1-1 PFS2:1""",
     "deleted_folder_stays_deleted": """
         1h 0x2 PFS1>PFS2 1-1 PFS1:3
         3h15m 0x10 PFS1>PFS2 1-1
@@ -482,6 +486,7 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "2h15m item /Plans version": three("PFS1:3"),
         "2h15m item /Plans losers": three(""),
     },
+    "deleted_as_it_is_asked": {"15m message - type": {"PFS1": "0x2"}, "1h folder - path": {}},
     "deleted_folder_stays_deleted": {
         "2h folder - path": {"PFS1": "/Plans", "PFS2": "/Plans"},
         "3h folder - path": {"PFS1": "/Plans", "PFS2": "/Plans, /Sales"},
