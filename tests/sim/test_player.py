@@ -211,6 +211,20 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         0m 0x2 PFS3>PFS1,PFS2 1-1 PFS3:1
         10m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:3
         10m 0x2 PFS2>PFS1,PFS3 1-1 PFS2:2""",
+    "answer_to_an_earlier_leave": """
+        0m 0x20 PFS2>PFS1 /Sales
+        1h30m 0x20 PFS2>PFS1 /Sales
+        1h30m 0x20 PFS2>PFS1 1-1
+        1h 0x10 PFS1>PFS2 /Sales
+        2h30m 0x10 PFS1>PFS2 /Sales""",
+    "asked_by_a_life_that_is_over": """
+        0m 0x20 PFS2>PFS1 /Sales
+        30m 0x20 PFS2>PFS1 /Sales
+        30m 0x20 PFS2>PFS1 1-1
+        45m 0x10 PFS1>PFS2 /Sales""",
+    "asked_of_leavers_alone": """
+        3h 0x8 PFS3>PFS1 /Sales PFS1:1
+        3h15m 0x80000004 PFS1>PFS3 /Sales PFS1:1""",
     "back_again": """
         1h45m 0x8 PFS2>PFS1 /Sales PFS1:1-2
         3h45m 0x8 PFS2>PFS3 /Sales PFS1:1-2
@@ -316,6 +330,14 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         1d21h 0x8 PFS2>PFS1 /Sales PFS1:6-8
         1d21h 0x80000004 PFS1>PFS2 /Sales PFS1:6-8
         1d21h15m 0x80000004 PFS1>PFS2 /Sales PFS1:6-8""",
+    "leaver_chooses_nobody": """
+        0m 0x20 PFS1>PFS2,PFS3 /Old
+        1h 0x20 PFS1>PFS2,PFS3,PFS4,PFS5 /New
+        15m 0x10 PFS2>PFS1 /Old
+        15m 0x10 PFS3>PFS1 /Old
+        1h15m 0x10 PFS2>PFS1 /New
+        1h15m 0x10 PFS3>PFS1 /New
+        1h15m 0x10 PFS4>PFS1 /New""",
     "leaver_sends_all": """
         1h 0x4 PFS1>PFS2,PFS3 /Quiet PFS1:1-3
         1h 0x4 PFS1>PFS2,PFS3 /Sales PFS1:1-2
@@ -399,6 +421,12 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         7h15m 0x8 ASKER>OLD /Sales OLD:1-2
         7h15m 0x8 NEW>OLD /Sales OLD:1-2
         7h15m 0x8 OLD>NEW /Sales NEW:2-4""",
+    "request_at_a_closed_door": """
+        1h15m 0x8 PFS2>PFS1 /Sales PFS1:1
+        1h15m 0x8 PFS3>PFS1 /Sales PFS1:1
+        2h 0x80000004 PFS1>PFS3 /Sales PFS1:1
+        2h15m 0x8 PFS2>PFS1 /Sales PFS1:1
+        2h30m 0x80000004 PFS1>PFS2 /Sales PFS1:1""",
     "size_limits": """
         0m 0x4 PFS1>PFS2 /Small PFS1:1
         0m 0x4 PFS1>PFS2 /Small PFS1:2-3
@@ -471,6 +499,11 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "2h15m state /Sales applied": {"PFS3": "PFS1:1,PFS2:1,PFS3:1"},
         "2h15m folder /Sales replicas": three("PFS3"),
     },
+    "answer_to_an_earlier_leave": {
+        "8h state /Sales standing": {"PFS1": "active", "PFS2": "delete now"},
+        "8h state /Sales life": {"PFS1": "1", "PFS2": "2"},
+    },
+    "asked_of_leavers_alone": {"2h state /Sales missing": {"PFS1": "", "PFS3": "PFS1:1"}},
     "clock_put_back": {
         "2h30m state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1"},
         "15h30m state /Sales missing": {"PFS1": "", "PFS2": ""},
@@ -634,6 +667,8 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
     },
 }  # fmt: skip
 ENDS = {
+    "asked_by_a_life_that_is_over": (False, 3),  # who learns of them asks hours later
+    "leaver_chooses_nobody": (False, 1),
     "expired_before_it_was_told": (False, 0),  # what PFS1 alone had, and has no more
     "night_missed_before_a_restore": (False, 0),  # the readers of PFS3 see what has expired elsewhere
     "old_when_it_arrives": (False, 0),  # the readers of PFS2 see an item that has expired at PFS1
