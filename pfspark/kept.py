@@ -20,7 +20,7 @@ from pfspark.cntext import canonical, label
 from pfspark.cuts import Cuts, frames
 from pfspark.round import Outcome, World, play
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
-from pfspark.words import HIERARCHY, MessageType, Standing, Why
+from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
 RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
@@ -220,7 +220,7 @@ def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str
     return [
         {**{name: row[name] for name in HERE}, "why": str(Why.ASK), "peer": "", "attempt": 0, "since": now, "due": now}
         for row in replicas
-        if row["standing"] in (Standing.ACTIVE, Standing.DELETE_PENDING)
+        if row["standing"] in LIVE
     ]
 
 

@@ -65,6 +65,10 @@ class Standing(StrEnum):
     ERASED = "erased"
 
 
+LIVE = (Standing.ACTIVE, Standing.DELETE_PENDING)
+"""A replica that stands so takes in, misses, asks, answers and tells; from delete now on it does nothing any more (D8)."""
+
+
 class Listing(StrEnum):
     """Value of the property `replica:<store>` of a folder: the store's entry in the replica list."""
 
@@ -140,6 +144,8 @@ class Why(StrEnum):
     """A replica waits for the next maintenance (D8)."""
 
 
+LEVELS = 32
+"""How deep a tree of folders is followed: deeper than any client shows."""
 DELETED = "deleted"
 NAME = "name"
 PARENT = "parent"

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import HIERARCHY, Listing, MessageType, Standing
+from pfspark.words import HIERARCHY, LIVE, Listing, MessageType
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -42,12 +42,12 @@ def settle_empty(line: DataFrame, *, replicas: DataFrame) -> DataFrame:
     A replica that is to be deleted now misses nothing, and settles nothing (D8).
     """
     settled = line.where("applied = 0 and arriving = 0 and void > 0 and claimed <= 0")
-    return settled.join(_keeping(replicas), list(HERE), "left_semi")
+    return settled.join(_live(replicas), list(HERE), "left_semi")
 
 
-def _keeping(replicas: DataFrame) -> DataFrame:
-    """The replicas that miss what they do not hold."""
-    return replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
+def _live(replicas: DataFrame) -> DataFrame:
+    """Replicas that miss what they do not hold."""
+    return replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
 
 
 def note(line: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
@@ -62,7 +62,7 @@ def note(line: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame
     """
     settled = (F.col("void") > 0) & (F.col("claimed") <= 0)
     missing = line.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)").where(~settled)
-    missing = missing.join(_keeping(replicas), list(HERE), "left_semi")
+    missing = missing.join(_live(replicas), list(HERE), "left_semi")
     now = F.unix_micros("now")
     aged = missing.join(turns.select("org", "now"), "org").withColumn(
         "heard", F.when(F.col("open") > 0, F.col("heard")).otherwise(now)

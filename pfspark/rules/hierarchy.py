@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark.words import DELETED, HIERARCHY, PARENT, REPLICA, WHOLE, Action, Listing, Standing
+from pfspark.words import DELETED, HIERARCHY, LEVELS, PARENT, REPLICA, WHOLE, Action, Listing, Standing
 
 HERE = ("org", "store", "folder")
-DOUBLINGS = 5
-"""Ancestors are followed by doubling the step: five times reach 32 levels, deeper than any client shows."""
+DOUBLINGS = (LEVELS - 1).bit_length()
+"""Ancestors are followed by doubling the step."""
 
 
 def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame:

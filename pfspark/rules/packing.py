@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import HIERARCHY, Action, Listing, Standing, Why
+from pfspark.words import HIERARCHY, LIVE, Action, Listing, Standing, Why
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -24,7 +24,7 @@ def waiting(applied: DataFrame, *, sent: DataFrame, replicas: DataFrame) -> Data
 
     Source: R46, R80: all that lies behind "last sent".
     """
-    sends = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
+    sends = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
     own = applied.where(cnset.store_of("origin") == F.col("store")).join(sends, list(HERE), "left_semi")
     return cnset.subtract(own, sent, LINE)
 

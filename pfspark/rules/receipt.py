@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import CARRYING, MessageType, Outcome, Reason, Standing
+from pfspark.words import CARRYING, LIVE, MessageType, Outcome, Reason
 
 LINE = ("org", "store", "folder", "origin")
 
@@ -35,7 +35,7 @@ def judge(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -> D
     """
     standing = replicas.select("org", F.col("store").alias("recipient"), "folder", "standing")
     known = folders.select("org", F.col("store").alias("recipient"), "folder", "dead")
-    receives = F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)
+    receives = F.col("standing").isin(*LIVE)
     why = (
         F.when(F.coalesce(receives, F.lit(False)), F.lit(None))
         .when(F.col("dead"), Reason.FOLDER_DELETED)

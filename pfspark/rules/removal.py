@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import REPLICA, Action, Entry, Flag, Listing, MessageType, Standing, Why
+from pfspark.words import LIVE, REPLICA, Action, Entry, Flag, Listing, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -118,7 +118,7 @@ def erase(replicas: DataFrame, *, tonight: DataFrame, applied: DataFrame, empty:
     what nobody holds who stays, as when a store was restored after it had vouched. `applied` and `empty` are ranges of all.
     """
     over = replicas.where(F.col("standing") == Standing.DELETE_NOW).join(tonight, list(HERE), "left_semi")
-    staying = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).select(*HERE)
+    staying = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
     elsewhere = applied.join(staying, list(HERE), "left_semi").drop("store").join(over.select(*HERE), ["org", "folder"])
     safe = elsewhere.unionByName(empty.join(over, list(HERE), "left_semi").select(*elsewhere.columns))
     last = cnset.subtract(applied.join(over, list(HERE), "left_semi"), safe, LINE)

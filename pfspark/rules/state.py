@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import Entry, Listing, Standing
+from pfspark.words import LIVE, Entry, Listing, Standing
 
 HERE = ("org", "store", "folder")
 BELIEF = (*HERE, "entry", "about", "origin")
@@ -46,7 +46,7 @@ def forgotten(delivered: DataFrame, *, applied: DataFrame, replicas: DataFrame) 
     its tables were taken back behind its back. A number must not be given twice, so it begins a new life (F8).
     """
     label = cnset.label_of("store", "life")
-    alive = replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING))
+    alive = replicas.where(F.col("standing").isin(*LIVE))
     told = delivered.select("org", F.col("recipient").alias("store"), "folder", F.inline("status"))
     current = told.join(alive.select(*HERE, "life", "standing", label.alias("label")), list(HERE)).where("origin = label")
     shown = current.groupBy(*HERE, "life", "standing", "label").agg(F.max("cn_max").alias("shown"))
@@ -93,11 +93,8 @@ def in_force(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
 
     Source: Q12, F8.
     """
-    newest = lives.select(
-        "org", F.col("store").alias("recipient"), "folder", F.col("peer").alias("store"), F.col("life").alias("newest")
-    )
-    known = delivered.join(newest, ["org", "recipient", "folder", "store"], "left")
-    return known.where(cnset.life_of("sender") >= F.coalesce("newest", F.lit(1))).drop("newest")
+    heard = delivered.withColumnsRenamed({"store": "by", "recipient": "store"})
+    return current_only(heard, lives=lives, about="sender").withColumnsRenamed({"store": "recipient", "by": "store"})
 
 
 def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: DataFrame) -> DataFrame:

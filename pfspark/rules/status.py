@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import Entry, Flag, Listing, MessageType, Standing, Why
+from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -76,7 +76,7 @@ def begin(steps: DataFrame, *, due: DataFrame, turns: DataFrame) -> DataFrame:
     Those whose own entry in the list has changed (R87, R130), and those that were restored or started again, as the
     entries of the agenda that are `due` say (R132-R134).
     """
-    changed = steps.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING)).join(turns, "org")
+    changed = steps.where(F.col("standing").isin(*LIVE)).join(turns, "org")
     again = due.where(F.col("why") == Why.ASK).join(turns, "org")
     asked = again.select(*HERE, F.col("responders_restore").alias("rule")).unionByName(
         changed.select(*HERE, F.col("responders_list_change").alias("rule"))
@@ -242,7 +242,7 @@ def answerable(delivered: DataFrame, *, replicas: DataFrame) -> DataFrame:
 
 def speakers(replicas: DataFrame) -> DataFrame:
     """Replicas that tell their status: active ones, and leavers."""
-    return replicas.where(F.col("standing").isin(Standing.ACTIVE, Standing.DELETE_PENDING))
+    return replicas.where(F.col("standing").isin(*LIVE))
 
 
 def fall_due(due: DataFrame, *, changed: DataFrame) -> DataFrame:
