@@ -342,6 +342,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     fresh = line.where("applied = 0 and arriving > 0").select(*RANGES)
     settled = cut("ranges", lambda: backfill.settle_empty(line, replicas=speaking).select(*RANGES), when=[claims])
     empty = empty_before.unionByName(settled)
+    returned = packing.returned(_stack(fresh, settled))
     issued = packing.issued(new_changes)
     gained = cut("ranges", lambda: _stack(fresh, settled, issued), when=[carried, new_changes, claims])
     applied = cut(
@@ -372,7 +373,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
     # What waits goes at its cycle; what does not go yet is not shown.
     waiting = cut(
         "ranges",
-        lambda: packing.waiting(applied, sent=sent_before.unionByName(fresh), replicas=replicas),
+        lambda: packing.waiting(applied, sent=sent_before.unionByName(returned), replicas=replicas),
         when=[applied],
     )
     limits = cut("limits", lambda: packing.limits(_of(seen.tree, touched)), when=[touched])
@@ -586,7 +587,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
                     {
                         Entry.APPLIED: (gained,),
                         Entry.EMPTY: (settled, expired),
-                        Entry.SENT: (sending, packing.returned(fresh)),
+                        Entry.SENT: (sending, returned),
                     },
                     replicas=replicas,
                     turns=turns,

@@ -164,7 +164,7 @@ def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame, entries:
     active = F.coalesce(F.col("standing") == Standing.ACTIVE, F.lit(False))
     gone = F.col("standing").isNull() | (F.col("standing") == Standing.ERASED)
     after = (
-        F.when(F.col("dead"), F.when(~gone, Standing.ERASED))
+        F.when(F.col("dead"), F.when(~gone | came, Standing.ERASED))
         .when(listed & (~active | returned), Standing.ACTIVE)
         .when(~listed & (active | came), Standing.DELETE_PENDING)
     )

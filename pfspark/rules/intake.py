@@ -15,6 +15,7 @@ from pfspark.words import (
     DELETED,
     HIERARCHY,
     HIERARCHY_ACTIONS,
+    LEVELS,
     PARENT,
     REPLICA,
     ROOT,
@@ -28,8 +29,6 @@ from pfspark.words import (
 HERE = ("org", "store", "folder")
 BEFORE = -(2**31)
 """The place of what a folder was before all edits of the round, and before what leavers say of themselves."""
-LEVELS = 32
-"""How deep a tree is followed, as in `hierarchy`: deeper than any client shows."""
 
 
 def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions: DataFrame, turns: DataFrame) -> DataFrame:
@@ -147,9 +146,16 @@ def doomed(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
             F.when(taken & deletes, F.concat(so_far["doomed"], since)).otherwise(so_far["doomed"]).alias("doomed"),
         )
 
-    start = F.struct("tree", "gone", F.array().cast("array<struct<folder:string,since:int>>").alias("doomed"))
+    def no(kind: str) -> Column:
+        return F.array().cast(f"array<{kind}>")
+
+    start = F.struct(
+        F.coalesce("tree", no("struct<folder:string,parent:string>")).alias("tree"),
+        F.coalesce("gone", no("string")).alias("gone"),
+        no("struct<folder:string,since:int>").alias("doomed"),
+    )
     doomed = F.aggregate("edits", start, take)["doomed"]
-    return in_order.join(trees, ["org", "store"]).select("org", "store", F.inline(doomed))
+    return in_order.join(trees, ["org", "store"], "left").select("org", "store", F.inline(doomed))
 
 
 def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, doomed: DataFrame) -> DataFrame:
@@ -163,39 +169,29 @@ def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tre
 
     Source: R11-R19; Q26, R148.
     """
-    made = edits.where(F.col("action") == Action.CREATE_FOLDER).select("org", "store", "target", F.col("nth").alias("made"))
     live = folders.select("org", "store", F.col("folder").alias("target"), "dead")
     ending = doomed.withColumnRenamed("folder", "target")
     kept = _lists(lists.where(F.col("listing") == Listing.LISTED), F.col("peer"), "kept")
     entry = F.col("property").startswith(REPLICA) & (F.col("value") == Listing.LISTED)
-    listed = _lists(tree.where(entry), F.substring("property", len(REPLICA) + 1, 1000), "listed")
-    above = live.withColumnsRenamed({"target": "parent", "dead": "parent_dead"})
-    above_made = made.withColumnsRenamed({"target": "parent", "made": "parent_made"})
-    above_ending = ending.withColumnsRenamed({"target": "parent", "since": "parent_since"})
+    listed = _lists(tree.where(entry), _peer(F.col("property")), "listed")
     full = (
-        edits.join(live, ["org", "store", "target"], "left")
+        _beneath(edits, folders=folders, doomed=doomed)
+        .join(live, ["org", "store", "target"], "left")
         .join(ending, ["org", "store", "target"], "left")
         .join(listed, ["org", "store", "target"], "left")
         .join(kept, ["org", "store", "target"], "left")
-        .join(above, ["org", "store", "parent"], "left")
-        .join(above_made, ["org", "store", "parent"], "left")
-        .join(above_ending, ["org", "store", "parent"], "left")
-    )
-    parent_there = (F.col("parent") == ROOT) | F.col("parent_dead").isNotNull() | (F.col("parent_made") < F.col("nth"))
-    no_parent = F.when(F.col("parent_dead") | (F.col("parent_since") < F.col("nth")), Reason.FOLDER_DELETED).when(
-        ~F.coalesce(parent_there, F.lit(False)), Reason.UNKNOWN_FOLDER
     )
     entries = F.map_filter("properties", lambda name, _: name.startswith(REPLICA))
 
     def peers(listing: Listing) -> Column:
         those = F.map_filter(entries, lambda _, value: value == listing)
-        return F.transform(F.map_keys(those), lambda name: F.substring(name, len(REPLICA) + 1, 1000))
+        return F.transform(F.map_keys(those), _peer)
 
     edit = F.struct(
         "nth",
         "edit_id",
         "action",
-        F.when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED).otherwise(no_parent).alias("nowhere"),
+        F.when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED).otherwise(F.col("nowhere")).alias("nowhere"),
         F.col("decided").isNotNull().alias("by_itself"),
         peers(Listing.LISTED).alias("adds"),
         peers(Listing.REMOVED).alias("drops"),
@@ -243,9 +239,51 @@ def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tre
     return edits.join(verdicts, ["org", "edit_id"])
 
 
+def _beneath(edits: DataFrame, *, folders: DataFrame, doomed: DataFrame) -> DataFrame:
+    """Aimed edits with `nowhere`: the reason where their `parent` is no folder, or a deleted one, at their place.
+
+    A folder made earlier in the round will do, unless it was refused for a parent of its own.
+    """
+    above = ["org", "store", "parent"]
+    known = folders.select("org", "store", F.col("folder").alias("parent"), F.col("dead").alias("parent_dead"))
+    ending = doomed.select("org", "store", F.col("folder").alias("parent"), F.col("since").alias("parent_since"))
+    creations = edits.where(F.col("action") == Action.CREATE_FOLDER)
+    made = creations.select("org", "store", F.col("target").alias("parent"), F.col("nth").alias("made"))
+    there = (F.col("parent") == ROOT) | F.col("parent_dead").isNotNull() | (F.col("made") < F.col("nth"))
+    nowhere = F.when(F.col("parent_dead") | (F.col("parent_since") < F.col("nth")), Reason.FOLDER_DELETED).when(
+        ~F.coalesce(there, F.lit(False)), Reason.UNKNOWN_FOLDER
+    )
+    placed = (
+        edits.join(known, above, "left")
+        .join(ending, above, "left")
+        .join(made, above, "left")
+        .withColumn("nowhere", nowhere)
+        .drop("parent_dead", "parent_since", "made")
+    )
+
+    def refuse(so_far: Column, creation: Column) -> Column:
+        refused = creation["nowhere"].isNotNull() | F.array_contains(so_far, creation["parent"])
+        return F.when(refused, F.array_append(so_far, creation["target"])).otherwise(so_far)
+
+    in_doubt = (
+        placed.where(F.col("action") == Action.CREATE_FOLDER)
+        .where(F.col("nowhere").isNotNull() | F.col("parent").startswith("@"))
+        .groupBy("org", "store")
+        .agg(F.array_sort(F.collect_list(F.struct("nth", "target", "parent", "nowhere"))).alias("creations"))
+    )
+    not_made = F.aggregate("creations", F.array().cast("array<string>"), refuse)
+    orphans = in_doubt.select("org", "store", F.explode(not_made).alias("parent"), F.lit(Reason.UNKNOWN_FOLDER).alias("orphaned"))
+    return placed.join(orphans, above, "left").withColumn("nowhere", F.coalesce("nowhere", "orphaned")).drop("orphaned")
+
+
 def _lists(rows: DataFrame, peer: Column, name: str) -> DataFrame:
     """The peers in `rows` as one array a folder: org, store, target, `name`."""
     return rows.groupBy("org", "store", F.col("folder").alias("target")).agg(F.array_sort(F.collect_set(peer)).alias(name))
+
+
+def _peer(entry: Column) -> Column:
+    """The store that an entry of a replica list is about."""
+    return F.substr(entry, F.lit(len(REPLICA) + 1))
 
 
 def number_folders(judged: DataFrame, *, numbers: DataFrame) -> DataFrame:
@@ -326,10 +364,7 @@ def judge_items(
 
     Source: R22-R25; D2 (no client may use a replica that is delete pending).
     """
-    lasting = doomed.select(*HERE, "since")
-    placed = _judge_places(
-        edits.drop("reason").join(lasting, list(HERE), "left"), standing=standing, folders=folders, folder_edits=folder_edits
-    )
+    placed = _judge_places(edits, standing=standing, folders=folders, folder_edits=folder_edits, doomed=doomed)
     return _judge_items(placed, lineage=lineage)
 
 
@@ -376,11 +411,13 @@ def entries(folder_edits: DataFrame) -> DataFrame:
     return folder_edits.where("reason is null").select("org", "store", F.col("object").alias("folder"), "nth", "on")
 
 
-def _judge_places(edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame) -> DataFrame:
+def _judge_places(
+    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, doomed: DataFrame
+) -> DataFrame:
     """Edits with a `reason` where the store has no active replica of the folder at that place."""
     accepted = folder_edits.where("reason is null")
     made = accepted.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", "object")
-    resolved = _named("folder", made, edits)
+    resolved = _named("folder", made, edits.drop("reason").join(doomed.select(*HERE, "since"), list(HERE), "left"))
     as_of = (
         resolved.select(*HERE, "nth", "edit_id")
         .join(entries(folder_edits).withColumnRenamed("nth", "set"), list(HERE))

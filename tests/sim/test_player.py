@@ -389,6 +389,11 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         3h 0x4 PFS1>PFS2 /Sales PFS1~2:1
         8h30m 0x8 PFS1>PFS2 /Sales PFS1:4
         8h45m 0x80000004 PFS2>PFS1 /Sales PFS1:4""",
+    "made_and_unmade_at_once": """
+        15m 0x2 PFS1>PFS2 1-1 PFS1:1-2
+        30m 0x2 PFS1>PFS2 1-1 PFS1:3
+        30m 0x2 PFS2>PFS1 1-1 PFS2:1-2
+        1h15m 0x2 PFS2>PFS1 1-1 PFS2:3-4""",
     "never_answered": """
         6h45m 0x8 PFS2>PFS1 /Sales PFS1:1
         18h45m 0x8 PFS2>PFS1 /Sales PFS1:1
@@ -427,6 +432,11 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         2h 0x80000004 PFS1>PFS3 /Sales PFS1:1
         2h15m 0x8 PFS2>PFS1 /Sales PFS1:1
         2h30m 0x80000004 PFS1>PFS2 /Sales PFS1:1""",
+    "restored_after_it_expired": """
+        2h 0x4 PFS1>PFS2 /News PFS1:1-3
+        3h15m 0x20 PFS1>PFS2 /News
+        3h15m 0x20 PFS1>PFS2 1-1
+        3h30m 0x10 PFS2>PFS1 /News""",
     "size_limits": """
         0m 0x4 PFS1>PFS2 /Small PFS1:1
         0m 0x4 PFS1>PFS2 /Small PFS1:2-3
@@ -626,6 +636,14 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "2h15m state /Sales lost": {"PFS1": "", "PFS2": "PFS1:1-3"},
         "9h state /Sales applied": {"PFS1": "PFS1:4,PFS1~2:1", "PFS2": "PFS1:4,PFS1~2:1"},
     },
+    "made_and_unmade_at_once": {
+        "15m refused - reason": {"PFS1": "folder_deleted, folder_deleted"},
+        "15m folder - path": {},
+        "30m refused - reason": {"PFS2": "unknown_folder, unknown_folder, unknown_folder"},
+        "1h folder - path": {"PFS1": "/Plans, /Plans/June, /Sales", "PFS2": "/Plans, /Plans/June, /Sales"},
+        "1h15m refused - reason": {},
+        "3h folder - path": {"PFS1": "/Plans, /Sales", "PFS2": "/Plans, /Sales"},
+    },
     "never_answered": {"3d state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1"}},
     "night_missed_before_a_restore": {
         "4h state /Sales empty": {"PFS1": "PFS1:1-2,PFS2:1", "PFS2": "PFS1:1-2,PFS2:1", "PFS3": ""},
@@ -645,6 +663,11 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "12h folder /Sales replicas": three("PFS1"),
     },
     "partial_sources_2007": {"1h15m state /Sales missing": {"ASKER": "NEW:1-4,OLD:1-2", "NEW": "OLD:1-2", "OLD": "NEW:2-4"}},
+    "restored_after_it_expired": {
+        "3h45m state /News applied": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"},
+        "3h45m state /News empty": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"},
+        "3h45m state /News sent": {"PFS1": "PFS1:1-3", "PFS2": ""},
+    },
     "size_limits": {
         "0m message /Small bytes": {"PFS1": "1024, 3072, 4096, 5120"},
         "0m message /Large bytes": {"PFS1": "6144, 7168"},
@@ -668,12 +691,12 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
 }  # fmt: skip
 ENDS = {
     "asked_by_a_life_that_is_over": (False, 3),  # who learns of them asks hours later
-    "leaver_chooses_nobody": (False, 1),
     "expired_before_it_was_told": (False, 0),  # what PFS1 alone had, and has no more
+    "leaver_chooses_nobody": (False, 1),
+    "never_answered": (False, 1),
     "night_missed_before_a_restore": (False, 0),  # the readers of PFS3 see what has expired elsewhere
     "old_when_it_arrives": (False, 0),  # the readers of PFS2 see an item that has expired at PFS1
     "slow_store": (False, 0),  # a folder of schedule Never keeps its post to itself
-    "never_answered": (False, 1),
 }
 """Converged, and how much is missing in the end, where it is not all and nothing."""
 FAMILIES = {
