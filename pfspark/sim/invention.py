@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pfspark import cntext
-from pfspark.settings import ALWAYS, Schedule, parse_schedule
+from pfspark.settings import ALWAYS, Schedule, parse_schedule, show_schedule
 from pfspark.sim.scenario import Folder, FolderRef, Scenario, Step
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Entry, Listing, Standing, Why
 
@@ -37,7 +37,7 @@ def slots(schedule: str | Schedule | None) -> str | None:
     parsed = parse_schedule(schedule) if isinstance(schedule, str) else schedule
     if parsed is None or parsed == ALWAYS:
         return None
-    return ",".join(f"{opens}-{closes}" for opens, closes in parsed)
+    return show_schedule(parsed)
 
 
 def begin(scenario: Scenario) -> dict[str, list[Row]]:
@@ -174,7 +174,7 @@ def set_properties(values: dict[str, Any]) -> dict[str, str]:
     written = {}
     for name, value in values.items():
         if name == "schedule":
-            written[name] = f"0-{7 * 1440}" if slots(value) is None else slots(value) or ""
+            written[name] = show_schedule(parse_schedule(value))
         elif hasattr(value, "total_seconds"):
             written[name] = str(int(value.total_seconds()))
         else:

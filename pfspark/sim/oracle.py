@@ -66,12 +66,13 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.cntext import label
-from pfspark.settings import open_at, parse_duration, parse_schedule, show_duration
+from pfspark.settings import open_at, parse_duration, parse_schedule, show_duration, show_schedule
 from pfspark.sim.scenario import Scenario, Step
 from pfspark.words import (
     CARRYING,
     DELETED,
     HIERARCHY,
+    LIVE,
     NAME,
     PARENT,
     REPLICA,
@@ -92,7 +93,6 @@ Stamp = tuple[datetime, tuple[bytes, int], int]
 Properties = dict[str, tuple[str, Stamp]]
 
 NONE: Numbers = frozenset()
-LIVE = (Standing.ACTIVE, Standing.DELETE_PENDING)
 TICK = timedelta(microseconds=1)
 ORDER = tuple(MessageType(code) for code in ("0x2", "0x4", "0x8", "0x80000002", "0x80000004", "0x10", "0x20"))
 REPEATS = 3  # of an ordinary status request (design: status requests)
@@ -1173,7 +1173,7 @@ class World:
         stamp = made_at, label_key(number[0]), number[1]
         properties = before | {name: (_property(value), stamp) for name, value in values.items()}
         body = json.dumps(
-            {name: value for name, (value, _) in properties.items()},
+            {name: _kept(name, value) for name, (value, _) in properties.items()},
             sort_keys=True,
             separators=(",", ":"),
             ensure_ascii=False,
@@ -1398,6 +1398,16 @@ def _property(value: Any) -> str:
         case timedelta():
             return show_duration(value)
     return str(value)
+
+
+def _kept(name: str, text: str) -> str:
+    """The text of a property as the tables keep it, for its length."""
+    match name:
+        case "schedule":
+            return show_schedule(parse_schedule(text))
+        case "age_limit" if text != "none":
+            return str(int(parse_duration(text).total_seconds()))
+    return text
 
 
 def _listing(properties: Properties) -> dict[str, Listing]:

@@ -46,13 +46,9 @@ def first_difference(engine: Sequence[Line], oracle: Sequence[Line]) -> str | No
 
 
 def _chapters(lines: Iterable[Line]) -> Iterator[tuple[tuple[str, int], Counter[str]]]:
+    """The lines of a moment and kind, counted; how often an edit is refused the contract leaves open."""
     for key, some in groupby(lines, key=lambda line: (line["at"], PHASE.get(line["kind"], 2))):
-        yield key, Counter({text: 1 if key[1] == 0 else count for text, count in Counter(map(_comparable, some)).items()})
-
-
-def _comparable(line: Line) -> str:
-    """What the contract leaves open is not compared: the length of a folder's properties, how often an edit is refused."""
-    return written({**line, "bytes": 0} if line["kind"] == "message" and line["type"] in ("0x2", "0x80000002") else line)
+        yield key, Counter({text: 1 if key[1] == 0 else count for text, count in Counter(map(written, some)).items()})
 
 
 def _only(lines: Counter[str], who: str) -> list[str]:
