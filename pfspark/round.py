@@ -202,6 +202,11 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         lambda: removal.uncalled(living, seen=on_arrival.folders, tree=arrived.tree),
         when=[on_arrival.folders],
     )
+    called_again = cut(
+        "keys",
+        lambda: removal.called_again(living, lists=on_arrival.lists),
+        when=[on_arrival.lists],
+    )
     leaving = cut(
         "steps",
         lambda: (
@@ -229,11 +234,11 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
             _stack(
                 of_folders,
                 removal.say_leaving(uncalled, tree=arrived.tree, turns=turns),
-                removal.say_gone(leaving, tree=arrived.tree, turns=turns),
+                removal.say_gone(leaving, called_again=called_again, tree=arrived.tree, turns=turns),
             ),
             names=names,
         ),
-        when=[of_folders, uncalled, leaving],
+        when=[of_folders, uncalled, called_again, leaving],
     )
     deletions = cut("edits", lambda: intake.deletions(of_folders), when=[of_folders])
     doomed = cut("doomed", lambda: intake.doomed(aimed, folders=arrived.folders), when=[deletions])
@@ -509,7 +514,7 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
                 addressing.senders(letters, replicas=replicas),
                 shown=shown,
                 empty=shown_empty,
-                beliefs=current,
+                claims=claims,
                 turns=turns,
             ),
             limits=limits,

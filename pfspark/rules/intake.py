@@ -312,7 +312,7 @@ def write_folders(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
         numbered.select("org", "store", "object"), ["org", "store", "object"], "left_semi"
     )
     newest = held.groupBy("org", "store", "object").agg(F.max("stamp.at").alias("newest"))
-    turn = Window.partitionBy("org", "store", "object").orderBy("nth")
+    turn = Window.partitionBy("org", "store", "object", F.col("decided").isNull()).orderBy("nth")
     decided = F.timestamp_add("MICROSECOND", F.lit(1), F.col("decided"))
     first = F.coalesce(decided, F.greatest("now", F.timestamp_add("MICROSECOND", F.lit(1), F.col("newest"))))
     stamped = (

@@ -73,6 +73,19 @@ def uncalled(replicas: DataFrame, *, seen: DataFrame, tree: DataFrame) -> DataFr
     return leaving.join(seen.select(*HERE), list(HERE), "left_semi").join(own, list(HERE), "left_anti")
 
 
+def called_again(replicas: DataFrame, *, lists: DataFrame) -> DataFrame:
+    """Replicas that are gone and that `lists`, seen anew, call removed once more: org, store, folder.
+
+    Whoever took them off did not know yet that they had gone. They would be taken for leavers, and asked for ever for what
+    they hold no more.
+
+    Source: D9, D10.
+    """
+    called = lists.where((F.col("peer") == F.col("store")) & (F.col("listing") == Listing.REMOVED))
+    gone = replicas.where(~F.col("standing").isin(*LIVE)).select(*HERE)
+    return gone.join(called.select(*HERE), list(HERE), "left_semi")
+
+
 def say_leaving(uncalled: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
     """The edits by which those leavers say themselves that they are removed, before all others, stamped just after the newest
     that they hold."""
@@ -80,11 +93,12 @@ def say_leaving(uncalled: DataFrame, *, tree: DataFrame, turns: DataFrame) -> Da
     return _say(Listing.LEAVING, uncalled.join(newest, list(HERE)), turns, after=BEFORE_ALL)
 
 
-def say_gone(steps: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
+def say_gone(steps: DataFrame, *, called_again: DataFrame, tree: DataFrame, turns: DataFrame) -> DataFrame:
     """The edits by which leavers tell that they are gone (D9), after all others, stamped just after the removal that they carry
-    out, so that whoever puts the replica back on the list later is not overruled."""
+    out, so that whoever puts the replica back on the list later is not overruled. Those `called_again` say so again."""
     own = tree.where(F.col("property") == F.concat(F.lit(REPLICA), "store")).select(*HERE, F.col("stamp.at").alias("decided"))
-    return _say(Listing.GONE, steps.where(F.col("standing") == Standing.DELETE_NOW).join(own, list(HERE)), turns, after=AFTER_ALL)
+    gone = steps.where(F.col("standing") == Standing.DELETE_NOW).select(*HERE).unionByName(called_again)
+    return _say(Listing.GONE, gone.join(own, list(HERE)), turns, after=AFTER_ALL)
 
 
 def _say(listing: Listing, leaving: DataFrame, turns: DataFrame, *, after: int) -> DataFrame:

@@ -67,11 +67,12 @@ def carried_over(rows: DataFrame, *, begun: DataFrame) -> DataFrame:
 def read_lives(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
     """The highest life above the first that each store has read of each peer's replica: org, store, folder, peer, life.
 
-    A label tells the life wherever it stands: as sender, as the one a status is about, as origin of a number.
+    A label tells the life wherever it stands: as sender, as the one a status is about, as origin of a number carried or asked
+    for.
 
     Source: Q12, F8.
     """
-    labels = F.flatten(F.array(F.array("sender"), F.col("status.about"), F.col("status.origin"), F.col("carries.origin")))
+    labels = F.flatten(F.array(F.array("sender"), "status.about", "status.origin", "carries.origin", "asks.origin"))
     read = delivered.select(
         "org", F.col("recipient").alias("store"), "folder", F.explode(F.array_distinct(labels)).alias("label")
     )
@@ -100,8 +101,8 @@ def in_force(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
 def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: DataFrame) -> DataFrame:
     """What others are believed to hold, for those a store may ask: listed replicas, and leavers that still hold.
 
-    One row a range: the line's keys, `peer`, whether it is in the store's own site (`near`), whether it is `leaving`,
-    and `entry`. Replicas that are gone, and lives that are over, claim nothing.
+    One row a range: the line's keys, `peer`, its label (`about`), whether it is in the store's own site (`near`), whether it
+    is `leaving`, and `entry`. Replicas that are gone, and lives that are over, claim nothing.
 
     Source: R9, R88, R97.
     """
@@ -117,7 +118,9 @@ def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: Da
         (F.col("listing") == Listing.REMOVED).alias("leaving"),
     )
     current = current_only(beliefs, lives=lives).withColumn("peer", cnset.store_of("about"))
-    return current.join(askable, [*HERE, "peer"]).select(*HERE, "origin", "peer", "near", "leaving", "entry", "cn_min", "cn_max")
+    return current.join(askable, [*HERE, "peer"]).select(
+        *HERE, "origin", "peer", "about", "near", "leaving", "entry", "cn_min", "cn_max"
+    )
 
 
 def layers_of_claims(claimed: DataFrame) -> DataFrame:
@@ -144,12 +147,12 @@ def shown(applied: DataFrame, *, hidden: DataFrame) -> DataFrame:
     return cnset.subtract(applied, hidden, (*HERE, "origin"))
 
 
-def tell(speaking: DataFrame, *, shown: DataFrame, empty: DataFrame, beliefs: DataFrame, turns: DataFrame) -> DataFrame:
+def tell(speaking: DataFrame, *, shown: DataFrame, empty: DataFrame, claims: DataFrame, turns: DataFrame) -> DataFrame:
     """The status part of a message: one row for each (org, store, folder) in `speaking`, `status` an array of claims.
 
-    It says what the sender holds, and, under `relay_status`, what it believes of the others.
+    It says what the sender holds, and, under `relay_status`, what it believes of the other holders.
 
-    Source: R48; C3, F61 for relaying.
+    Source: R7, R48; C3, F61 for relaying.
     """
     claim = F.struct("about", "entry", "origin", "cn_min", "cn_max")
     own_label = speaking.select(*HERE, F.col("sender").alias("about"))
@@ -157,7 +160,7 @@ def tell(speaking: DataFrame, *, shown: DataFrame, empty: DataFrame, beliefs: Da
         empty.select(*HERE, F.lit(str(Entry.EMPTY)).alias("entry"), "origin", "cn_min", "cn_max")
     )
     relaying = speaking.select(*HERE).join(turns.where("relay_status").select("org"), "org", "left_semi")
-    others = beliefs.join(relaying, list(HERE), "left_semi").select(*HERE, "about", "entry", "origin", "cn_min", "cn_max")
+    others = claims.join(relaying, list(HERE), "left_semi").select(*HERE, "about", "entry", "origin", "cn_min", "cn_max")
     said = own.join(own_label, list(HERE)).unionByName(others)
     return said.groupBy(*HERE).agg(F.array_sort(F.collect_list(claim)).alias("status"))
 

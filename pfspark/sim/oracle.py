@@ -17,6 +17,7 @@ Readings, where the texts are silent:
   answered can prove; numbers that are settled without content in that round need no proof. Between them, several hold
   all by what they answer in one round.
 - Folders choose side by side: who was asked last is what was known before the round, in all of them.
+- Of a holder of whom nothing is believed a message relays nothing, not even its life.
 - Under a schedule of Never a number waits for no slot; once there are slots, it counts as taken in then.
 - One 0x10 answers a store about a folder in a round, however often it asked. Who has no live replica answers nothing.
 - A message about a folder without a live replica here is a `refused` line if it carries content; else it passes.
@@ -916,14 +917,18 @@ class World:
             server.drafts.append(Message(MessageType.STATUS, folder, tuple(to)))
 
     def remove(self, server: Server) -> None:
-        """D7-D9: proof that all is held by who stays; then delete now, and the list says gone."""
-        for folder, replica in server.live():
-            if replica.standing != Standing.DELETE_PENDING:
+        """D7-D9: proof that all is held by who stays; then delete now, and the list says gone. Who is called removed once
+        more by somebody who did not know says it once more."""
+        for folder, seen in sorted(server.tree.items()):
+            replica, entry = server.replicas.get(folder), seen.properties.get(REPLICA + server.name)
+            if replica is None or entry is None or seen.deleted:
                 continue
-            _, stamp = server.tree[folder].properties[REPLICA + server.name]
-            if replica.called != self.now and replica.proven:
+            _, stamp = entry
+            if replica.standing == Standing.DELETE_PENDING and replica.called != self.now and replica.proven:
                 replica.give_up()
                 replica.gone_since = self.now
+                self._say_listing(server, folder, Listing.GONE, stamp[0])
+            elif not replica.live and seen.listing[server.name] == Listing.REMOVED:
                 self._say_listing(server, folder, Listing.GONE, stamp[0])
         server.tree = self.see(server)
 
@@ -1000,7 +1005,8 @@ class World:
             message.status = {replica.label: (replica.shown, replica.empty & replica.shown)}
             if self.policy.relay_status:
                 for name in self.others(server, message.folder):
-                    message.status[replica.current(name)] = replica.belief(name)
+                    if any(replica.belief(name)):
+                        message.status[replica.current(name)] = replica.belief(name)
             for name in message.to:
                 if not server.cut:
                     link = self._link(server, name) if not self._same_site(server, name) else None

@@ -782,6 +782,7 @@ def test_a_late_message_of_an_older_life_brings_content_and_no_news() -> None:
         ("15m", *post("P1")),
         ("45m", "up", ["P2", "P3"]),
         ("1h", "restore", {"store": "P1", "to": "0m"}),
+        ("1h15m", *post("P1")),
         ("1h30m", *post("P2")),
         ("5h15m", "show", ["state"]),
     ]
@@ -789,7 +790,8 @@ def test_a_late_message_of_an_older_life_brings_content_and_no_news() -> None:
     links = [{"from": "P1", "to": "P3", "delay": "5h"}]
     scenario = organization(stores, steps, folders={"/F": [*stores]}, links=links, end="6h")
     here = states(list(play(scenario)))["P3"]
-    assert (here["applied"], here["missing"]) == ("P1:1,P2:1", "")  # it relayed what P4 had: nobody else has told P3
+    # what P4 had it relayed: nobody else has told P3
+    assert (here["applied"], here["missing"]) == ("P1:1,P2:1", "P1~2:1")
     assert here["reported"]["P4"] == ""
 
 

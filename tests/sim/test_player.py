@@ -426,6 +426,11 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         7h15m 0x8 ASKER>OLD /Sales OLD:1-2
         7h15m 0x8 NEW>OLD /Sales OLD:1-2
         7h15m 0x8 OLD>NEW /Sales NEW:2-4""",
+    "removed_once_more": """
+        15m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:2
+        45m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:3
+        2h 0x2 PFS3>PFS1,PFS2 1-1 PFS3:1
+        2h15m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:4""",
     "request_at_a_closed_door": """
         1h15m 0x8 PFS2>PFS1 /Sales PFS1:1
         1h15m 0x8 PFS3>PFS1 /Sales PFS1:1
@@ -663,6 +668,10 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "12h folder /Sales replicas": three("PFS1"),
     },
     "partial_sources_2007": {"1h15m state /Sales missing": {"ASKER": "NEW:1-4,OLD:1-2", "NEW": "OLD:1-2", "OLD": "NEW:2-4"}},
+    "removed_once_more": {
+        "2h15m folder /Sales replicas": {"PFS1": "PFS2", "PFS2": "PFS1, PFS2", "PFS3": "PFS1, PFS2"},
+        "3h folder /Sales replicas": three("PFS2"),
+    },
     "restored_after_it_expired": {
         "3h45m state /News applied": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"},
         "3h45m state /News empty": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"},
