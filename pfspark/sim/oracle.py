@@ -920,15 +920,16 @@ class World:
         """D7-D9: proof that all is held by who stays; then delete now, and the list says gone. Who is called removed once
         more by somebody who did not know says it once more."""
         for folder, seen in sorted(server.tree.items()):
-            replica, entry = server.replicas.get(folder), seen.properties.get(REPLICA + server.name)
-            if replica is None or entry is None or seen.deleted:
+            if (server.name, folder) not in self.highest or REPLICA + server.name not in seen.properties or seen.deleted:
                 continue
-            _, stamp = entry
-            if replica.standing == Standing.DELETE_PENDING and replica.called != self.now and replica.proven:
+            _, stamp = seen.properties[REPLICA + server.name]
+            replica = server.replicas.get(folder)  # None: it was not there at the time to which the store was restored
+            if replica is None or not replica.live:
+                if seen.listing[server.name] == Listing.REMOVED:
+                    self._say_listing(server, folder, Listing.GONE, stamp[0])
+            elif replica.standing == Standing.DELETE_PENDING and replica.called != self.now and replica.proven:
                 replica.give_up()
                 replica.gone_since = self.now
-                self._say_listing(server, folder, Listing.GONE, stamp[0])
-            elif not replica.live and seen.listing[server.name] == Listing.REMOVED:
                 self._say_listing(server, folder, Listing.GONE, stamp[0])
         server.tree = self.see(server)
 
