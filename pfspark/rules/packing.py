@@ -217,9 +217,10 @@ def issued(changes: DataFrame) -> DataFrame:
     return changes.groupBy(*LINE).agg(*ends).select(*LINE, "cn_min", "cn_max")
 
 
-def returned(fresh: DataFrame) -> DataFrame:
-    """Numbers of a store's own that reach it by a message, after a restore: others have them, so they count as sent."""
-    return fresh.where(cnset.store_of("origin") == F.col("store"))
+def returned(gained: DataFrame) -> DataFrame:
+    """Numbers of a store's own that come back to it after a restore, by a message or settled without content: others have
+    them, so they count as sent."""
+    return gained.where(cnset.store_of("origin") == F.col("store"))
 
 
 def hidden(waiting: DataFrame, *, cycle: DataFrame, replicas: DataFrame) -> DataFrame:

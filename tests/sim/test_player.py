@@ -647,6 +647,7 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "30m refused - reason": {"PFS2": "unknown_folder, unknown_folder, unknown_folder"},
         "1h folder - path": {"PFS1": "/Plans, /Plans/June, /Sales", "PFS2": "/Plans, /Plans/June, /Sales"},
         "1h15m refused - reason": {},
+        "1h30m refused - reason": {},
         "3h folder - path": {"PFS1": "/Plans, /Sales", "PFS2": "/Plans, /Sales"},
     },
     "never_answered": {"3d state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1"}},
