@@ -9,6 +9,10 @@ class PfsparkError(Exception):
     exit_code = 1
 
 
+class RefusedError(PfsparkError):
+    """An edit that its store would refuse, by what it sees itself; nothing of it is kept."""
+
+
 class UsageError(PfsparkError):
     """The words of a command, a file or a setting do not fit (exit code 2)."""
 

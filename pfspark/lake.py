@@ -26,22 +26,33 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import events, lines
-from pfspark.edge import auditing, copying, mail, naming, repair, restoring
+from pfspark.edge import auditing, copying, door, mail, naming, repair, repeats, restoring
 from pfspark.edge.answers import GAPS, STATE, Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
 from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
 from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, kept_world, newest, policy_of, trees
-from pfspark.errors import LakeError, UsageError
+from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import items, state
-from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
+from pfspark.settings import (
+    LAST,
+    NOW,
+    confirmed,
+    differences,
+    load_profile,
+    nearest,
+    override,
+    parse_duration,
+    parse_size,
+    parse_time,
+)
 from pfspark.sim.invention import set_properties, slots
 from pfspark.sim.scenario import FOLDER_PROPERTIES
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Outcome
@@ -81,8 +92,10 @@ Progress = Callable[[int, int], object]
 class Lake:
     """A lake: a folder of Delta tables, or a schema of a catalog."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Tables, *, ahead: bool = False) -> None:
+        """`ahead`: whether times more than a day ahead of the clock on the wall are meant (`settings.confirmed`)."""
         self._tables = tables
+        self._ahead = ahead
         self._runner = Runner(tables)
         self._views: tuple[int, Mapping[str, pa.Table]] | None = None
         self._trees: tuple[tuple[int, int], Mapping[str, pa.Table]] | None = None
@@ -95,14 +108,25 @@ class Lake:
         spark: SparkSession | None = None,
         *,
         history: timedelta = timedelta(days=30),
+        ahead: bool = False,
     ) -> Lake:
-        """A new lake in a folder of its own, or in `catalog.schema`; `history`: how far back `as_of` reads."""
-        return cls(Tables.create(spark or open_session(), where, history=history))
+        """A new lake in a folder of its own, or in `catalog.schema`; `history`: how far back `as_of` reads.
+
+        `ahead`: times more than a day ahead of the clock on the wall are meant; else they are refused.
+        """
+        return cls(Tables.create(spark or open_session(), where, history=history), ahead=ahead)
 
     @classmethod
-    def open(cls, where: str | os.PathLike[str], spark: SparkSession | None = None, *, hook: Hook = lambda point: None) -> Lake:
-        """The lake that is there; `hook` is told of each commit, before and after."""
-        return cls(Tables.open(spark or open_session(), where, hook))
+    def open(
+        cls,
+        where: str | os.PathLike[str],
+        spark: SparkSession | None = None,
+        *,
+        hook: Hook = lambda point: None,
+        ahead: bool = False,
+    ) -> Lake:
+        """The lake that is there; `hook` is told of each commit, before and after; `ahead` as in `create`."""
+        return cls(Tables.open(spark or open_session(), where, hook), ahead=ahead)
 
     def close(self) -> None:
         """Lets another writer in; this lake may be used on."""
@@ -271,8 +295,9 @@ class Lake:
         rows = copying.recovered(
             sorted(copied, key=lambda row: naming.place_of(row["item"])),
             org=org, store=store, name=_folder_name(name or f"{path.rpartition('/')[2]} recovered"), parent=ROOT,
-            at=_time(at) or datetime.now(UTC),
+            at=self._at(at) or datetime.now(UTC),
         )  # fmt: skip
+        self._check(rows[0], "")
         needed = F.col("hash").isin(sorted({row["hash"] for row in rows if row["hash"]}))
         bodies = self._tables.read("content", earlier).where(needed).dropDuplicates(["hash"])
         # Written anew although some may be there: upkeep leaves young bodies alone, and this one's edit is still to come.
@@ -316,11 +341,20 @@ class Lake:
         """Moves a replica: adds the new one, waits for hierarchy and content, then removes the old one (R142).
 
         Gives the id of the last edit. `wait` is called, with what is waited for, until all stores list the new replica and
-        it holds all that the old one does; it lets time pass, or plays a round.
+        it holds all that the old one does; it lets time pass, or plays a round. Raises RefusedError where `source` is on no
+        list to be moved from, or where what is added is refused when it is taken in.
         """
         org = self._org(org, store, source, target)
-        self.replica_add(store, folder, target, org=org, at=at)
+        if source == target:
+            raise UsageError(f"{source} is where the replica comes from and where it goes; name two stores")
         named = self._folder(org, store, folder)
+        listed = [row for row in self._tree_world()["lists"].to_pylist() if row["org"] == org and row["store"] == store]
+        holders = sorted(row["peer"] for row in listed if row["folder"] == named and row["listing"] == Listing.LISTED)
+        if source not in holders:
+            raise RefusedError(
+                f"{source} is not on the replica list of {folder!r}: {store} sees {', '.join(holders) or 'nobody'} there"
+            )
+        added = self.replica_add(store, folder, target, org=org, at=at)
 
         def open_points() -> Iterator[str]:
             known = lines.Stores(self._world(), org)
@@ -333,7 +367,14 @@ class Lake:
 
         while awaited := list(open_points()):
             wait("; ".join(awaited))
-        return self.replica_remove(store, folder, source, org=org, at=at)
+            self.accepted(added, org=org)
+        return self.replica_remove(store, named, source, org=org, at=at)
+
+    def accepted(self, *edits: str, org: str | None = None) -> None:
+        """Raises RefusedError where one of these edits was refused when it was taken in; one that waits is not."""
+        receipts = self._tables.read("receipts").where(F.col("edit_id").isin(*edits) & (F.col("outcome") == Outcome.REFUSED))
+        for row in receipts.where(F.col("org") == self._org(org)).limit(1).collect():
+            raise RefusedError(f"{row['store']} refused the edit {row['edit_id']} ({row['type']}): {row['reason']}")
 
     def replica_remove(self, store: str, folder: str, replica: str, *, org: str | None = None, at: When = None) -> str:
         """Takes a store off the replica list of a folder, as said at `store`."""
@@ -389,8 +430,9 @@ class Lake:
         seen = items.versions(items.seen(self._known("changes", world).where(F.col("object") == named), applied=own))
         there = seen.where((F.col("folder") == target) & ~F.col("dominated")).orderBy(*items.rank_of())
         rows = copying.settled(
-            there.toArrow().to_pylist(), keep, org=org, store=store, folder=target, item=named, at=_time(at) or datetime.now(UTC)
-        )
+            there.toArrow().to_pylist(), keep, org=org, store=store, folder=target, item=named,
+            at=self._at(at) or datetime.now(UTC),
+        )  # fmt: skip
         self._tables.append("edits", rows_of("edits", rows))
         return [str(row["edit_id"]) for row in rows]
 
@@ -411,24 +453,31 @@ class Lake:
     ) -> dict[str, int]:
         """Posts the mails of mbox files, .eml files and Maildirs; a mail that was imported into that folder adds nothing.
 
-        Counts: `posted`, `known` (imported before), `unkept` (without bytes: too large, or unreadable). A mail that could not
-        be parsed is posted all the same, with the reason in its property `unparsed`. `left_out` is told the file and the
-        reason of what is not kept, of the first hundred in each batch.
+        Counts: `posted`, `known` (imported before, and neither refused nor lost by a restore since), `unkept` (without bytes:
+        too large, or unreadable). A mail that could not be parsed is posted all the same, with the reason in its property
+        `unparsed`. `left_out` is told the file and the reason of what is not kept, of the first hundred in each batch.
+
+        Raises RefusedError, before anything is kept, where the store has no replica of the folder.
         """
         sources = mail.find([paths] if isinstance(paths, str | os.PathLike) else paths)
         spark = self._tables.spark
         org = self._org(org, store)
         target = self._folder(org, store, folder)
         named = self._creation_of(org, target)
-        moment = _time(at) or datetime.now(UTC)
+        moment = self._at(at) or datetime.now(UTC)
+        self._check({"org": org, "store": store, "folder": target, "action": Action.POST, "properties": None}, folder)
         first = time.time_ns()
         counts = {"posted": 0, "known": 0, "unkept": 0}
         for mails in mail.read_batches(spark, sources, progress=progress or (lambda done, total: None)):
-            mine = (F.col("org") == org) & F.col("edit_id").startswith(f"mail:{named}:")
-            known = self._tables.read("edits").where(mine).select("edit_id", F.lit(True).alias("known"))
-            ids = mails.withColumn("edit_id", mail.edit_id(F.lit(named), "sha256", "occurrence"))
-            told = ids.join(F.broadcast(known), "edit_id", "left").persist()
-            fresh = told.where("raw is not null and known is null")
+            made = self._made(org, F.col("edit_id").contains(f"mail:{named}:")).drop("org")
+            ids = mails.withColumn("first", mail.edit_id(F.lit(named), "sha256", "occurrence"))
+            told = (
+                ids.join(F.broadcast(made), "first", "left")
+                .withColumn("edit_id", repeats.next_id(F.col("first"), F.col("times")))
+                .withColumn("known", F.coalesce("counts", F.lit(False)))
+                .persist()
+            )
+            fresh = told.where("raw is not null and not known")
             unkept, before = F.count_if(F.col("raw").isNull()), F.count_if(F.expr("raw is not null and known"))
             [found] = told.agg(F.count("*").alias("all"), unkept.alias("unkept"), before.alias("known")).collect()
             new = found["all"] - found["unkept"] - found["known"]
@@ -495,26 +544,51 @@ class Lake:
     def round(self, now: When = None, dry_run: bool = False, cut: Iterable[str] = ()) -> Played:
         """One round of everybody who has something to do by now; one in which nobody has writes nothing.
 
-        Stores that are `cut` off send and receive nothing. `said` tells what was sent and refused.
+        An organization whose clock is ahead of now plays its next due moment there (`ahead`). Stores that are `cut` off
+        send and receive nothing. `said` tells what was sent and refused.
         """
         self._runner.cut = frozenset(cut)
-        return self._runner.round(_time(now), dry_run=dry_run)
+        return self._runner.round(self._at(now), dry_run=dry_run)
 
     def run(
         self,
-        until: When = None,
+        until: When | timedelta = None,
         until_quiet: bool = False,
         progress: Callable[[Played], object] | None = None,
         cut: Iterable[str] = (),
+        resting: Callable[[Mapping[str, datetime]], object] = lambda due: None,
     ) -> int:
-        """Rounds one after another, at once up to a time or until all is quiet, else as time goes by; how many."""
+        """Rounds one after another; how many.
+
+        At once up to a time, or so long after the last round of all; at once until what is due by the clock on the wall is
+        done (`until="now"`), or until all is quiet, in times to come if need be (`until_quiet`). Else as time goes by:
+        then `resting` is told, by organization, when something is due next.
+        """
         self._runner.cut = frozenset(cut)
+        by_now = until == NOW
+        end = self._from_last(until) if isinstance(until, timedelta) else None if by_now else _time(until)
         count = 0
-        for played in self._runner.run(_time(until), until_quiet):
+        for played in self._runner.run(end, until_quiet, by_now=by_now, resting=resting):
             count += 1
             if progress:
                 progress(played)
         return count
+
+    def _from_last(self, span: timedelta) -> datetime:
+        """So long after the last round; before the first, after the last edit, or the start."""
+        clocks: list[datetime] = list(self._runner.clocks().values()) or [
+            *(row["start"] for row in self._directory("organizations").values()),
+            *self._world()["edits"]["at"].to_pylist(),
+        ]
+        return min(max(clocks) + span, LAST)
+
+    def ahead(self) -> dict[str, timedelta]:
+        """By how much the clocks of organizations are ahead of the clock on the wall; who is not ahead is left out.
+
+        What is posted meanwhile waits for the next cycle there: no clock of an organization goes back.
+        """
+        now = datetime.now(UTC)
+        return {org: at - now for org, at in sorted(self._runner.clocks().items()) if at > now}
 
     def losses(self, store: str, to: When, *, org: str | None = None) -> list[Line]:
         """What restoring a store to an earlier round would lose for ever: one line a folder; see `restoring.losses`."""
@@ -533,7 +607,7 @@ class Lake:
         then = self._world(number)
         lost = list(restoring.losses(org, store, self._world(), then)) if again else []
         changes = self._world()["changes"]
-        played = self._runner.restore(org, store, number, then, _time(now))
+        played = self._runner.restore(org, store, number, then, self._at(now))
         if lost:
             edits = self._tables.read("edits").toArrow()
             rows = restoring.again(org, lost, changes, edits, played.turns[org])
@@ -547,7 +621,7 @@ class Lake:
 
         Source: F56, Q20.
         """
-        return self._runner.maintain(_time(now), told)
+        return self._runner.maintain(self._at(now), told)
 
     def _earlier(self, to: When) -> Snapshot:
         if to is None:
@@ -556,16 +630,26 @@ class Lake:
 
     def said(self, played: Played) -> Iterator[Line]:
         """What was refused and sent in a round, as lines."""
-        views = {org: lines.Stores(played.world, org) for org in played.turns}
+        views = {org: lines.Stores(played.world, org, apart=True) for org in played.turns}
         receipts = played.made["receipts"].to_pylist() if played.turns else []
-        for row in sorted(receipts, key=lambda row: (row["org"], row["at"], row["place"] or 0, row["store"])):
-            if row["outcome"] == Outcome.REFUSED:
-                yield {
-                    "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
-                    "what": "edit" if row["edit_id"] else "message", "edit": row["edit_id"], "reason": row["reason"],
-                }  # fmt: skip
+        refused = [row for row in receipts if row["outcome"] == Outcome.REFUSED]
+        items = self._items_of(row["edit_id"] for row in refused if row["edit_id"])
+        for row in sorted(refused, key=lambda row: (row["org"], row["at"], row["place"] or 0, row["store"])):
+            yield {
+                "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
+                "what": "edit" if row["edit_id"] else "message", "edit": row["edit_id"], "reason": row["reason"],
+                "type": row["type"], "folder": row["folder"] and views[row["org"]].path(row["store"], row["folder"]),
+                "item": items.get((row["org"], row["edit_id"])),
+            }  # fmt: skip
         if played.turns:
             yield from lines.messages(played.made["messages"], views)
+
+    def _items_of(self, edits: Iterable[str]) -> dict[tuple[str, str], str]:
+        """The item that each of these edits is about: by its name if it has one, else by its id."""
+        if not (ids := sorted(set(edits))):
+            return {}
+        rows = self._tables.read("edits").where(F.col("edit_id").isin(*ids)).select("org", "edit_id", "name", "item").collect()
+        return {(row["org"], row["edit_id"]): row["name"] or row["item"] for row in rows}
 
     def status(self, org: str | None = None) -> Line:
         """The lake at a glance: its last round, when what is due, whether replicas are equal, what is missing and waits."""
@@ -575,11 +659,12 @@ class Lake:
         alike = [lines.converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
         missing = sum(cntext.size(stores.missing(*here)[0]) for stores in views for here in stores.present())
         due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
+        waiting = sum(name in seen.views for name in seen.world["edits"]["org"].to_pylist())
         return {
             "kind": "status", "lake": self.where, "round": seen.snapshot.row.round,
             "at": {name: lines.moment(at) for name, at in seen.at.items()}, "next_due": due,
-            "converged": all(alike), "missing": missing,
-            "edits": seen.world["edits"].num_rows, "in_flight": seen.world["mail"].num_rows,
+            "converged": all(alike) and not waiting and all(seen.played.values()), "missing": missing,
+            "edits": waiting, "in_flight": seen.world["mail"].num_rows,
         }  # fmt: skip
 
     def audit(self, as_of: When = None) -> Iterator[Line]:
@@ -696,8 +781,9 @@ class Lake:
         return Answers(
             snapshot,
             world,
-            views={name: lines.Stores(world, name) for name in sorted(orgs)},
+            views={name: lines.Stores(world, name, apart=True) for name in sorted(orgs)},
             at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
+            played={name: name in last for name in orgs},
             policies={name: policy_of(row) for name, row in orgs.items()},
         )
 
@@ -797,15 +883,53 @@ class Lake:
         written = datetime.now(UTC)
         digest = None if body is None else hashlib.sha256(body).hexdigest()
         row = {
-            "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store, "at": _time(at) or written,
+            "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store, "at": self._at(at) or written,
             "place": time.time_ns(), "action": str(action), "folder": target,
             "item": item and self._item(org, store, str(target), item), "name": name,
             "properties": list(sets.items()), "size": len(body or b""), "hash": digest, "written": written,
         }  # fmt: skip
+        self._check(row, folder or "")
+        if edit_id:
+            row["edit_id"] = self._id_of(org, edit_id)
         if body is not None:  # before the edit: an edit whose body is not there would be a promise
             self._tables.append("content", rows_of("content", [{"hash": digest, "body": body, "size": len(body), "at": written}]))
         self._tables.append("edits", rows_of("edits", [row]))
         return str(row["edit_id"])
+
+    def _at(self, said: When) -> datetime | None:
+        """A time that somebody says; one far ahead must be meant."""
+        at = _time(said)
+        return at and confirmed(at, ahead=self._ahead)
+
+    def _check(self, row: Line, called: str) -> None:
+        """Raises RefusedError where the store would refuse an edit by what it sees now (`door`)."""
+        org, store, folder = str(row["org"]), str(row["store"]), row["folder"]
+
+        def nearest_store() -> str:
+            if folder.startswith("@"):
+                return "; say --replicas where it is created"
+            [named] = [line["stores"] for line in self.refer(store, folder, org=org)] or [[]]
+            return f"; the nearest store that has one is {named[0]}" if named else "; no store has one as it sees the list"
+
+        door.check(self._tree_world(), row, called, nearest_store)
+
+    def _id_of(self, org: str, edit_id: str) -> str:
+        """That id, unless the edit of that id was refused or is lost: then one that is new (`repeats`)."""
+        told = self._made(org, F.col("edit_id").startswith(edit_id) | F.col("edit_id").startswith("again:"))
+        rows = told.where((F.col("first") == edit_id) & ~F.col("counts")).collect()
+        return f"{edit_id}~{rows[0]['times'] + 1}" if rows else edit_id
+
+    def _made(self, org: str, these: Column) -> DataFrame:
+        """How edits of an organization stand by the id of their first making; see `repeats.made`."""
+        mine = (F.col("org") == org) & these
+        snapshot = self._tables.snapshot()
+        edits, receipts, changes = (snapshot.read(name).where(mine) for name in ("edits", "receipts", "changes"))
+        lost = changes.limit(0)
+        if snapshot.restores:
+            world = self._world()
+            held = state.held(self._known("state", world), replicas=self._known("replicas", world))
+            lost = repeats.lost(changes, held=held, mail=self._known("mail", world))
+        return repeats.made(edits, receipts=receipts, lost=lost)
 
     def _folder(self, org: str, store: str, folder: str) -> str:
         """The id of a folder that a store sees by that path (R149); of one whose creation waits, `@` and the edit."""
@@ -824,23 +948,36 @@ class Lake:
         return f"@{found[0]}" if found else folder
 
     def _item(self, org: str, store: str, folder: str, item: str) -> str:
-        if item.startswith("@") or naming.is_id(item):
-            return item
-        waiting = [
-            (row["name"], f"@{row['edit_id']}")
-            for row in self._tree_world()["edits"].to_pylist()
-            if row["org"] == org and row["store"] == store and row["folder"] == folder and row["action"] == Action.POST
-        ]
-        there: list[tuple[str, str]] = []
+        """The id of an item that a store sees, by it or by its name; of one whose post waits, `@` and the edit.
+
+        Raises RefusedError where it is not there, or deleted.
+        """
+        edits = [
+            row for row in self._tree_world()["edits"].to_pylist()
+            if row["org"] == org and row["store"] == store and row["folder"] == folder
+        ]  # fmt: skip
+        rows = [(row["name"], f"@{row['edit_id']}", False) for row in edits if row["action"] == Action.POST]
         if not folder.startswith("@"):
-            seen = self.items(store, folder, org=org).where("not deleted").select("name", "item").collect()
-            there = [(row["name"], row["item"]) for row in seen]
-        named = [ref for name, ref in [*there, *waiting] if name == item]
-        if len(named) != 1:
-            hint = nearest(item, [name for name, _ in [*there, *waiting] if name])
-            seen_ = f"{len(named)} items are called {item!r}: name one by its id ({', '.join(named[:3])}, …)"
-            raise UsageError(seen_ if named else f"the item {item!r} is not known in that folder at {store}{hint}")
+            seen = self.items(store, folder, org=org).select("name", "item", "deleted").collect()
+            rows = [(row["name"], row["item"], row["deleted"]) for row in seen] + rows
+        gone = {row["item"] for row in edits if row["action"] == Action.DELETE} | {ref for _, ref, dead in rows if dead}
+        names = {ref: name for name, ref, _ in rows}
+        if item.startswith("@") and item not in names:
+            taken = self._tables.read("changes").where((F.col("org") == org) & (F.col("edit_id") == item[1:]))
+            item = next((str(row["object"]) for row in taken.select("object").collect()), item)
+        if item in gone and item in names:
+            raise RefusedError(f"the item {item} is deleted at {store}, and can no longer be changed")
+        named = [item] if item in names else [ref for ref, name in names.items() if name == item and ref not in gone]
+        if len(named) > 1:
+            raise RefusedError(f"{len(named)} items are called {item!r}: name one by its id ({_some(named)})")
+        if not named:
+            there = [name for ref, name in names.items() if name and ref not in gone]
+            raise RefusedError(f"the item {item!r} is not known in that folder at {store}{nearest(item, there)}")
         return named[0]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:3], *["…"] * (len(names) > 3)])
 
 
 def _folder_name(name: str) -> str:
@@ -858,13 +995,7 @@ def _properties(props: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _time(said: When) -> datetime | None:
-    if said is None or isinstance(said, datetime):
-        return said if said is None or said.tzinfo else said.replace(tzinfo=UTC)
-    try:
-        at = datetime.fromisoformat(str(said))
-    except ValueError:
-        raise UsageError(f"found {said!r}, expected a time such as 2026-01-05T00:15:00Z") from None
-    return at if at.tzinfo else at.replace(tzinfo=UTC)
+    return None if said is None else parse_time(said if isinstance(said, datetime) else str(said))
 
 
 def _envelope(properties: Iterable[Mapping[str, str]]) -> bytes | None:

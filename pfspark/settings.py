@@ -15,7 +15,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
@@ -24,11 +24,17 @@ from pfspark.errors import UsageError
 UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 SIZES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
 NONE = ("none", "off")
+FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
+"""Between which times lie: any of them, in any zone and a round later, is one that Python knows."""
 
 _DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?", re.ASCII)
 _SIZE = re.compile(r"(\d{1,15})\s*([KMG]?B)?", re.ASCII)
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _DOUBLING = re.compile(r"(\w+) doubling to (\w+)")
+NOW = "now"
+"""The clock on the wall, in place of a time."""
+AHEAD = timedelta(days=1)
+"""How far ahead of the clock on the wall a time may be without being confirmed: further than clocks go wrong."""
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------
@@ -58,6 +64,36 @@ def show_duration(duration: timedelta) -> str:
         count, left = divmod(left, seconds)
         text += f"{count}{unit}" if count else ""
     return text or "0m"
+
+
+def parse_time(value: object) -> datetime:
+    """A moment in UTC: a date and time, or ISO 8601 text; without a zone it is UTC.
+
+    >>> parse_time("2026-01-05T01:15+01:00")
+    datetime.datetime(2026, 1, 5, 0, 15, tzinfo=datetime.timezone.utc)
+    """
+    try:
+        read = datetime.fromisoformat(value) if isinstance(value, str) else value
+    except ValueError:
+        read = None
+    if isinstance(read, date) and not isinstance(read, datetime):
+        read = datetime(read.year, read.month, read.day)
+    if not isinstance(read, datetime):
+        raise _unfit(value, "a time such as 2026-01-05T00:00:00Z")
+    if not FIRST.year <= read.year <= LAST.year:
+        raise _unfit(str(value), f"a time such as 2026-01-05T00:00:00Z, of the years {FIRST.year} to {LAST.year}")
+    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+
+
+def confirmed(at: datetime, *, ahead: bool) -> datetime:
+    """That time; a UsageError if it is more than a day ahead of the clock on the wall, and that is not said to be meant.
+
+    An organization's clock never goes back: after one round far ahead, what is done today waits for its next cycle there.
+    """
+    lead = at - datetime.now(UTC)
+    if lead > AHEAD and not ahead:
+        raise UsageError(f"{at:%Y-%m-%dT%H:%M:%SZ} is {lead.days}d ahead of the clock; if it is meant, say --ahead")
+    return at
 
 
 def parse_size(text: object) -> int:

@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pfspark.errors import UsageError, ViolationError
+from pfspark.errors import RefusedError, UsageError, ViolationError
 from pfspark.lake import Lake
 from pfspark.rules import intake
 
@@ -119,10 +119,6 @@ def test_mistakes_name_the_nearest_known(lake: Lake) -> None:
     mistakes = {
         "store 'PFS' is not known in 'main'; the nearest known is 'PFS": lambda: lake.post("PFS", "/Sales", b""),
         "folder '/Sale' is not known at PFS1; the nearest known is '/Sales'": lambda: lake.post("PFS1", "/Sale", b""),
-        "item 'on' is not known in that folder at PFS1; the nearest known is 'one'": lambda: lake.modify(
-            "PFS1", "/Sales", "on", b""
-        ),
-        "2 items are called 'one': name one by its id": lambda: lake.modify("PFS1", "/Sales", "one", b""),
         "organization 'mein' is not known; the nearest known is 'main'": lambda: lake.lines("state", org="mein"),
         "found 'stat', expected state, .*; the nearest known is 'state'": lambda: lake.lines("stat"),
         "no store is in the site 'Pari'; the nearest known is 'Paris'": lambda: lake.link("Pari", "Redmond"),
@@ -135,7 +131,18 @@ def test_mistakes_name_the_nearest_known(lake: Lake) -> None:
         "expected a text that UTF-8 can write": lambda: lake.post("PFS1", "/Sales", b"", name="\udcff"),
         "expected a time such as": lambda: lake.round("noon"),
     }
-    before = lake.table("edits").count()
+    refusals = {
+        "item 'on' is not known in that folder at PFS1; the nearest known is 'one'": lambda: lake.modify(
+            "PFS1", "/Sales", "on", b""
+        ),
+        "item 'PFS1:99' is not known in that folder at PFS1": lambda: lake.delete("PFS1", "/Sales", "PFS1:99"),
+        "item PFS1:4 is deleted at PFS1": lambda: lake.modify("PFS1", "/Sales", "PFS1:4", b""),
+        r"2 items are called 'one': name one by its id \(PFS1:1, PFS1:3\)": lambda: lake.modify("PFS1", "/Sales", "one", b""),
+    }
+    before = lake.table("edits").count(), lake.table("content").count()
+    for said, refusal in refusals.items():
+        with pytest.raises(RefusedError, match=said):
+            refusal()
     for said, mistake in mistakes.items():
         with pytest.raises(UsageError, match=said):
             mistake()

@@ -5,7 +5,7 @@ All of it is read from the tables of a kept world; nothing is decided here.
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -37,8 +37,8 @@ def cnset(ranges: Ranges) -> cntext.CnSet:
 class Stores:
     """What the stores of one organization know, by store and folder."""
 
-    def __init__(self, tables: Mapping[str, pa.Table], org: str) -> None:
-        """From the tables of a world (`kept.Kept.tables`)."""
+    def __init__(self, tables: Mapping[str, pa.Table], org: str, *, apart: bool = False) -> None:
+        """From the tables of a world (`kept.Kept.tables`); `apart`: folders of one path are told with their ids."""
         rows = {name: _of(tables[name], org) for name in ("state", "replicas", "lists", "array", "tree", "lives", "stores")}
         self.stores = sorted(row["store"] for row in rows["stores"])
         self.replicas = {(row["store"], row["folder"]): row for row in rows["replicas"]}
@@ -55,6 +55,20 @@ class Stores:
         self.tree: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
         for row in rows["tree"]:
             self.tree[row["store"]][row["folder"]][row["property"]] = row["value"]
+        self._apart = apart
+        self._shared: dict[str, set[str]] = {}
+
+    def called(self, store: str, folder: str) -> Line:
+        """A folder as lines name it: the key `folder` with its path; with `id`, where that store sees two of that path."""
+        path = self.path(store, folder)
+        return {"folder": path, "id": folder} if self._apart and path in self._of_two(store) else {"folder": path}
+
+    def _of_two(self, store: str) -> set[str]:
+        """The paths that more than one living folder has in the eyes of a store."""
+        if store not in self._shared:
+            paths = Counter(self.path(store, folder) for folder in self.tree[store] if self._lists.get((store, folder)))
+            self._shared[store] = {path for path, count in paths.items() if count > 1}
+        return self._shared[store]
 
     def path(self, store: str, folder: str) -> str:
         """The path of a folder as that store sees it; one that cannot reach the root is shown beneath it."""
@@ -140,7 +154,7 @@ def state(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
             "at": moment(at),
             "kind": "state",
             "store": store,
-            "folder": stores.path(store, folder),
+            **stores.called(store, folder),
             "applied": cntext.show(stores.held(store, folder)),
             "empty": cntext.show(stores.held(store, folder, Entry.EMPTY)),
             "sent": cntext.show(stores.held(store, folder, Entry.SENT)),
@@ -198,7 +212,7 @@ def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
     for row in sent.to_pylist():
         if Flag.COPY in row["flags"]:
             continue
-        path = views[row["org"]].path(row["store"], row["folder"])
+        named = views[row["org"]].called(row["store"], row["folder"])
         line = {
             "org": row["org"],
             "at": moment(row["at"]),
@@ -206,7 +220,7 @@ def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
             "type": row["type"],
             "from": row["store"],
             "to": [to["store"] for to in row["recipients"]],
-            "folder": path,
+            **named,
             "carries": cntext.show(cnset(row["carries"])),
             "asks": cntext.show(cnset(row["asks"])),
             "bytes": row["bytes"],
@@ -214,7 +228,7 @@ def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
         if row["priority"] not in (None, "normal"):
             line["priority"] = row["priority"]
         first = row["carries"][0]["cn_min"] if row["carries"] else 0
-        lines.append(((row["org"], row["store"], TYPE_ORDER[MessageType(row["type"])], path, first, line["to"]), line))
+        lines.append(((row["org"], row["store"], TYPE_ORDER[MessageType(row["type"])], named["folder"], first, line["to"]), line))
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 
@@ -233,13 +247,13 @@ def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Ma
     """One line for each item as a store sees it; rows as `rules.items.readable` gives them."""
     lines = []
     for row in rows:
-        path = views[row["org"]].path(row["store"], row["folder"])
+        named = views[row["org"]].called(row["store"], row["folder"])
         line = {
             "org": row["org"],
             "at": moment(at[row["org"]]),
             "kind": "item",
             "store": row["store"],
-            "folder": path,
+            **named,
             "item": row["object"],
             "name": row["name"],
             "version": row["version"],
@@ -248,7 +262,7 @@ def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Ma
             "losers": list(row["losers"]),
         }
         label, _, number = row["object"].rpartition(":")
-        lines.append(((row["org"], row["store"], path, cntext.label_key(label), int(number)), line))
+        lines.append(((row["org"], row["store"], named["folder"], cntext.label_key(label), int(number)), line))
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 

@@ -50,7 +50,7 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
             for other, _ in others
         }
         yield {
-            "org": org, "at": lines.moment(at), "kind": "replica", "store": store, "folder": stores.path(store, folder),
+            "org": org, "at": lines.moment(at), "kind": "replica", "store": store, **stores.called(store, folder),
             "standing": stores.replicas[store, folder]["standing"], "holds": cntext.size(mine),
             "missing": cntext.size(missing), "lost": cntext.size(lost), "since": lines.moment(min(since)) if since else None,
             "lacks": cntext.size(lacking), "peers": peers,

@@ -39,6 +39,9 @@ class Answers:
     world: Mapping[str, pa.Table]
     views: Mapping[str, lines.Stores]
     at: Mapping[str, datetime]
+    """The time of each organization's last round; before the first, of its start."""
+    played: Mapping[str, bool]
+    """Whether each organization has had a round."""
     policies: Mapping[str, Policy]
 
     def frame(self, name: str) -> DataFrame:
@@ -90,7 +93,7 @@ class Answers:
             again = asked["due"] if asked else due.get(here)
             yield {
                 "org": row["org"], "at": lines.moment(self.at[row["org"]]), "kind": "gap", "store": row["store"],
-                "folder": self.views[row["org"]].path(row["store"], row["folder"]), "origin": row["origin"],
+                **self.views[row["org"]].called(row["store"], row["folder"]), "origin": row["origin"],
                 "cn_min": row["cn_min"], "cn_max": row["cn_max"], "heard": lines.moment(row["heard"]),
                 "attempt": row["attempt"], "asked": lines.moment(row["asked"]) if row["asked"] else None,
                 "of": asked and asked["of"], "due": lines.moment(again) if again else None,

@@ -181,7 +181,7 @@ class Tables:
         picked = F.max_by(F.struct(*TABLES[LEDGER].names), F.when(wanted, number))
         back = F.when(F.col("kind") == "restored", F.struct("round", "restored"))
         asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
-        asked.append(F.collect_list(back).alias("restores"))
+        asked += [F.collect_list(back).alias("restores"), F.max(F.array_max("turns.now")).alias("furthest")]
         try:
             found = self.stored(LEDGER).agg(*asked, F.max("format").alias("format")).toArrow().to_pylist()[0]
         except PySparkException as error:
@@ -198,7 +198,7 @@ class Tables:
             raise LakeError(f"{self.where} has no round {as_of}: its rounds are 1 to {found['last']}.")
         row = Row.read(found["row"])
         restores = {each["round"]: _restored(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
-        return Snapshot(self, row, frozenset(found["void"]), restores, latest=as_of is None)
+        return Snapshot(self, row, frozenset(found["void"]), restores, as_of is None, found["furthest"])
 
     def read(self, name: str, as_of: AsOf = None) -> DataFrame:
         """The valid rows of a table, now or `as_of` a round or a time."""
@@ -350,6 +350,8 @@ class Snapshot:
     """The rounds in which stores were restored."""
     latest: bool = True
     """Whether it is now: then what people say is read as it stands, not as the round found it."""
+    furthest: datetime | None = None
+    """The latest time to which any organization has ever been played; null: none was."""
 
     def untouched(self, name: str) -> bool:
         """Whether no round has written to that table."""

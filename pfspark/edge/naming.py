@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 
 import pyarrow as pa
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.errors import CnSetError, UsageError
+from pfspark.errors import CnSetError, RefusedError, UsageError
 from pfspark.settings import nearest
 from pfspark.words import NAME, PARENT, ROOT, Action
 
@@ -21,12 +22,19 @@ def stores_of(world: World, org: str) -> list[str]:
     return sorted(store for of, store in rows if of == org)
 
 
-def seen_paths(world: World, org: str, store: str) -> dict[str, str]:
-    """The folders that a store sees, and those that edits there are about to make (`@` and the edit), by path (R149)."""
+def seen_paths(world: World, org: str, store: str) -> dict[str, list[str]]:
+    """The folders that a store sees, and those that edits there are about to make (`@` and the edit), by path (R149).
+
+    Folders of one path, which only stores that had not heard of each other make, are in the order of their ids.
+    """
     stores = lines.Stores(world, org)
     dead = {(row["store"], row["folder"]) for row in world["folders"].to_pylist() if row["org"] == org and row["dead"]}
-    seen = {stores.path(store, folder): folder for folder in sorted(stores.tree[store]) if (store, folder) not in dead}
-    by_id = {folder: path for path, folder in seen.items()} | {ROOT: ""}
+    seen: dict[str, list[str]] = defaultdict(list)
+    by_id = {ROOT: ""}
+    for folder in sorted(stores.tree[store], key=place_of):
+        by_id[folder] = stores.path(store, folder)
+        if (store, folder) not in dead:
+            seen[by_id[folder]].append(folder)
     making = [
         row for row in world["edits"].to_pylist()
         if row["org"] == org and row["store"] == store and row["action"] == Action.CREATE_FOLDER
@@ -35,15 +43,22 @@ def seen_paths(world: World, org: str, store: str) -> dict[str, str]:
         sets = dict(row["properties"])
         ref = f"@{row['edit_id']}"
         by_id[ref] = f"{by_id.get(sets[PARENT], '')}/{sets[NAME]}"
-        seen.setdefault(by_id[ref], ref)
+        if not seen[by_id[ref]]:
+            seen[by_id[ref]].append(ref)
     return seen
 
 
 def folder_named(world: World, org: str, store: str, folder: str) -> str | None:
-    """The folder that has that id, or that a store sees by that path; one that is named like an id needs the slash."""
+    """The folder that has that id, or that a store sees by that path; one that is named like an id needs the slash.
+
+    Raises RefusedError where a store sees two of that path: they are told apart by their ids.
+    """
     if folder.startswith("@") or is_id(folder):
         return folder
-    return seen_paths(world, org, store).get("/" + folder.strip("/"))
+    named = seen_paths(world, org, store).get("/" + folder.strip("/"), ())
+    if len(named) > 1:
+        raise RefusedError(f"{store} sees {len(named)} folders called {folder!r}; name one by its id: {' or '.join(named)}")
+    return named[0] if named else None
 
 
 def folders_named(world: World, org: str, store: str | None, folder: str) -> set[str]:

@@ -6,7 +6,6 @@ between any two rounds, or within one, and another goes on.
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -25,13 +24,12 @@ from pfspark.edge.delta import FACTS, THREADS, Restored, Row, Snapshot, Tables, 
 from pfspark.edge.world import DIRECTORY, PAIR, as_frame, directory, kept_world, lists_of, newest, policy_of
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
-from pfspark.settings import Policy
+from pfspark.settings import LAST, Policy
 from pfspark.words import HIERARCHY, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
-TICK = timedelta(microseconds=1)
-"""The least time that timestamps tell apart."""
+NEVER = datetime.max.replace(tzinfo=UTC)
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
 
@@ -76,37 +74,46 @@ class Runner:
     def round(self, now: datetime | None = None, *, dry_run: bool = False) -> Played:
         """One round of the organizations that have something to do by `now` (None: by the clock on the wall).
 
-        An organization's time neither stands still nor goes back: where `now` is not after its last round, that round's
-        time and a microsecond is taken.
+        An organization's time neither stands still nor goes back: one whose last round is not before `now` plays its next
+        due moment instead, on its own grid; it is idle where only what the calendar repeats for ever is left.
         An idle round writes nothing. A dry run plays on the world as it is, writes nothing, and is forgotten.
         Raises OtherWriterError where another plays, LakeError where the round cannot be written; then it does not count.
         """
-        at = now or datetime.now(UTC)
-        if self._kept is None and self._idle(at):
-            return Played()
-        return self._play(
-            lambda due: {org: self._after_last(org, at) for org, moment in due.items() if moment <= at or self._news}, dry_run
-        )
+        return self._round(now or datetime.now(UTC), dry_run, ahead=True)
 
-    def run(self, until: datetime | None = None, until_quiet: bool = False) -> Iterator[Played]:
+    def run(
+        self,
+        until: datetime | None = None,
+        until_quiet: bool = False,
+        *,
+        by_now: bool = False,
+        resting: Callable[[Mapping[str, datetime]], object] = lambda due: None,
+    ) -> Iterator[Played]:
         """Rounds one after another, each played when it is asked for.
 
         `until` a time, or `until_quiet` (nothing left to do but what the calendar repeats for ever): at once, each
-        organization going from one due moment to the next on its grid, start + k x interval. With neither: as time goes
-        by, until it is interrupted.
+        organization going from one due moment to the next on its grid, start + k x interval. `by_now`: the same until
+        what is due by the clock on the wall is done; what falls due since the last cycle is done in a round of now.
+        With none of them: as time goes by, until it is interrupted; `resting` is told when who has something to do next.
         """
         ends: dict[str, datetime] = {}
-        while until or until_quiet:
-            played = self._play(lambda due: self._on_grid(due, until, until_quiet, ends))
+        now = datetime.now(UTC) if by_now else None
+        while until or until_quiet or now:
+            played = self._play(lambda due: self._on_grid(due, until, until_quiet, now, ends))
             if not played.turns:
                 return
             yield played
+        told: Mapping[str, datetime] | None = None
         while True:
-            played = self.round()
+            played = self._round(datetime.now(UTC))
             if played.turns:
                 yield played
-            else:
-                time.sleep(LOOK_AGAIN)
+                continue
+            due = self.due()
+            if due != told:
+                told = due
+                resting(due)
+            time.sleep(LOOK_AGAIN)
 
     def restore(self, org: str, store: str, to: int, then: Rows, now: datetime | None = None) -> Played:
         """Takes a store's own rows back to those of an earlier round; its replicas begin a new life and ask for status.
@@ -165,6 +172,11 @@ class Runner:
         self._look()
         return self._moments()
 
+    def clocks(self) -> dict[str, datetime]:
+        """The time of each organization's last round; absent: it had none yet."""
+        self._look()
+        return dict(self._last)
+
     def kept(self) -> Kept:
         """The world as the last round left it, with what people did since."""
         self._look()
@@ -181,10 +193,12 @@ class Runner:
     # What there is to do
 
     def _idle(self, now: datetime) -> bool:
-        """Whether nothing is due by the last row of the ledger, and nobody has done anything since."""
-        row = self._tables.snapshot().row
+        """Whether nothing is due by the last row of the ledger, nobody has done anything since, and no clock is ahead of now."""
+        snapshot = self._tables.snapshot()
+        row = snapshot.row
         same = self._people() == {name: row.versions[name] for name in (*DIRECTORY, "edits")}
-        return same and all(due > now for due in row.next_due.values())
+        in_time = snapshot.furthest is None or snapshot.furthest < now
+        return same and in_time and all(due > now for due in row.next_due.values())
 
     def _people(self) -> dict[str, int]:
         return self._tables.versions((*DIRECTORY, "edits"))
@@ -200,26 +214,50 @@ class Runner:
             due |= {org: self._last.get(org, row["start"]) for org, (row, _) in self._policies.items()}
         return {org: moment for org, moment in due.items() if org in self._policies}
 
-    def _after_last(self, org: str, now: datetime) -> datetime:
-        """What is sent in a round is received in a later one, and a message is named by its time."""
-        return max(now, self._last[org] + TICK) if org in self._last else now
+    def _by(self, now: datetime, due: Mapping[str, datetime], ahead: bool) -> dict[str, datetime]:
+        """Who plays when, of what is due by now; `ahead`: who is ahead of now already goes on to what is due next there."""
+        turns = {}
+        for org, moment in due.items():
+            is_due = moment <= now or self._news
+            if org not in self._last or self._last[org] < now:
+                if is_due:
+                    turns[org] = now
+            elif is_due or (ahead and not self._quiet(org)):
+                turns[org] = self._cycle(org, moment)
+        return {org: at for org, at in turns.items() if at <= LAST}
 
     def _on_grid(
-        self, due: Mapping[str, datetime], until: datetime | None, until_quiet: bool, ends: dict[str, datetime]
+        self,
+        due: Mapping[str, datetime],
+        until: datetime | None,
+        until_quiet: bool,
+        now: datetime | None,
+        ends: dict[str, datetime],
     ) -> dict[str, datetime]:
-        """Each organization's next cycle, not before it is due, and after its last."""
+        """Each organization's next cycle, not before it is due, and after its last; with `now` what is due is not later."""
         turns = {}
         for org, moment in due.items():
             if until_quiet and self._quiet(org):
                 continue
-            row, policy = self._policies[org]
-            start, every = row["start"], policy.interval
-            now = start + math.ceil((moment - start) / every) * every
-            if org in self._last and now <= self._last[org]:
-                now = start + (math.floor((self._last[org] - start) / every) + 1) * every
-            if now <= (until or ends.setdefault(org, now + QUIET_WITHIN)):
-                turns[org] = now
+            at, last = self._cycle(org, moment), self._last.get(org)
+            if now:  # who is ahead of now has one cycle to do what is due: by its own clock all that is, is due at once
+                ahead = last is not None and last >= now
+                end = ends.setdefault(org, self._cycle(org, now) if ahead else now)
+                at = now if moment <= now < at and not ahead else at
+            else:  # what lies ahead of every clock is waited for, not gone to
+                clock = max(datetime.now(UTC), last or self._policies[org][0]["start"])
+                end = until or ends.setdefault(org, min(at, clock) + QUIET_WITHIN)
+            if at <= min(end, LAST):
+                turns[org] = at
         return turns
+
+    def _cycle(self, org: str, moment: datetime) -> datetime:
+        """The organization's first cycle that is not before that moment, and after its last round."""
+        row, policy = self._policies[org]
+        start, every = row["start"], policy.interval
+        after = (self._last[org] - start) // every + 1 if org in self._last else 0
+        count = max(-((start - moment) // every), after)
+        return start + count * every if count <= (LAST - start) // every else NEVER
 
     def _quiet(self, org: str) -> bool:
         assert self._kept is not None
@@ -294,6 +332,11 @@ class Runner:
         kept.add("taken", [{"org": org, "edit_id": edit} for org, edit in sorted(remembered)])
 
     # A round
+
+    def _round(self, at: datetime, dry_run: bool = False, *, ahead: bool = False) -> Played:
+        if self._kept is None and self._idle(at):
+            return Played()
+        return self._play(lambda due: self._by(at, due, ahead), dry_run)
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:

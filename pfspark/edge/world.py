@@ -254,21 +254,27 @@ def as_kept(spark: SparkSession, views: Mapping[str, pa.Table]) -> Kept:
 
 
 def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
-    """As much of the world as the paths of folders need: `stores`, `tree`, `folders`, and the edits that wait."""
+    """As much of the world as paths need, and the verdict on an edit: `stores`, `tree`, `folders`, `lists`, `replicas`, and
+    the edits that wait."""
     with Cuts(snapshot.tables.spark, _columns()) as cut:
         read = {name: _reading(snapshot, name, cut) for name in FACTS}
-        own = {name: rows.where(F.col("folder") == HIERARCHY) for name, rows in own_rows(snapshot, read.__getitem__).items()}
+        own = own_rows(snapshot, read.__getitem__)
         views = directory(snapshot, cut, ("organizations", "stores")) | {"changes": read["changes"]}
+        replicas = cut("replicas", lambda: newest(own["replicas"], HERE, "round"), when=[read["replicas"]])
+        of_hierarchy = own["state"].where(F.col("folder") == HIERARCHY)
         tree = cut(
             "tree",
-            lambda: _tree(snapshot, views, state.held(own["state"], replicas=newest(own["replicas"], HERE, "round")), cut),
+            lambda: _tree(snapshot, views, state.held(of_hierarchy, replicas=replicas), cut),
             when=[read["changes"]],
         )
+        folders = cut("folders", lambda: hierarchy.folders(tree), when=[tree])
         asked = {
             "stores": views["stores"],
             "edits": cut("edits", lambda: waiting(snapshot.read("edits"), read["receipts"])),
             "tree": tree,
-            "folders": cut("folders", lambda: hierarchy.folders(tree), when=[tree]),
+            "folders": folders,
+            "lists": cut("lists", lambda: lists_of(tree, folders=folders, stores=views["stores"]), when=[tree]),
+            "replicas": replicas,
         }
         return {name: cut.rows(frame) for name, frame in asked.items()}
 

@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import cache
 from itertools import permutations
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, ScenarioError, UsageError
 from pfspark.settings import (
+    LAST,
     Policy,
     load_profile,
     nearest,
@@ -28,6 +29,7 @@ from pfspark.settings import (
     parse_duration,
     parse_schedule,
     parse_size,
+    parse_time,
     show_duration,
 )
 from pfspark.words import PRIORITIES
@@ -116,6 +118,10 @@ class Step:
     verb: str
     args: Mapping[str, Any]
 
+    def about(self) -> dict[str, str | None]:
+        """What a refusal says of it: the verb as `type`, and the `folder` and the `item` as the file names them."""
+        return {"type": self.verb, "folder": self.args.get("folder", self.args.get("path")), "item": self.args.get("item")}
+
 
 @dataclass(frozen=True)
 class Scenario:
@@ -201,8 +207,6 @@ def parse(text: str, file: str, conf_folder: Path) -> Scenario:
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 DEFAULT_SITE = "default"
-FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
-"""Between which times lie: any of them, in any zone and a round later, is one that Python knows."""
 LARGEST = 2**62
 """The largest number of anything: what is larger fits into no column, or not twice."""
 MOST_POSTED = 1_000_000
@@ -217,7 +221,7 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
     }
     top = _fields(
         document,
-        {"name": _word, "profile": _word, "start": _time, "end": _any, "interval": _span, "seed": _number(0), **tables},
+        {"name": _word, "profile": _word, "start": parse_time, "end": _any, "interval": _span, "seed": _number(0), **tables},
         required=("start", "end", "stores"),
     )
     start: datetime = top["start"]
@@ -614,19 +618,6 @@ def _offset(value: object) -> timedelta:
     return parse_duration(value)
 
 
-def _time(value: object) -> datetime:
-    """A moment in UTC: TOML's own date and time, or ISO 8601 text; without a zone it is UTC."""
-    try:
-        moment = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        moment = None
-    if isinstance(moment, date) and not isinstance(moment, datetime):
-        moment = datetime(moment.year, moment.month, moment.day)
-    if not isinstance(moment, datetime) or not FIRST.year <= moment.year <= LAST.year:
-        raise UsageError(f"found {value!r}, expected a time such as 2026-01-05T00:00:00Z")
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
 def _time_from(start: datetime) -> Callable[[object], datetime]:
     """An offset from the start, or a moment."""
 
@@ -637,7 +628,7 @@ def _time_from(start: datetime) -> Callable[[object], datetime]:
                 raise UsageError(f"found {value!r}, expected an offset that ends before the year {LAST.year + 1}")
             return start + offset
         try:
-            return _time(value)
+            return parse_time(value)
         except UsageError as error:
             raise UsageError(f"{error}, or an offset from the start such as 15m or 6h") from None
 

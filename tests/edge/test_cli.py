@@ -227,7 +227,7 @@ def test_play_for_programs(run: Callable[..., str], two_rounds: str) -> None:
 
 def test_play_for_people(run: Callable[..., str], two_rounds: str) -> None:
     lines = [" ".join(line.split()) for line in run("play", two_rounds).splitlines()]
-    assert lines[0] == "2026-01-05 00:00 PFS1 refused the edit of step 2: unknown_item"
+    assert lines[0] == "2026-01-05 00:00 PFS1 refused the edit (step 2: delete PFS1:77 in /[red]Sales): unknown_item"
     assert lines[1] == "2026-01-05 00:00 PFS1 → PFS2 0x4 content /[red]Sales carries PFS1:4-5 (2,048 bytes)"
     assert lines.count("state at 2026-01-05 00:15") == 1  # one table for all stores
     assert "PFS2 /[red]Sales PFS1:1-5 active" in lines

@@ -13,7 +13,7 @@ from typing import Annotated
 
 import typer
 
-from pfspark.edge.cli import answers, content, demo, directory, folders, keeping, machine, playing, rounds, rulebook, sets
+from pfspark.edge.cli import answers, content, demo, directory, folders, given, keeping, machine, playing, rounds, rulebook, sets
 from pfspark.edge.plain import terminal
 from pfspark.errors import PfsparkError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 )  # fmt: skip
 for subject in (demo, directory, folders, content, rounds, playing, answers, keeping, rulebook, sets, machine):
     app.add_typer(subject.verbs)
+given.confirmable(app)
 
 
 def _version(wanted: bool) -> None:

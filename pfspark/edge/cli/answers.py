@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -36,8 +36,10 @@ def status(
     """Print how organizations and their replicas stand: equal or not, missing since when, belief and truth apart."""
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
-        screen.lines(standing(there, when, org), json=json)
-        screen.lines(screen.about(there.lines("replicas", when, org=org), store, folder), json=json)
+        there.expect(store, folder, when, org=org)
+        found = list(standing(there, when, org))
+        screen.lines(found, json=json)
+        screen.lines(screen.about(there.lines("replicas", when, org=org), store, folder), json=json, orgs=len(found) > 1)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -104,6 +106,7 @@ def log_events(
         return
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
+        there.expect(store, folder, when, org=org)
         _events(there.event_logs(when, org=org), store, folder, json)
 
 
@@ -160,23 +163,27 @@ def _server_log(file: str, table: Iterable[str]) -> Log:
 
 
 def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iterator[dict[str, Any]]:
-    """One line for each organization: whether its active replicas are equal, and what is still to come."""
-    edits, receipts = (there.table(name, as_of).select("org", "edit_id") for name in ("edits", "receipts"))
-    waiting = {
-        row["org"]: row["count"] for row in edits.join(receipts, ["org", "edit_id"], "anti").groupBy("org").count().collect()
-    }
-    due = list(there.lines("rounds", as_of))[-1]["next_due"]
-    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
-    for line in there.lines("state", as_of, org=org):
-        found[line["org"], line["at"]].append(line)
-    for (name, at), replicas in found.items():
+    """One line for each organization: whether its active replicas are equal, and what is still to come.
+
+    One that was not played yet is not equal: what was said and done there waits for its first round.
+    """
+    from pfspark.ask import lines
+
+    seen = there.answers(as_of, org)
+    waiting = Counter(seen.world["edits"]["org"].to_pylist())
+    ahead = there.ahead() if as_of is None else {}
+    for name, stores in seen.views.items():
+        replicas = list(lines.state(stores, name, seen.at[name]))
         sets = defaultdict(set)
         for line in replicas:
             if line["standing"] == "active":
                 sets[line["folder"]].add(line["applied"])
+        due = seen.snapshot.row.next_due.get(name)
         yield {
-            "org": name, "at": at, "kind": "status", "replicas": len(replicas),
-            "equal": all(len(held) == 1 for held in sets.values()), "waiting": waiting.get(name, 0),
+            "org": name, "at": lines.moment(seen.at[name]), "kind": "status", "replicas": len(replicas),
+            "played": seen.played[name], "equal": seen.played[name] and all(len(held) == 1 for held in sets.values()),
+            "waiting": waiting[name],
             "missing": sum(cntext.size(cntext.parse(line["missing"])) for line in replicas),
-            "lost": sum(cntext.size(cntext.parse(line["lost"])) for line in replicas), "due": due.get(name),
+            "lost": sum(cntext.size(cntext.parse(line["lost"])) for line in replicas),
+            "due": due and lines.moment(due), "ahead": screen.span(ahead[name]) if name in ahead else None,
         }  # fmt: skip

@@ -42,7 +42,7 @@ def init(
     from pfspark.edge.config import conf_folder
     from pfspark.settings import load_profile, override
 
-    options, begins, where = given.values(option or []), given.moment(start), given.named(lake)
+    options, begins, where = given.values(option or []), given.when(start), given.named(lake)
     override(load_profile(profile, conf_folder()), options)  # refused before anything is made
 
     from pfspark.lake import Lake

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import time
-from typing import Annotated
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, screen
+from pfspark.edge.cli import given, rounds, screen
 from pfspark.errors import PfsparkError
 from pfspark.settings import parse_duration
+
+if TYPE_CHECKING:
+    from pfspark.edge.runner import Played
+    from pfspark.lake import Lake
 
 PAUSE = 2.0
 """Seconds between two looks at what another process has played."""
@@ -141,7 +146,7 @@ def move_replica(
     source: Annotated[str, typer.Option("--from", help="The store that gives its replica up.")],
     target: Annotated[str, typer.Option("--to", help="The store that gets one.")],
     store: given.Store,
-    play: Annotated[bool, typer.Option("--play", help="Play the rounds it takes, at once.")] = False,
+    at_once: Annotated[bool, typer.Option("--play", help="Play the rounds it takes, at once.")] = False,
     at_most: Annotated[str, typer.Option(help="How long to wait for others to play them, by the clock.")] = "1h",
     lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
@@ -159,15 +164,28 @@ def move_replica(
 
     with given.opened(lake) as there:
 
+        def play(awaited: str = "") -> int:
+            if awaited:
+                screen.note((f"playing for {awaited}", "dim"))
+            refused: list[dict[str, Any]] = []
+            count = there.run(until_quiet=True, progress=lambda played: refused.extend(_played(there, played)))
+            screen.refusals(refused)
+            return count
+
         def play_on(awaited: str) -> None:
-            screen.note((f"playing for {awaited}", "dim"))
-            if not there.run(until_quiet=True):
+            if not play(awaited):
                 raise PfsparkError(f"all is quiet, and still there is {awaited}; {source} keeps its replica. See `pfspark gaps`")
 
-        edit = there.replica_move(store, path, source, target, play_on if play else wait, org=org, at=at)
-        if play:
-            there.run(until_quiet=True)
+        edit = there.replica_move(store, path, source, target, play_on if at_once else wait, org=org, at=at)
+        if at_once:
+            play()
+            there.accepted(edit, org=org)
     screen.edited(edit, json=json)
+
+
+def _played(there: Lake, played: Played) -> Iterator[dict[str, Any]]:
+    rounds.note(played)
+    return (line for line in there.said(played) if line["kind"] == "refused" and line["what"] == "edit")
 
 
 @replica.command("remove")

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from contextvars import ContextVar
+from datetime import datetime
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from pfspark.errors import UsageError
+from pfspark.settings import confirmed, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pfspark.lake import Lake
 
+Ahead = Annotated[bool, typer.Option("--ahead", help="The time is meant, though more than a day ahead of the clock.")]
+MEANT = ContextVar("MEANT", default=False)
+"""Whether times far ahead of the clock were said to be meant."""
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 LakeName = Annotated[
     str | None, typer.Option("--lake", envvar="PFSPARK_LAKE", help="A folder, or CATALOG.SCHEMA.", metavar="DIR")
@@ -30,13 +37,38 @@ Folder = Annotated[str, typer.Option("--folder", help="Path of the folder, or it
 Path = Annotated[str, typer.Argument(help="Path of the folder, or its id.")]
 
 
+def confirmable(app: typer.Typer) -> None:
+    """Gives all verbs that take the time as `now` the option `--ahead`: one far ahead of the clock is meant."""
+    for group in app.registered_groups:
+        confirmable(group.typer_instance or typer.Typer())
+    for verb in app.registered_commands:
+        if verb.callback and "now" in inspect.signature(verb.callback).parameters:
+            verb.callback = _confirmable(verb.callback)
+
+
+def _confirmable(verb: Callable[..., object]) -> Callable[..., object]:
+    @functools.wraps(verb)
+    def told(*words: Any, ahead: bool = False, **given: Any) -> object:
+        before = MEANT.set(ahead)
+        try:
+            return verb(*words, **given)
+        finally:
+            MEANT.reset(before)
+
+    own = inspect.signature(verb, eval_str=True)
+    option = inspect.Parameter("ahead", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Ahead)
+    told.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
+    told.__annotations__ = {**get_type_hints(verb, include_extras=True), "ahead": Ahead}
+    return told
+
+
 @contextmanager
 def opened(lake: str | None) -> Iterator[Lake]:
     """The lake that is named; none is a UsageError before Java starts."""
     where = named(lake)
     from pfspark.lake import Lake
 
-    with Lake.open(where) as there:
+    with Lake.open(where, ahead=MEANT.get()) as there:
         yield there
 
 
@@ -48,19 +80,19 @@ def named(lake: str | None) -> str:
 
 
 def moment(text: str | None) -> datetime | None:
+    """The time that an edit or a round is of; one more than a day ahead of the clock is a UsageError unless it is meant."""
+    at = when(text)
+    return at and confirmed(at, ahead=MEANT.get())
+
+
+def when(text: str | None) -> datetime | None:
     """A time in UTC; without a zone it is UTC."""
-    if text is None:
-        return None
-    try:
-        read = datetime.fromisoformat(text)
-        return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
-    except (ValueError, OverflowError):
-        raise UsageError(f"found {text!r}, expected a time such as 2026-01-05T00:15:00Z") from None
+    return None if text is None else parse_time(text)
 
 
 def round_or_moment(text: str | None) -> int | datetime | None:
     """A round by its number, or the last one not after a time."""
-    return int(text) if text is not None and re.fullmatch("[0-9]{1,18}", text) else moment(text)
+    return int(text) if text is not None and re.fullmatch("[0-9]{1,18}", text) else when(text)
 
 
 def values(pairs: Iterable[str]) -> dict[str, Any]:

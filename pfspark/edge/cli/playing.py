@@ -33,13 +33,14 @@ def play(
     from pfspark.edge.session import open_session
     from pfspark.sim.player import play
 
-    violations = 0
+    violations, steps = 0, {(each.name, step.number): step for each in scenarios for step in each.steps}
 
     def counted(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         nonlocal violations
         for line in found:
             violations += line.get("violations", 0)
-            yield line
+            step = steps.get((line["org"], line.get("step") or 0))
+            yield {**line, **step.about()} if step else line
 
     spark = open_session()
     with written(spark, lake, scenarios) if lake else nullcontext() as record:

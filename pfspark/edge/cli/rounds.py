@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -28,26 +30,41 @@ def one_round(
     lake: given.LakeName = None,
     json: given.Json = False,
 ) -> None:
-    """Play one round of every organization that has something to do."""
+    """Play one round of every organization that has something to do; one that is ahead of the clock plays on from there."""
     at = given.moment(now)
     with given.opened(lake) as there:
-        tell(there, there.round(at, dry_run), json=json)
+        told = tell(there, there.round(at, dry_run), json=json)
+        screen.refusals(told)
+        _say_ahead(there)
 
 
 @verbs.command(rich_help_panel=PANEL)
 def run(
-    until: Annotated[str | None, typer.Option(help="Rounds up to this time, at once.", metavar="TIME")] = None,
-    until_quiet: Annotated[bool, typer.Option("--until-quiet", help="Until nothing is left to do, at once.")] = False,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            help="At once: rounds up to this time, for so long after the last round, or `now`: until what is due is done.",
+            metavar="TIME|DURATION|now",
+        ),
+    ] = None,
+    until_quiet: Annotated[
+        bool, typer.Option("--until-quiet", help="At once, in time to come if need be, until nothing is left to do.")
+    ] = False,
     lake: given.LakeName = None,
     json: given.Json = False,
 ) -> None:
     """Play rounds one after another; with neither option as time goes by, until Ctrl-C."""
     if until is not None and until_quiet:
         raise UsageError("expected --until TIME or --until-quiet, found both")
-    end = given.moment(until)
+    end = _end(until)
+    refused: list[dict[str, Any]] = []
     with given.opened(lake) as there:
-        count = there.run(end, until_quiet, lambda played: tell(there, played, json=json))
+        count = there.run(
+            end, until_quiet, lambda played: refused.extend(tell(there, played, json=json)), resting=_say_next
+        )  # fmt: skip
         screen.note(f"{screen.number(count, 'round')} played")
+        screen.refusals(refused)
+        _say_ahead(there)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -62,15 +79,52 @@ def wait(at_most: Annotated[str, typer.Option(help="How long, by the clock.")] =
             time.sleep(1)
 
 
-def tell(there: Lake, played: Played, *, json: bool) -> None:
-    """Prints what was refused in a round, and its messages; a line about the round itself."""
-    screen.lines(there.said(played), json=json, orgs=len(played.turns) > 1)
+def tell(there: Lake, played: Played, *, json: bool) -> list[dict[str, Any]]:
+    """Prints what was refused in a round, and its messages; a line about the round itself. Gives the refused edits."""
+    said = list(there.said(played))
+    screen.lines(said, json=json, orgs=len(played.turns) > 1)
     turns = {org: now.strftime("%Y-%m-%dT%H:%M:%SZ") for org, now in sorted(played.turns.items())}
     if json:
         screen.json_line({"kind": "round", "round": played.round, "turns": turns, "counts": played.counts})
-    elif not turns:
+    else:
+        note(played)
+    return [line for line in said if line["kind"] == "refused" and line["what"] == "edit"]
+
+
+def note(played: Played) -> None:
+    """Says on stderr which round was played, when, and how many rows it wrote."""
+    if not played.turns:
         screen.note("nothing to do")
     else:
         name = f"round {played.round}" if played.round else "a dry run"
         rows = ", ".join(f"{count} {table}" for table, count in played.counts.items()) or "nothing new"
-        screen.note((f"{name} at {screen.clock(max(turns.values()))}: {rows}", "dim"))
+        at = max(played.turns.values()).strftime("%Y-%m-%dT%H:%M:%SZ")
+        screen.note((f"{name} at {screen.clock(at)}: {rows}", "dim"))
+
+
+def _end(until: str | None) -> datetime | timedelta | str | None:
+    from pfspark.settings import NOW
+
+    if until is None or until == NOW:
+        return until
+    try:
+        return parse_duration(until)
+    except UsageError:
+        return given.when(until)
+
+
+def _say_next(due: Mapping[str, datetime]) -> None:
+    """What a run that waits says: when something is due next."""
+    if due:
+        org, at = min(due.items(), key=lambda pair: pair[1])
+        screen.note((f"next: {at:%Y-%m-%d %H:%M:%S} ({org})", "dim"))
+    else:
+        screen.note(("nothing is due; waiting for edits", "dim"))
+
+
+def _say_ahead(there: Lake) -> None:
+    for org, lead in there.ahead().items():
+        screen.note(
+            f"{org}'s clock is {screen.span(lead)} ahead of the clock on the wall: what is done before then is due at its "
+            "next cycle there. `pfspark round` plays that one; `run --until now` keeps to the clock"
+        )

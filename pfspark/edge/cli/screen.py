@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,8 @@ Part = str | tuple[str, str]
 
 WIDE = 160  # columns of an output that is no terminal
 READABLE = 100
+SHOWN = 10  # of a long list that is only a reminder
+MINUTE = timedelta(minutes=1)
 
 MESSAGES = {
     "0x2": "hierarchy", "0x4": "content", "0x8": "backfill request", "0x10": "status", "0x20": "status request",
@@ -141,6 +144,16 @@ def edited(edit: str, *, json: bool) -> None:
         say("edit ", (edit, "dim"))
 
 
+def refusals(refused: Sequence[Line]) -> None:
+    """Says at the end, on stderr, which edits were refused."""
+    if refused:
+        note((f"{number(len(refused), 'edit')} refused:", "yellow"))
+    for line in refused[:SHOWN]:
+        note("  ", *_refused(line))
+    if len(refused) > SHOWN:
+        note(f"  and {number(len(refused) - SHOWN, 'other')}")
+
+
 def about(found: Iterable[Line], store: str | None, folder: str | None) -> Iterator[Line]:
     """The lines about one store, or one folder."""
     for line in found:
@@ -154,6 +167,13 @@ def clock(at: str) -> str:
     return at.split(".")[0].replace("T", " ").removesuffix("Z").removesuffix(":00")
 
 
+def span(time: timedelta) -> str:
+    """A length of time for people: to the minute, and at least one."""
+    from pfspark.settings import show_duration
+
+    return show_duration(max(time // MINUTE, 1) * MINUTE)
+
+
 def number(count: int, what: str) -> str:
     """`1 round`, `2 rounds`."""
     return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
@@ -163,7 +183,7 @@ def _message(line: Line) -> Iterable[Part]:
     yield clock(line["at"]), "dim"
     yield f"  {line['from']} → {', '.join(line['to']) or 'nobody'}  "
     yield f"{line['type']} {MESSAGES[line['type']]}", "cyan"
-    yield f"  {line['folder']}"
+    yield f"  {_folder_of(line)}"
     if line["carries"]:
         yield f"  carries {line['carries']}"
     if line["asks"]:
@@ -174,8 +194,11 @@ def _message(line: Line) -> Iterable[Part]:
 
 def _refused(line: Line) -> Iterable[Part]:
     yield clock(line["at"]), "dim"
-    step = f" of step {line['step']}" if line.get("step") else ""
-    yield f"  {line['store']} refused the {line['what']}{step}: {line['reason']}", "yellow"
+    of = " ".join(str(line[name]) for name in ("type", "item") if line.get(name))
+    about = " in ".join(part for part in (of, line.get("folder")) if part)
+    step = f"step {line['step']}" if line.get("step") else line.get("edit") or ""
+    named = ": ".join(part for part in (step, about) if part)
+    yield f"  {line['store']} refused the {line['what']}{f' ({named})' if named else ''}: {line['reason']}", "yellow"
 
 
 def _end(line: Line) -> Iterable[Part]:
@@ -190,9 +213,14 @@ def _end(line: Line) -> Iterable[Part]:
 def _status(line: Line) -> Iterable[Part]:
     yield clock(line["at"]), "dim"
     yield f"  {line['org']}: {number(line['replicas'], 'replica')}, "
-    yield ("equal", "green") if line["equal"] else ("not equal", "yellow")
+    if line["played"]:
+        yield ("equal", "green") if line["equal"] else ("not equal", "yellow")
+    else:
+        yield "not played yet", "yellow"
     yield f"; {number(line['waiting'], 'edit')} waiting, {line['missing']:,} missing, {line['lost']:,} lost"
     yield f"; next at {clock(line['due'])}" if line["due"] else "; nothing due"
+    if line["ahead"]:
+        yield f"; its clock is {line['ahead']} ahead of the wall's", "yellow"
 
 
 _SAID: Mapping[str, Callable[[Line], Iterable[Part]]] = {
@@ -201,10 +229,15 @@ _SAID: Mapping[str, Callable[[Line], Iterable[Part]]] = {
 """Kinds of lines that are shown as a line each."""
 
 
+def _folder_of(line: Line) -> str:
+    """The path of a folder, with its id where there are two of that path."""
+    return f"{line['folder']} ({line['id']})" if "id" in line else str(line["folder"])
+
+
 def _state(line: Line) -> Sequence[Part]:
     life = f" (life {line['life']})" if line["life"] > 1 else ""
     return (
-        line["store"], line["folder"], line["applied"], _unsent(line), (line["missing"], "yellow"),
+        line["store"], _folder_of(line), line["applied"], _unsent(line), (line["missing"], "yellow"),
         (line["lost"], "red"), line["standing"] + life,
     )  # fmt: skip
 
@@ -221,7 +254,7 @@ def _unsent(line: Line) -> str:
 def _item(line: Line) -> Sequence[Part]:
     conflict = f"conflict with {', '.join(line['losers'])}" if line["conflict"] else ""
     remark = "deleted" if line["deleted"] else conflict
-    return line["store"], line["folder"], line["item"], line["name"] or "", line["version"], remark
+    return line["store"], _folder_of(line), line["item"], line["name"] or "", line["version"], remark
 
 
 def _folder(line: Line) -> Sequence[Part]:
@@ -233,7 +266,7 @@ def _gap(line: Line) -> Sequence[Part]:
     low, high = line["cn_min"], line["cn_max"]
     numbers = f"{line['origin']}:{low}" + (f"-{high}" if high > low else "")
     asked = f"{line['of']} at {clock(line['asked'])}" if line["asked"] else "nobody yet"
-    return line["store"], line["folder"], (numbers, "yellow"), clock(line["heard"]), asked, clock(line["due"] or "")
+    return line["store"], _folder_of(line), (numbers, "yellow"), clock(line["heard"]), asked, clock(line["due"] or "")
 
 
 def _referral(line: Line) -> Sequence[Part]:
@@ -249,7 +282,7 @@ def _replica(line: Line) -> Sequence[Part]:
     )  # fmt: skip
     missing = (f"{line['missing']:,}", "yellow" if line["missing"] else "")
     return (
-        line["store"], line["folder"], line["standing"], f"{line['holds']:,}", missing, clock(line["since"] or ""),
+        line["store"], _folder_of(line), line["standing"], f"{line['holds']:,}", missing, clock(line["since"] or ""),
         f"{line['lacks']:,}", ", ".join(behind),
     )  # fmt: skip
 

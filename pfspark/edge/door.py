@@ -1,0 +1,150 @@
+"""What a store would refuse of an edit, foreseen before anything of it is kept.
+
+The rules judge every edit when it is taken in, against the tree and the standing as of its place (`rules.intake`), and say
+so in a receipt. Who makes an edit is told at once what the store sees already: its tree, its lists, its own replicas, and
+the edits that wait there. Two folders of one path, and a tree too deep to be followed, are refused here alone: what only
+merging brings is shown apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pyarrow as pa
+
+from pfspark.errors import RefusedError
+from pfspark.words import HIERARCHY_ACTIONS, LEVELS, NAME, PARENT, REPLICA, ROOT, Action, Listing, Standing
+
+Row = Mapping[str, Any]
+World = Mapping[str, pa.Table]
+
+
+@dataclass
+class Folder:
+    """A folder as a store sees it, after the edits that wait there."""
+
+    name: str
+    parent: str
+    dead: bool = False
+    listed: set[str] = field(default_factory=set)
+    is_open: bool = False
+    """Whether this store takes content: its replica is active, or will be by an edit that waits."""
+
+
+class View:
+    """What one store sees: its folders by id (`@` and the edit, where one waits), with the edits that wait there."""
+
+    def __init__(self, world: World, org: str, store: str) -> None:
+        self.store = store
+        own = {name: _of(world[name], org, store) for name in ("tree", "folders", "lists", "replicas", "edits")}
+        sets: dict[str, dict[str, str]] = {}
+        for row in own["tree"]:
+            sets.setdefault(row["folder"], {})[row["property"]] = row["value"]
+        self.folders = {
+            row["folder"]: Folder(
+                sets[row["folder"]].get(NAME, row["folder"]), sets[row["folder"]].get(PARENT, ROOT), row["dead"]
+            )
+            for row in own["folders"]
+        }
+        for row in own["lists"]:
+            if row["listing"] == Listing.LISTED and row["folder"] in self.folders:
+                self.folders[row["folder"]].listed.add(row["peer"])
+        for row in own["replicas"]:
+            if row["standing"] == Standing.ACTIVE and row["folder"] in self.folders:
+                self.folders[row["folder"]].is_open = True
+        for row in sorted(own["edits"], key=lambda row: (row["at"], row["place"])):
+            if row["action"] in HIERARCHY_ACTIONS:
+                self._take_in(row)
+
+    def lies(self, folder: str) -> list[str]:
+        """That folder and those above it, up to the top; a ring ends where it closes."""
+        above: list[str] = []
+        while folder in self.folders and folder not in above:
+            above.append(folder)
+            folder = self.folders[folder].parent
+        return above
+
+    def beneath(self, folder: str) -> dict[str, int]:
+        """That folder and all that lie beneath it, each with how many levels they go down to it."""
+        lines = {each: self.lies(each) for each in self.folders}
+        return {each: line.index(folder) for each, line in lines.items() if folder in line}
+
+    def _take_in(self, row: Row) -> None:
+        sets, target = dict(row["properties"] or ()), row["folder"]
+        if row["action"] == Action.CREATE_FOLDER:
+            target = f"@{row['edit_id']}"
+            self.folders[target] = Folder(sets.get(NAME, target), sets.get(PARENT, ROOT))
+        elif target not in self.folders:
+            return
+        if row["action"] == Action.DELETE_FOLDER:
+            for each in self.beneath(target):
+                self.folders[each].dead = True
+            return
+        seen = self.folders[target]
+        seen.name, seen.parent = sets.get(NAME, seen.name), sets.get(PARENT, seen.parent)
+        seen.listed = (seen.listed | entries(sets, Listing.LISTED)) - entries(sets, Listing.REMOVED) or seen.listed
+        seen.is_open = self.store in seen.listed
+
+
+def entries(sets: Mapping[str, str], listing: Listing) -> set[str]:
+    """The stores of which an edit says that in the replica list."""
+    return {name.removeprefix(REPLICA) for name, value in sets.items() if name.startswith(REPLICA) and value == listing}
+
+
+def check(world: World, row: Row, called: str, nearest: Callable[[], str]) -> None:
+    """Lets an edit (a row of `edits`) pass, or raises RefusedError with what stands against it.
+
+    `called`: the folder as whoever makes the edit named it; `nearest`: tells which store has a replica of it.
+    """
+    view, action, sets = View(world, row["org"], row["store"]), row["action"], dict(row["properties"] or ())
+    folder = view.folders.get(row["folder"]) if row["folder"] else None
+    if row["folder"]:
+        if folder is None:
+            raise RefusedError(f"{view.store} knows no folder {called}")
+        if folder.dead:
+            raise RefusedError(f"{called} is deleted at {view.store}; `pfspark folder recover` copies a deleted folder")
+    if action not in HIERARCHY_ACTIONS:
+        if folder is not None and not folder.is_open:
+            raise RefusedError(f"{view.store} has no replica of {called}{nearest()}")
+        return
+    if removed := entries(sets, Listing.REMOVED):
+        _check_list(called, folder, removed, view.store)
+    if action == Action.CREATE_FOLDER or NAME in sets or PARENT in sets:
+        _check_place(view, row["folder"], folder, sets)
+
+
+def _check_list(called: str, folder: Folder | None, removed: set[str], store: str) -> None:
+    listed = folder.listed if folder else set()
+    if not listed & removed:
+        told = ", ".join(sorted(listed)) or "nobody"
+        raise RefusedError(f"{', '.join(sorted(removed))} is not on the replica list of {called}: {store} sees {told} there")
+    if not listed - removed:
+        raise RefusedError(f"{', '.join(sorted(removed))} has the last replica of {called}, which stays; add another one first")
+
+
+def _check_place(view: View, ref: str | None, folder: Folder | None, sets: Mapping[str, str]) -> None:
+    name = sets.get(NAME, folder.name if folder else "")
+    parent = sets.get(PARENT, folder.parent if folder else ROOT)
+    above = view.lies(parent)
+    if parent != ROOT and (parent not in view.folders or any(view.folders[each].dead for each in above)):
+        raise RefusedError(f"the folder above is deleted at {view.store}, or not known there")
+    if ref in above:
+        raise RefusedError(f"{name!r} cannot lie beneath itself")
+    beside = [
+        each for each, seen in view.folders.items()
+        if each != ref and not seen.dead and (seen.parent, seen.name) == (parent, name)
+    ]  # fmt: skip
+    if beside:
+        raise RefusedError(f"{view.store} sees a folder {name!r} there already ({beside[0]}); take another name")
+    deepest = len(above) + 1 + max(view.beneath(ref).values() if ref else [0])
+    if deepest > LEVELS:
+        raise RefusedError(f"{name!r} would reach down to level {deepest} of the tree; {LEVELS} is as deep as folders lie")
+
+
+def _of(table: pa.Table, org: str, store: str) -> list[dict[str, Any]]:
+    import pyarrow.compute as pc
+
+    rows: list[dict[str, Any]] = table.filter(pc.and_(pc.equal(table["org"], org), pc.equal(table["store"], store))).to_pylist()
+    return rows

@@ -1,0 +1,49 @@
+"""Edits that are made again: which of them count already, and under which id one that did not count is made anew.
+
+An `edit_id` makes a repeat harmless: it is taken in once. One that was refused, or whose change a restore has lost, is
+not taken in; made again it gets an id of its own, `<id>~<times>`, so that what became of the first stays on record.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.words import Outcome, Reason
+
+FOLDER = ("org", "folder", "origin")
+
+
+def first_id(edit_id: str | Column) -> Column:
+    """The id under which an edit was made first, of one that was made anew, or taken in `again:` by a restore."""
+    return F.regexp_replace(F.regexp_replace(edit_id, "^(again:)+", ""), "~[0-9]+$", "")
+
+
+def next_id(first: Column, times: Column) -> Column:
+    """The id under which an edit is made that was made so many times before (null: never)."""
+    return F.when(times > 0, F.concat_ws("~", first, (times + 1).cast("string"))).otherwise(first)
+
+
+def made(edits: DataFrame, *, receipts: DataFrame, lost: DataFrame) -> DataFrame:
+    """How edits stand by the id of their first making: `first`, how many `times` they were made, whether one `counts`.
+
+    An edit counts that waits, or was taken in and is not `lost` (org, edit_id); not one that was refused.
+    """
+    told = receipts.where(F.col("edit_id").isNotNull() & ~F.coalesce(F.col("reason") == Reason.ALREADY_TAKEN_IN, F.lit(False)))
+    refused = told.where(F.col("outcome") == Outcome.REFUSED).select("org", "edit_id")
+    void = refused.unionByName(lost.select("org", "edit_id")).distinct().withColumn("void", F.lit(True))
+    return (
+        edits.select("org", "edit_id")
+        .distinct()
+        .join(void, ["org", "edit_id"], "left")
+        .groupBy("org", first_id("edit_id").alias("first"))
+        .agg(F.count(F.lit(1)).alias("times"), F.max(F.col("void").isNull()).alias("counts"))
+    )
+
+
+def lost(changes: DataFrame, *, held: DataFrame, mail: DataFrame) -> DataFrame:
+    """The changes that nobody holds, and that are not on their way to anybody: after a restore they are lost for ever."""
+    carried = mail.where("lost is null").select("org", "folder", F.inline("carries"))
+    known = held.select(*FOLDER, "cn_min", "cn_max").unionByName(carried.select(*FOLDER, "cn_min", "cn_max"))
+    return cnset.without(changes, known, FOLDER)

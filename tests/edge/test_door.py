@@ -1,0 +1,298 @@
+"""What a store refuses is said before anything is kept; what did not count may be done again."""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.edge import cli, door
+from pfspark.errors import RefusedError, UsageError
+from pfspark.lake import Lake
+from pfspark.rows import rows_of
+from pfspark.words import LEVELS, PARENT
+from tests.edge.lakes import DAY, Copy
+
+MBOX = b"From a@example.com Mon Jan  5 08:00:00 2026\nSubject: one\n\nhello\n\n"
+
+# --- what one store sees, without a lake ---
+
+
+def seen(*folders: dict[str, Any], edits: tuple[dict[str, Any], ...] = ()) -> dict[str, pa.Table]:
+    """The world of one store P1: folders of id, name, parent, `listed`, and edits that wait there."""
+    here = {"org": "main", "store": "P1"}
+    rows: dict[str, list[dict[str, Any]]] = {"tree": [], "folders": [], "lists": [], "replicas": []}
+    for one in folders:
+        at = {**here, "folder": one["id"]}
+        rows["tree"] += [{**at, "property": name, "value": one[name]} for name in ("name", "parent")]
+        rows["folders"].append({**at, "parent": one["parent"], "dead": one.get("dead", False)})
+        rows["lists"] += [{**at, "peer": peer, "listing": "listed"} for peer in one.get("listed", ["P1"])]
+        if "P1" in one.get("listed", ["P1"]):
+            rows["replicas"].append({**at, "life": 1, "standing": "active"})
+    waiting = [{**here, "at": datetime(2026, 1, 5, tzinfo=UTC), "place": nth, **edit} for nth, edit in enumerate(edits)]
+    none = [{"org": "another", "store": "P1"}]
+    return {name: pa.Table.from_pylist([*none, *some][len(some) > 0 :]) for name, some in {**rows, "edits": waiting}.items()}
+
+
+def edit(action: str, folder: str | None = None, **sets: str) -> dict[str, Any]:
+    properties = {name.replace("replica_", "replica:"): value for name, value in sets.items()}
+    return {"org": "main", "store": "P1", "edit_id": uuid.uuid4().hex, "action": action, "folder": folder,
+            "properties": [*map(list, properties.items())]}  # fmt: skip
+
+
+SALES = {"id": "P1:1", "name": "Sales", "parent": ""}
+WEST = {"id": "P1:2", "name": "West", "parent": "P1:1", "listed": ["P2"]}
+GONE = {"id": "P1:3", "name": "Gone", "parent": "", "dead": True}
+
+
+@pytest.mark.parametrize(
+    ("made", "told"),
+    [
+        (edit("post", "P1:1"), None),
+        (edit("post", "P1:2"), "P1 has no replica of /F; the nearest is P2"),
+        (edit("post", "P1:3"), "/F is deleted at P1"),
+        (edit("post", "P9:9"), "P1 knows no folder /F"),
+        (edit("create_folder", name="West", parent=""), None),
+        (edit("create_folder", name="Gone", parent=""), None),  # the path of a deleted folder is free
+        (edit("create_folder", name="Sales", parent=""), r"sees a folder 'Sales' there already \(P1:1\)"),
+        (edit("create_folder", name="x", parent="P1:3"), "the folder above is deleted"),
+        (edit("create_folder", name="x", parent="@nobody"), "the folder above is deleted at P1, or not known there"),
+        (edit("set_folder", "P1:2", name="Sales"), None),  # beneath another folder
+        (edit("set_folder", "P1:2", parent=""), None),
+        (edit("set_folder", "P1:1", name="Sales"), None),  # it is called so itself
+        (edit("set_folder", "P1:1", parent="P1:2"), "'Sales' cannot lie beneath itself"),
+        (edit("set_folder", "P1:1", parent="P1:1"), "'Sales' cannot lie beneath itself"),
+        (edit("set_folder", "P1:1", replica_P2="listed"), None),
+        (edit("set_folder", "P1:1", replica_P2="removed"), "P2 is not on the replica list of /F: P1 sees P1 there"),
+        (edit("set_folder", "P1:1", replica_P1="removed"), "P1 has the last replica of /F"),
+        (edit("delete_folder", "P1:1"), None),
+        (edit("delete_folder", "P1:3"), "/F is deleted at P1"),
+    ],
+)
+def test_what_a_store_sees_decides(made: dict[str, Any], told: str | None) -> None:
+    check(seen(SALES, WEST, GONE), made, told)
+
+
+def check(world: dict[str, pa.Table], made: dict[str, Any], told: str | None) -> None:
+    def asked() -> None:
+        door.check(world, made, "/F", lambda: "; the nearest is P2")
+
+    if told is None:
+        asked()
+    else:
+        with pytest.raises(RefusedError, match=told):
+            asked()
+
+
+def test_edits_that_wait_count() -> None:
+    made = edit("create_folder", name="New", parent="", replica_P1="listed")
+    new = f"@{made['edit_id']}"
+    check(seen(SALES, edits=(made,)), edit("post", new), None)
+    check(seen(SALES, edits=(made,)), edit("create_folder", name="New", parent=""), "sees a folder 'New' there already")
+    elsewhere = edit("create_folder", name="New", parent="", replica_P2="listed")
+    check(seen(SALES, edits=(elsewhere,)), edit("post", f"@{elsewhere['edit_id']}"), "P1 has no replica of /F")
+    moved = edit("set_folder", "P1:1", name="Trade")
+    check(seen(SALES, edits=(moved,)), edit("create_folder", name="Sales", parent=""), None)
+    check(seen(SALES, edits=(moved,)), edit("create_folder", name="Trade", parent=""), "sees a folder 'Trade' there already")
+    swapped = (edit("set_folder", "P1:1", replica_P2="listed"), edit("set_folder", "P1:1", replica_P1="removed"))
+    check(seen(SALES, edits=swapped[:1]), edit("set_folder", "P1:1", replica_P1="removed"), None)
+    check(seen(SALES, edits=swapped), edit("post", "P1:1"), "P1 has no replica of /F")
+    check(seen(SALES, edits=swapped), edit("set_folder", "P1:1", replica_P2="removed"), "P2 has the last replica")
+    dropped = edit("delete_folder", "P1:1")
+    check(seen(SALES, WEST, edits=(dropped,)), edit("post", "P1:2"), "/F is deleted at P1")
+
+
+def test_a_tree_is_as_deep_as_it_can_be_followed() -> None:
+    levels = range(1, LEVELS + 1)
+    line = [{"id": f"P1:{level}", "name": str(level), "parent": f"P1:{level - 1}" if level > 1 else ""} for level in levels]
+    above, lowest = f"P1:{LEVELS - 1}", f"P1:{LEVELS}"
+    check(seen(*line[:-1]), edit("create_folder", name="x", parent=above), None)
+    check(seen(*line), edit("create_folder", name="x", parent=lowest), f"level {LEVELS + 1} of the tree; {LEVELS} is as deep")
+    two = [{"id": "P2:1", "name": "a", "parent": ""}, {"id": "P2:2", "name": "b", "parent": "P2:1"}]
+    check(seen(*line[:-1], *two), edit("set_folder", "P2:1", **{PARENT: f"P1:{LEVELS - 2}"}), None)
+    check(seen(*line[:-1], *two), edit("set_folder", "P2:1", **{PARENT: above}), f"level {LEVELS + 1} of the tree")
+
+
+# --- on a lake ---
+
+
+def outside(lake: Lake, store: str, folder: str, edit_id: str) -> None:
+    """A post of somebody who asks nobody: a row of `edits`."""
+    now = datetime(2026, 1, 5, tzinfo=UTC)
+    row = {"org": "main", "edit_id": edit_id, "store": store, "at": now, "place": 1, "action": "post", "folder": folder,
+           "name": "one", "size": 0, "written": now}  # fmt: skip
+    lake._tables.append("edits", rows_of("edits", [row]))
+
+
+def test_what_was_refused_is_imported_where_it_can_be(copied: Copy, spark: SparkSession, tmp_path: Path) -> None:
+    """Known is what was taken in and not refused; a store without a replica keeps nothing of an import."""
+    (tmp_path / "b.mbox").write_bytes(MBOX)
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.folder_create("PFS1", "/F", at=f"{DAY}00:00:00Z")
+        lake.run(f"{DAY}00:10:00Z")
+        before = lake.table("edits").count(), lake.table("content").count()
+        with pytest.raises(RefusedError, match="PFS2 has no replica of /F; the nearest store that has one is PFS1"):
+            lake.import_mail(tmp_path / "b.mbox", "PFS2", "/F")
+        with pytest.raises(RefusedError, match="PFS2 has no replica of /F"):
+            lake.post("PFS2", "/F", b"lost")
+        assert (lake.table("edits").count(), lake.table("content").count()) == before
+        named = lake._creation_of("main", lake._folder("main", "PFS1", "/F"))
+        body = b"Subject: one\n\nhello\n"
+        mail = f"mail:{named}:{hashlib.sha256(body).hexdigest()}:1"
+        outside(lake, "PFS2", lake._folder("main", "PFS1", "/F"), mail)
+        refused = [line for line in lake.said(lake.round(f"{DAY}00:15:00Z")) if line["kind"] == "refused"]
+        assert [(line["edit"], line["reason"], line["type"], line["folder"], line["item"]) for line in refused] == [
+            (mail, "no_replica_here", "post", "/F", "one")
+        ]
+        at = f"{DAY}00:15:00Z"
+        assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/F", at=at) == {"posted": 1, "known": 0, "unkept": 0}
+        assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/F", at=at) == {"posted": 0, "known": 1, "unkept": 0}
+        lake.run(f"{DAY}00:20:00Z")
+        assert lake.export_mail("PFS1", "/F", tmp_path / "out.mbox") == 1
+        assert (tmp_path / "out.mbox").read_bytes() == MBOX
+        assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/F") == {"posted": 0, "known": 1, "unkept": 0}
+
+
+def test_what_a_restore_lost_is_imported_again(copied: Copy, spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "b.mbox").write_bytes(MBOX)
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.run(f"{DAY}00:10:00Z")
+        number = lake._tables.snapshot().row.round
+        at = f"{DAY}00:15:00Z"
+        lake.import_mail(tmp_path / "b.mbox", "PFS1", "/Sales", at=at)
+        first = lake.post("PFS1", "/Sales", b"mine", at=at, edit_id="mine")
+        lake.round(at, cut=["PFS1"])
+        assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/Sales")["known"] == 1
+        assert [line["changes"] for line in lake.losses("PFS1", number)] == [2]
+        lake.restore("PFS1", number, now=f"{DAY}00:20:00Z")
+        at = f"{DAY}00:25:00Z"
+        assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/Sales", at=at) == {"posted": 1, "known": 0, "unkept": 0}
+        assert (first, lake.post("PFS1", "/Sales", b"mine", at=at, edit_id="mine")) == ("mine", "mine~2")
+        lake.run(f"{DAY}02:00:00Z")
+        assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/Sales")["known"] == 1
+        assert lake.post("PFS1", "/Sales", b"mine", at=at, edit_id="mine") == "mine"  # a repeat, and harmless
+        assert {row["name"] for row in lake.items("PFS2").collect()} == {"first", "one", None} - {None} | {
+            row["name"] for row in lake.items("PFS1").collect()
+        }
+        assert lake.items("PFS2", "/Sales").where("name = 'one'").count() == 1
+
+
+def test_two_of_one_path_are_told_apart(copied: Copy, spark: SparkSession, run: Any, tmp_path: Path) -> None:
+    """One store refuses a second folder of a path; two that had not heard of each other bring both, shown with their ids."""
+    place = copied("lake")
+    with Lake.open(place, spark) as lake:
+        lake.round(f"{DAY}00:00:00Z")
+        lake.run(f"{DAY}00:10:00Z")
+        at = f"{DAY}00:10:00Z"
+        with pytest.raises(RefusedError, match="PFS1 sees a folder 'Sales' there already"):
+            lake.folder_create("PFS1", "/Sales", at=at)
+        for store in ("PFS1", "PFS2"):
+            lake.folder_create(store, "/New", ["PFS1", "PFS2"], at=at)
+        lake.run(f"{DAY}00:40:00Z")
+        ids = sorted(line["id"] for line in lake.lines("folders") if line["path"] == "/New" and line["store"] == "PFS1")
+        assert len(ids) == 2
+        for verb in (lambda: lake.folder_delete("PFS1", "/New"), lambda: lake.post("PFS1", "/New", b"x"),
+                     lambda: lake.items("PFS1", "/New")):  # fmt: skip
+            with pytest.raises(RefusedError, match=f"PFS1 sees 2 folders called '/New'; name one by its id: {' or '.join(ids)}"):
+                verb()
+        lake.post("PFS1", ids[1], b"x", name="x", at=f"{DAY}00:40:00Z")
+        lake.run(f"{DAY}00:50:00Z")
+        told = [(line["folder"], line.get("id")) for line in lake.lines("state") if line["store"] == "PFS2"]
+        assert sorted(told, key=str) == sorted([("1-1", None), ("/Sales", None), ("/New", ids[0]), ("/New", ids[1])], key=str)
+        assert [(line["name"], line.get("id")) for line in lake.lines("items") if line["store"] == "PFS2"] == [
+            ("x", ids[1]), ("first", None)
+        ]  # fmt: skip
+    shown = run("state", "--lake", str(place), "--store", "PFS2")
+    assert f"/New ({ids[0]})" in shown and f"/New ({ids[1]})" in shown
+
+
+def test_a_replica_moves_from_where_it_is(copied: Copy, spark: SparkSession, run: Any) -> None:
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.store("PFS3", "Redmond")
+        lake.run(f"{DAY}00:10:00Z")
+        before = lake.table("edits").count()
+        with pytest.raises(UsageError, match="PFS1 is where the replica comes from and where it goes"):
+            lake.replica_move("PFS1", "/Sales", "PFS1", "PFS1", print)
+        with pytest.raises(RefusedError, match="PFS3 is not on the replica list of '/Sales': PFS1 sees PFS1, PFS2 there"):
+            lake.replica_move("PFS1", "/Sales", "PFS3", "PFS2", print)
+        assert lake.table("edits").count() == before
+        where = lake.where
+    shown = run("replica", "move", "/Sales", "--from", "PFS1", "--to", "PFS3", "--store", "PFS2", "--play", "--lake", where,
+                "--now", f"{DAY}00:12", told="playing for the list to reach")  # fmt: skip
+    assert shown.startswith("edit ")
+    with Lake.open(where, spark) as lake:
+        held = {line["store"]: line["standing"] for line in lake.lines("state") if line["folder"] == "/Sales"}
+        assert held["PFS3"] == held["PFS2"] == "active" and held.get("PFS1") != "active"
+
+
+# --- time ---
+
+
+def test_a_time_far_ahead_must_be_meant(begun: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    there = f"{datetime.now(UTC) + timedelta(days=40):%Y-%m-%dT%H:%M}"
+    words = ("post", "--store", "PFS1", "--folder", "/Sales", "--text", "x", "--lake", str(begun))
+    assert cli.run([*words, "--now", there]) == 2
+    assert "39d ahead of the clock; if it is meant, say --ahead" in capsys.readouterr().err
+    assert cli.run([*words, "--now", "9999-12-31", "--ahead"]) == 2
+    assert "of the years 1900 to 8999" in capsys.readouterr().err
+    with Lake.open(begun, spark) as lake:
+        with pytest.raises(UsageError, match="39d ahead of the clock"):
+            lake.round(there)
+        assert lake.table("edits").count() == 2
+
+
+def test_an_edit_far_ahead_waits_and_stops_nobody(copied: Copy, spark: SparkSession) -> None:
+    """Neither it nor one that somebody wrote for the last year there is takes anybody's clock along."""
+    with Lake.open(copied("lake"), spark, ahead=True) as lake:
+        lake.post("PFS1", "/Sales", b"later", at="8999-12-30")
+        late = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
+        lake._tables.append("edits", rows_of("edits", [{"org": "main", "edit_id": "last", "store": "PFS1", "at": late, "place": 1,
+                            "action": "post", "folder": "@nothing", "size": 0, "written": late}]))  # fmt: skip
+        lake.run(until_quiet=True)
+        assert lake.status()["edits"] == 2
+        assert max(lake._runner.clocks().values()) < datetime.now(UTC) + timedelta(days=91)
+        lake.round("8999-06-01")
+        assert lake.run(until_quiet=True) > 0
+        assert lake.status()["edits"] == 1
+
+
+def test_who_is_ahead_of_the_clock_plays_its_next_cycle(copied: Copy, spark: SparkSession, run: Any) -> None:
+    place, now = copied("lake"), datetime.now(UTC)
+    with Lake.open(place, spark, ahead=True) as lake:
+        lake.organization(profile="modern", start=now.replace(hour=0, minute=0, second=0, microsecond=0) - timedelta(days=1))
+        far = now.replace(minute=0, second=0, microsecond=0) + timedelta(hours=30)
+        lake.round(far)
+        lake.post("PFS1", "/Sales", b"today", name="today")
+        assert lake.ahead()["main"] > timedelta(hours=28)
+        assert lake.run("now") == 1  # what is due by now, and no more
+        assert lake._runner.clocks() == {"main": far + timedelta(minutes=5)}
+        assert lake.status()["edits"] == 0
+        assert [line["name"] for line in lake.lines("items") if line["store"] == "PFS2"] == ["first"]
+        played = lake.round()  # the next cycle there, on its own grid
+        assert played.turns == {"main": far + timedelta(minutes=10)}
+    run("round", "--lake", str(place), told="main's clock is 1d")
+    assert "its clock is 1d" in run("status", "--lake", str(place))
+
+
+def test_what_is_due_by_now_is_done_now(copied: Copy, spark: SparkSession) -> None:
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.run("now")
+        assert not lake.ahead() and lake.status()["edits"] == 0
+        lake.post("PFS1", "/Sales", b"just now", name="just now")
+        assert lake.run("now") == 1
+        assert lake.status()["edits"] == 0 and not lake.ahead()
+        assert lake.run("now") == 0
+
+
+def test_an_organization_that_was_not_played_yet_is_shown_as_such(begun: Path, spark: SparkSession, run: Any) -> None:
+    with Lake.open(begun, spark) as lake:
+        status = lake.status()
+        assert (status["converged"], status["edits"]) == (False, 2)
+    assert "main: 0 replicas, not played yet; 2 edits waiting" in run("status", "--lake", str(begun))
+    run("wait", "--lake", str(begun), "--at-most", "0m", code=1, told="not equal after 0m")
