@@ -101,7 +101,11 @@ class Lake:
 
     @classmethod
     def open(cls, where: str | os.PathLike[str], spark: SparkSession | None = None, *, hook: Hook = lambda point: None) -> Lake:
-        """The lake that is there; `hook` is told of each commit, before and after."""
+        """The lake that is there; `hook` is told of each commit, before and after.
+
+        Raises LakeError where none is; of a folder of this machine before Spark starts.
+        """
+        Tables.expect(where)
         return cls(Tables.open(spark or open_session(), where, hook))
 
     def close(self) -> None:
