@@ -65,12 +65,12 @@ def wait(at_most: Annotated[str, typer.Option(help="How long, by the clock.")] =
 def tell(there: Lake, played: Played, *, json: bool) -> None:
     """Prints what was refused in a round, and its messages; a line about the round itself."""
     screen.lines(there.said(played), json=json, orgs=len(played.turns) > 1)
-    turns = {org: now.strftime("%Y-%m-%dT%H:%M:%SZ") for org, now in sorted(played.turns.items())}
+    turns = played.turns
     if json:
-        screen.json_line({"kind": "round", "round": played.round, "turns": turns, "counts": played.counts})
+        screen.round_line("played" if played.round else "dry run" if turns else "idle", played)
     elif not turns:
         screen.note("nothing to do")
     else:
         name = f"round {played.round}" if played.round else "a dry run"
         rows = ", ".join(f"{count} {table}" for table, count in played.counts.items()) or "nothing new"
-        screen.note((f"{name} at {screen.clock(max(turns.values()))}: {rows}", "dim"))
+        screen.note((f"{name} at {screen.clock(screen.moment(max(turns.values())))}: {rows}", "dim"))
