@@ -135,6 +135,10 @@ def test_the_demo(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.M
     assert any("PFS3 → PFS2 0x8 backfill request /Launch asks for PFS2:1-9" in line for line in lines)
     [gap] = [line for line in lines if "nobody yet" in line]
     assert gap == "PFS3 /Launch PFS2:1-9 2026-01-06 00:00 nobody yet 2026-01-06 12:00"
+    readme = (SCENARIOS.parents[1] / "README.md").read_text()
+    told = readme[readme.index("4. The line is back") :].partition("\n```")[0]
+    said = [line.rstrip() for line in shown.splitlines()]
+    assert [line.rstrip() for line in told.splitlines()] == said[said.index(told.partition("\n")[0]) :][: told.count("\n") + 1]
     past = lines[lines.index("6. The past can still be asked") :]
     assert "PFS3 Paris PFS1:1-14 14 mails" in past  # as of the round before
     to_try = [shlex.split(line) for line in lines if line.startswith("pfspark ")][-3:]
