@@ -155,14 +155,6 @@ def moment(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def about(found: Iterable[Line], store: str | None, folder: str | None) -> Iterator[Line]:
-    """The lines about one store, or one folder."""
-    for line in found:
-        stores = (line.get("store"), line.get("from"), *line.get("to", ()))
-        if store in (None, *stores) and folder in (None, line.get("folder")):
-            yield line
-
-
 def clock(at: str) -> str:
     """A moment for people: whole seconds, and only where there are some."""
     return at.split(".")[0].replace("T", " ").removesuffix("Z").removesuffix(":00")
