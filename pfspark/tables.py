@@ -520,7 +520,7 @@ LINES = {
     each.kind: each
     for each in [
         _line(
-            "message", "a replication message as it is sent", "play, round, run, replica move, demo, log messages", f"""
+            "message", "a replication message as it is sent", "play, round, run, demo, log messages", f"""
 {_OF.strip()}
 type | string | 0x2 0x4 0x8 0x10 0x20 0x80000002 0x80000004
 from | string | the sender
@@ -658,7 +658,7 @@ host | string? | the lake that plays this store; null: this one
 retired | boolean | no longer part of the organization
 """),
         _line(
-            "round", "a round: of the ledger, or as it is played", "log rounds, round, run, replica move, restore", """
+            "round", "a round: of the ledger, or as it is played", "log rounds, round, run, restore", """
 round | bigint? | its number; null: nothing was written
 what | string | created, opened, played, restored, maintained; dry run, and idle when there was nothing to do
 writer? | string | in the ledger: who wrote it

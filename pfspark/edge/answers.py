@@ -144,9 +144,10 @@ class Answers:
             yield from lines.referrals([row for row in rows if row["org"] == org], stores, org, self.at[org])
 
     def rounds(self) -> Iterator[Line]:
-        """The ledger."""
-        for found in self.snapshot.read("rounds").orderBy("round").toArrow().to_pylist():
-            row = Row.read(found)
+        """The ledger; read by pages, not all at once."""
+        ledger, last = self.snapshot.read("rounds"), self.snapshot.row.round
+        found = (ledger.where(_in(range(first, first + PAGE))).orderBy("round").toArrow() for first in range(1, last + 1, PAGE))
+        for row in (Row.read(each) for page in found for each in page.to_pylist()):
             yield {
                 "kind": "round", "round": row.round, "what": row.kind, "writer": row.writer,
                 "turns": {org: lines.moment(now) for org, now in row.turns.items()},
