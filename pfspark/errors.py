@@ -1,4 +1,16 @@
-"""What may go wrong, one sentence each: every message says what was seen, what was expected and what to do."""
+"""What may go wrong, one sentence each: every message says what was seen, what was expected and what to do.
+
+The exit codes of all verbs, by one rule:
+
+- 0: done.
+- 1: refused. Something is wrong in a file, in a lake or in this machine: a scenario with an unknown profile, key or store,
+  mail that is no mail, a text that is no set of change numbers, a lake of a newer pfspark or without such a round, no Java.
+- 2: wrong usage. Something is wrong in the words of the command: an unknown verb or option, a value that does not fit, a
+  profile, organization, store, folder, item or rule that is not known, a file or a lake that is not there.
+- 3: a check found rows that break a promise.
+- 4: another writer holds the lake, or took it over.
+- 130: stopped by Ctrl-C; the lake needs no repair.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +26,7 @@ class RefusedError(PfsparkError):
 
 
 class UsageError(PfsparkError):
-    """The words of a command, a file or a setting do not fit (exit code 2)."""
+    """The words of a command, or what a call is given, do not fit (exit code 2)."""
 
     exit_code = 2
 
@@ -35,12 +47,22 @@ class CnSetError(PfsparkError):
     """A text that is not a set of change numbers; names the place of the mistake."""
 
 
+class ProfileError(PfsparkError):
+    """A file of a profile that says what none can; names file and option."""
+
+
 class ScenarioError(PfsparkError):
     """A scenario file that cannot be played; names file, key and the nearest known one."""
 
 
 class LakeError(PfsparkError):
     """A folder or schema that is not a lake, or a lake of a newer pfspark."""
+
+
+class NoLakeError(LakeError):
+    """A lake is named where there is nothing (exit code 2)."""
+
+    exit_code = 2
 
 
 class SparkStartError(PfsparkError):

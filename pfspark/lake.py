@@ -22,6 +22,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -29,10 +30,11 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pfspark import cntext
-from pfspark.ask import events, lines
+from pfspark import cnset, cntext
+from pfspark.ask import lines
+from pfspark.ask.events import Log
 from pfspark.edge import auditing, copying, door, mail, naming, repair, repeats, restoring
-from pfspark.edge.answers import GAPS, STATE, Answers
+from pfspark.edge.answers import Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
 from pfspark.edge.runner import Played, Runner
@@ -55,6 +57,7 @@ from pfspark.settings import (
 )
 from pfspark.sim.invention import set_properties, slots
 from pfspark.sim.scenario import FOLDER_PROPERTIES
+from pfspark.tables import LINES
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Outcome
 
 if TYPE_CHECKING:
@@ -125,7 +128,11 @@ class Lake:
         hook: Hook = lambda point: None,
         ahead: bool = False,
     ) -> Lake:
-        """The lake that is there; `hook` is told of each commit, before and after; `ahead` as in `create`."""
+        """The lake that is there; `hook` is told of each commit, before and after; `ahead` as in `create`.
+
+        Raises LakeError where none is; of a folder of this machine before Spark starts.
+        """
+        Tables.expect(where)
         return cls(Tables.open(spark or open_session(), where, hook), ahead=ahead)
 
     def close(self) -> None:
@@ -387,7 +394,7 @@ class Lake:
         self,
         store: str,
         folder: str,
-        body: bytes,
+        body: bytes | str,
         name: str | None = None,
         properties: Mapping[str, str] | None = None,
         *,
@@ -395,18 +402,18 @@ class Lake:
         at: When = None,
         edit_id: str | None = None,
     ) -> str:
-        """Posts an item; gives the edit's id, which names the item as `@id` until it has a number.
+        """Posts an item; gives the edit's id, which names the item as `@id` until it has a number. A text is written in UTF-8.
 
         Whoever may have to repeat a post gives the `edit_id` himself: a repeat is harmless.
         """
-        return self._edit(org, store, Action.POST, folder, properties or {}, at, body=body, name=name, edit_id=edit_id)
+        return self._edit(org, store, Action.POST, folder, properties or {}, at, body=_body(body), name=name, edit_id=edit_id)
 
     def modify(
         self,
         store: str,
         folder: str,
         item: str,
-        body: bytes,
+        body: bytes | str,
         properties: Mapping[str, str] | None = None,
         *,
         org: str | None = None,
@@ -414,7 +421,8 @@ class Lake:
         edit_id: str | None = None,
     ) -> str:
         """Gives an item another body; `item`: its id, `@` and the edit that posted it, or its name."""
-        return self._edit(org, store, Action.MODIFY, folder, properties or {}, at, body=body, item=item, edit_id=edit_id)
+        raw = _body(body)
+        return self._edit(org, store, Action.MODIFY, folder, properties or {}, at, body=raw, item=item, edit_id=edit_id)
 
     def resolve(self, store: str, folder: str, item: str, keep: str, *, org: str | None = None, at: When = None) -> list[str]:
         """Settles a conflict as a user does: `keep` names the version that stands, or `all`; gives the ids of the edits.
@@ -691,13 +699,63 @@ class Lake:
         """The valid rows of a table, now or after the last round of that number or not after that time."""
         return self._tables.read(name, _as_of(as_of))
 
-    def state(self, as_of: When = None) -> DataFrame:
-        """One row for each store and folder: its sets as text, what it believes of others, what it misses."""
-        return self._frame(self.lines("state", as_of), STATE)
+    def state(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each store and folder: its sets as text (`ranges` has them as ranges), what it believes and misses."""
+        return self._frame("state", self.lines("state", as_of, org=org, store=store, folder=folder))
 
-    def gaps(self, as_of: When = None) -> DataFrame:
+    def ranges(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each range of each set of `state`, for `pfspark.cnset`: `entry` names the set, `about` whose it is.
+
+        Entries are applied, empty, sent, missing and lost, `about` the store itself, and reported, about each other store.
+        """
+        own = [
+            F.struct(F.lit(name).alias("entry"), F.col("store").alias("about"), F.col(name).alias("text"))
+            for name in ("applied", "empty", "sent", "missing", "lost")
+        ]
+        others = F.transform(
+            F.map_entries("reported"),
+            lambda each: F.struct(F.lit("reported").alias("entry"), each["key"].alias("about"), each["value"].alias("text")),
+        )
+        sets = self.state(as_of, store=store, folder=folder, org=org)
+        return cnset.from_text(sets.select(*HERE, F.inline(F.concat(F.array(*own), others))), "text")
+
+    def replicas(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each store and folder: what it misses since when, belief and truth about the others."""
+        return self._frame("replica", self.lines("replicas", as_of, org=org, store=store, folder=folder))
+
+    def folders(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each folder that a store sees: its path, its id, how each replica of its list stands."""
+        return self._frame("folder", self.lines("folders", as_of, org=org, store=store, folder=folder))
+
+    def stores(self, as_of: When = None, *, store: str | None = None, org: str | None = None) -> DataFrame:
+        """One row for each store of the directory."""
+        return self._frame("store", self.lines("stores", as_of, org=org, store=store))
+
+    def gaps(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
         """One row for each range in a backfill array: since when, who was asked when, and when it is asked for (again)."""
-        return self._frame(self.lines("gaps", as_of), GAPS)
+        return self._frame("gap", self.lines("gaps", as_of, org=org, store=store, folder=folder))
+
+    def referrals(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each folder that a store sees: where it sends a reader."""
+        return self._frame("referral", self.lines("referrals", as_of, org=org, store=store, folder=folder))
+
+    def events(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each replication event, as Exchange logs it."""
+        return self._frame("event", self.lines("events", as_of, org=org, store=store, folder=folder))
 
     def items(
         self, store: str | None = None, folder: str | None = None, as_of: When = None, *, org: str | None = None
@@ -718,9 +776,20 @@ class Lake:
         found = items.readable(items.versions(items.seen(self._known("changes", known), applied=own)))
         return found.withColumnRenamed("object", "item").join(self._paths(known), list(HERE), "left")
 
-    def messages(self, as_of: When = None) -> DataFrame:
-        """The replication messages."""
-        return self.table("messages", as_of)
+    def messages(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each replication message, whole, its sets as ranges; `store`: who sends it, or gets it."""
+        found = self.table("messages", as_of)
+        if org or store or folder:
+            org = self._org(org, *([store] if store else []))
+            found = found.where(F.col("org") == org)
+        if store:
+            found = found.where((F.col("store") == store) | F.exists("recipients", lambda to: to["store"] == store))
+        if folder:
+            ids = naming.folders_named(self._world(as_of), str(org), None, folder)
+            found = found.where(F.col("folder").isin(*sorted(ids)))
+        return found
 
     def refer(
         self,
@@ -744,19 +813,39 @@ class Lake:
             if here and (named is None or line["id"] in named):
                 yield line
 
-    def event_logs(self, as_of: When = None, *, org: str | None = None) -> Iterator[events.Log]:
+    def event_logs(self, as_of: When = None, *, org: str | None = None) -> Iterator[Log]:
         """The replication events of each organization, as Exchange logs them."""
         return self.answers(as_of, org).logs()
 
-    def rounds(self, as_of: When = None) -> DataFrame:
-        """The ledger."""
-        return self.table("rounds", as_of)
+    def rounds(self, as_of: When = None, *, org: str | None = None) -> DataFrame:
+        """The ledger, a row for each round (`tables.TABLES`); of an organization, those in which it played."""
+        found = self.table("rounds", as_of)
+        if org is None:
+            return found
+        named = self._org(org)
+        return found.where(F.exists("turns", lambda turn: turn["org"] == named))
 
-    def lines(self, kind: str, as_of: When = None, *, org: str | None = None) -> Iterator[Line]:
-        """The answer as JSON lines: state, replicas, items, folders, gaps, messages, events, referrals, stores, rounds."""
+    def lines(
+        self, kind: str, as_of: When = None, *, org: str | None = None, store: str | None = None, folder: str | None = None
+    ) -> Iterator[Line]:
+        """The answer as JSON lines: state, replicas, items, folders, gaps, messages, events, referrals, stores, rounds.
+
+        `store`: of messages also what it was sent. `folder`: its path, or its id where a line has it.
+        Raises UsageError for a store or folder that is not known.
+        """
         if kind not in KINDS:
             raise UsageError(f"found {kind!r}, expected {', '.join(KINDS)}{nearest(kind, KINDS)}")
-        return KINDS[kind](self.answers(as_of, org))
+        found = lines.about(KINDS[kind](self.answers(as_of, org)), store, folder)
+        first = next(found, None)
+        if first is None:
+            self.expect(store, folder, as_of, org=org)
+            return iter(())
+        return chain([first], found)
+
+    @property
+    def organizations(self) -> list[str]:
+        """The names of the organizations."""
+        return sorted(name for (name,) in self._directory("organizations"))
 
     def expect(self, store: str | None, folder: str | None, as_of: When = None, *, org: str | None = None) -> None:
         """Raises UsageError unless there is such a store, and some store sees such a folder; what is not named is not asked."""
@@ -794,9 +883,12 @@ class Lake:
             rows += [(org, store, folder, stores.path(store, folder)) for store in stores.stores for folder in stores.tree[store]]
         return self._tables.spark.createDataFrame(rows, "org string, store string, folder string, path string")
 
-    def _frame(self, rows: Iterable[Line], ddl: str) -> DataFrame:
+    def _frame(self, kind: str, rows: Iterable[Line]) -> DataFrame:
+        """Lines of a kind as rows of a frame, their times as timestamps."""
+        told, final = struct(LINES[kind].ddl.replace("timestamp", "string")), struct(LINES[kind].ddl)
         said = [{name: list(cell.items()) if isinstance(cell, dict) else cell for name, cell in row.items()} for row in rows]
-        return local(self._tables.spark, arrow(struct(ddl), said), struct(ddl))
+        texts = local(self._tables.spark, arrow(told, said), told)
+        return texts.select(*[F.col(column.name).cast(column.dataType) for column in final])
 
     def _known(self, name: str, world: Mapping[str, pa.Table]) -> DataFrame:
         return as_frame(self._tables.spark, name, world[name])
@@ -978,6 +1070,18 @@ class Lake:
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join([*names[:3], *["…"] * (len(names) > 3)])
+
+
+def _body(body: object) -> bytes:
+    """Bytes as they are, a text in UTF-8."""
+    if isinstance(body, bytes | bytearray | memoryview):
+        return bytes(body)
+    if isinstance(body, str):
+        try:
+            return body.encode()
+        except UnicodeEncodeError:
+            raise UsageError(f"found {body[:60]!r}, expected a text that UTF-8 can write, or bytes") from None
+    raise UsageError(f"found a body of type {type(body).__name__}, expected bytes, or a text to be written in UTF-8")
 
 
 def _folder_name(name: str) -> str:

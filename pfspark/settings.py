@@ -19,7 +19,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
-from pfspark.errors import UsageError
+from pfspark.errors import ProfileError, UsageError
 
 UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 SIZES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
@@ -479,7 +479,8 @@ def profile_names(folder: Path) -> list[str]:
 def load_profile(name: str, folder: Path) -> Policy:
     """The policy of `folder/name.toml`, which must set every option.
 
-    A source order is defined by one profile file and may be used by all. Anything wrong in a file is a UsageError.
+    A source order is defined by one profile file and may be used by all. Raises UsageError for a name that is not known,
+    ProfileError for anything wrong in a file.
     """
     names = profile_names(folder)
     if name not in names:
@@ -496,11 +497,11 @@ def load_profile(name: str, folder: Path) -> Policy:
     try:
         values = _values(files[name], choices)
     except UsageError as error:
-        raise UsageError(f"{name}.toml: {error}") from None
+        raise ProfileError(f"{name}.toml: {error}") from None
     if missing := [option for option in OPTIONS if option not in values]:
-        raise UsageError(f"{name}.toml: option {missing[0]!r} is missing; a profile sets every option")
+        raise ProfileError(f"{name}.toml: option {missing[0]!r} is missing; a profile sets every option")
     if values["source_order"] not in orders:
-        raise UsageError(f"{name}.toml: source order {values['source_order']} is defined in no profile of {folder}")
+        raise ProfileError(f"{name}.toml: source order {values['source_order']} is defined in no profile of {folder}")
     return Policy(profile=name, **values, source_orders=orders, choices=choices)
 
 
@@ -508,7 +509,7 @@ def _toml(path: Path) -> dict[str, Any]:
     try:
         return tomllib.loads(path.read_text("utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path.name} is not TOML: {error}") from None
+        raise ProfileError(f"{path.name} is not TOML: {error}") from None
 
 
 def _rows(rows: object, where: str) -> tuple[str, ...]:
@@ -516,7 +517,7 @@ def _rows(rows: object, where: str) -> tuple[str, ...]:
         *conditions, key = row.split()
         for word, known in [*((each, CONDITIONS) for each in conditions), (key, KEYS)]:
             if word not in known:
-                raise UsageError(f"{where}: found {word!r}, expected {', '.join(known)}{nearest(word, known)}")
+                raise ProfileError(f"{where}: found {word!r}, expected {', '.join(known)}{nearest(word, known)}")
     return tuple(_list(rows))
 
 

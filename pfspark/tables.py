@@ -1,14 +1,16 @@
-"""Every table of a lake, every frame a round is given, said once.
+"""Every table of a lake, every frame a round is given, every JSON line that a verb prints, said once.
 
 `TABLES` are stored as Delta tables; a fact carries the `round` that made it and the time `at` of that round.
-`VIEWS` are derived from them when a round begins and are never stored. All else that speaks of columns (schemas, DDL,
-empty frames, the table of tables in the README) is made from these declarations.
+`VIEWS` are derived from them when a round begins and are never stored. `LINES` are the JSON lines by their kind; keys may
+be added to one, never removed or renamed. All else that speaks of columns and keys (schemas, DDL, empty frames, the frames
+of answers, what `pfspark docs` prints) is made from these declarations.
 
 Ranges are inclusive, `cn_min` to `cn_max`; `origin` and `about` are labels of replicas (`PFS1`, `PFS1~2`); times are UTC.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -52,6 +54,30 @@ class Table:
     def names(self) -> tuple[str, ...]:
         """The column names in order."""
         return tuple(column.name for column in self.columns)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A kind of JSON line: what one line is, which verbs print it, and its keys beside `kind`.
+
+    Types are Spark's, and two of texts: `time` (`2026-01-05T00:15:00Z`) and `set` (`PFS1:1-11:17,PFS2:1-20`). A type with
+    `?` may be null, a key with `?` absent.
+    """
+
+    kind: str
+    line: str
+    verbs: tuple[str, ...]
+    keys: tuple[Column, ...]
+
+    @property
+    def ddl(self) -> str:
+        """The keys as columns of a frame: times are timestamps, sets are texts (`cnset.from_text` gives their ranges).
+
+        >>> LINES["loss"].ddl
+        'org string, store string, folder string, id string, numbers string, changes bigint'
+        """
+        types = ((key.name, re.sub(r"\bset\b", "string", re.sub(r"\btime\b", "timestamp", key.type))) for key in self.keys)
+        return ", ".join(f"{name} {type}".replace("?", "") for name, type in types)
 
 
 def _columns(text: str) -> tuple[Column, ...]:
@@ -474,3 +500,256 @@ silent | timestamp | when it becomes unavailable unless it is heard (R105)
 )
 
 EVERY = {**TABLES, **VIEWS}
+
+_OF = """
+org | string | the organization
+at | time | the organization's time
+"""
+_HERE = f"""
+{_OF.strip()}
+store | string | the store
+folder | string | path of the folder as that store sees it; 1-1 is the hierarchy
+"""
+
+
+def _line(kind: str, line: str, verbs: str, keys: str) -> Line:
+    return Line(kind, line, tuple(verbs.split(", ")), _columns(keys))
+
+
+LINES = {
+    each.kind: each
+    for each in [
+        _line(
+            "message", "a replication message as it is sent", "play, round, run, demo, log messages", f"""
+{_OF.strip()}
+type | string | 0x2 0x4 0x8 0x10 0x20 0x80000002 0x80000004
+from | string | the sender
+to | array<string> | the stores it is addressed to
+folder | string | path of the folder as the sender sees it; 1-1 is the hierarchy
+carries | set | numbers whose changes travel in it
+asks | set | numbers it asks for
+bytes | bigint | sum of the bodies carried; of a hierarchy change, the length of its properties
+priority? | string | not urgent or urgent; absent: normal
+"""),
+        _line(
+            "refused", "an edit that its store refused, or a message that its recipient did", "play, round, run, demo", f"""
+{_OF.strip()}
+store | string | who refused
+what | string | edit or message
+step? | bigint? | in a play: the step of the file that made the edit
+edit? | string? | in a lake: the edit
+reason | string | why
+"""),
+        _line(
+            "state", "a replica that is not erased: its sets, what it believes of others, what it misses",
+            "state, play, demo", f"""
+{_HERE.strip()}
+applied | set | the numbers it has
+empty | set | of these, those that were settled without content
+sent | set | those that it has sent
+reported | map<string,set> | what it believes that each other replica has, by store
+missing | set | numbers in its backfill array that somebody claims to have
+lost | set | numbers in its backfill array that nobody claims any more
+life | bigint | which life of the replica
+standing | string | active, delete pending, delete now
+"""),
+        _line(
+            "item", "an item as readers at a store see it", "items, play", f"""
+{_HERE.strip()}
+item | string | its id: the number that created it
+name | string? | its name
+version | string | the number of the version that stands
+deleted | boolean | whether that is a deletion
+conflict | boolean | whether versions stand beside it that none was made upon
+losers | array<string> | those versions
+"""),
+        _line(
+            "folder", "a folder as a store sees it", "folder list, replica list, play", f"""
+{_OF.strip()}
+store | string | who sees it
+path | string | its path
+id | string | its id: the number that created it
+replicas | map<string,string> | how each replica stands, by store
+"""),
+        _line(
+            "end", "the end of a play, an organization's last line", "play", f"""
+{_OF.strip()}
+rounds | bigint | how many rounds its time had, idle ones too
+converged | boolean | whether all active replicas hold the same, and all stores see the same hierarchy
+missing | bigint | numbers in open arrays
+violations | bigint | rows that break a promise
+broken? | map<string,bigint> | which promises, and by how many rows; absent: none
+"""),
+        _line(
+            "gap", "a range in a backfill array", "gaps, demo", f"""
+{_HERE.strip()}
+origin | string | label of the replica that gave the numbers
+cn_min | bigint | first number
+cn_max | bigint | last number
+heard | time | when the store first heard of them
+attempt | bigint | how often it has asked for them
+asked | time? | when it asked last; null: not yet
+of | string? | whom
+due | time? | when it asks (again) unless they come
+"""),
+        _line(
+            "status", "an organization at a glance", "status", f"""
+{_OF.strip()}
+replicas | bigint | how many there are
+equal | boolean | whether the active ones of each folder hold the same
+waiting | bigint | edits that no round has taken in
+missing | bigint | numbers in open arrays that somebody claims to have
+lost | bigint | and those that nobody claims any more
+due | time? | when there is something to do; null: never, as things are
+"""),
+        _line(
+            "replica", "how a replica stands: belief and truth", "status", f"""
+{_HERE.strip()}
+standing | string | active, delete pending, delete now
+holds | bigint | how many changes it has
+missing | bigint | numbers in its backfill array that somebody claims to have
+lost | bigint | and those that nobody claims any more
+since | time? | when it heard of the oldest of them
+lacks | bigint | what others have in truth, and it does not
+peers | map<string,struct<believed:bigint,truth:bigint,heard:time?>> | by store: what it believes that the other lacks, \
+what that lacks in truth, and when it heard of it last
+"""),
+        _line(
+            "referral", "where a store sends a reader of a folder", "referrals", f"""
+{_HERE.strip()}
+id | string | the folder's id
+stores | array<string> | to whom, in order
+costs | array<bigint> | and at which cost
+cheapest | bigint | how many of the first share the readers
+"""),
+        _line(
+            "event", "a replication event of a store's log, as Exchange logs it", "log events", """
+org | string | the organization; empty in a server's own log
+at | time? | when
+event | bigint | 3005, 3014, 3016 ... 3031; 3006 is ours
+type | string | of the message; empty where the event is about none
+store | string | whose log it is
+message_id | string | the message
+folder | string | path of the folder
+id | string | its id
+database | string | the store, where Exchange names it
+cn_min | string | the least number carried
+cn_max | string | the most
+cnset | set | of requests and responses: the set
+cnset_fai | set | numbers of forms and views; pfspark has none
+rfis | bigint? | how many folders it says it lists
+folders | array<struct<id:string,parent:string,offset:bigint,path:string>> | these, each with its parent
+message_ids | bigint? | how many items it says it lists
+items | array<struct<id:string,cn:string,name:string,at:time?>> | these, each with the number of the version sent
+deleted | array<struct<id:string,cn:string>> | folders or items that are deleted, each with the number of that
+server | string | who sent it; of a request that goes out, who is asked
+"""),
+        _line(
+            "store", "an entry of the directory", "store list", f"""
+{_OF.strip()}
+store | string | the store
+site | string | where it is
+version | string | version of its server
+preferred | boolean | a preferred source of backfill
+interval_s | bigint? | seconds between two cycles; null: the policy's
+size_limit | bigint? | bytes that fit into one message; null: the policy's
+schedule | string? | when content may be sent, in minutes of the week; null: always
+host | string? | the lake that plays this store; null: this one
+retired | boolean | no longer part of the organization
+"""),
+        _line(
+            "round", "a round: of the ledger, or as it is played", "log rounds, round, run, restore", """
+round | bigint? | its number; null: nothing was written
+what | string | created, opened, played, restored, maintained; dry run, and idle when there was nothing to do
+writer? | string | in the ledger: who wrote it
+turns | map<string,time> | who played, each at its own time
+began? | time | in the ledger: when it began, by the clock on the wall
+ended? | time | and when it ended
+counts | map<string,bigint> | how many rows came to each table
+next_due? | map<string,time> | in the ledger: when each organization has something to do
+"""),
+        _line(
+            "edit", "an edit that was written down; the next round takes it in, or refuses it",
+            "post, modify, delete, resolve, folder create, folder rename, folder move, folder delete, folder set, "
+            "folder recover, replica add, replica move, replica remove",
+            """
+edit | string | its id; `@` and it name what it makes until that has a number
+"""),
+        _line(
+            "import", "what became of the mails of an import", "import, demo", """
+posted | bigint | posted now
+known | bigint | imported before: they add nothing
+unkept | bigint | too large, or unreadable: left out, and named on stderr
+"""),
+        _line(
+            "export", "what was exported", "export", """
+mails | bigint | how many
+target | string | the file or folder
+"""),
+        _line(
+            "loss", "what a restore loses for ever in a folder: nobody else holds it", "restore", """
+org | string | the organization
+store | string | the store that is restored
+folder | string | path of the folder
+id | string | its id
+numbers | set | the numbers
+changes | bigint | how many
+"""),
+        _line(
+            "check", "a promise, and how many rows break it", "audit", """
+id | string | its name
+says | string | what is promised
+rows | bigint | how many rows break it
+sample | string? | one of them, as JSON
+"""),
+        _line(
+            "certificate", "what an audit has seen: its last line", "audit", """
+lake | string | the lake
+round | bigint | its last round
+ledger | string | the digest of that round's row, which covers all rows before
+checks | map<string,bigint> | how many rows break each promise
+tables | map<string,struct<rows:bigint,digest:string?>> | of each table, how many rows it has, and a SHA-256 over them
+"""),
+        _line(
+            "remedy", "what would mend a broken promise", "audit", """
+what | string | take back, set aside, new life
+target | string | which table, body or store
+says | string | why
+command | string | a command that does it
+org | string? | the organization of a store
+"""),
+        _line(
+            "maintain", "how many rows went from each table; a table that lost none is absent", "maintain",
+            "\n".join(f"{name}? | bigint | rows that went from `{name}`" for name in TABLES),
+        ),
+        _line(
+            "doctor", "something that pfspark needs of this machine", "doctor", """
+name | string | what
+ok | boolean? | whether it is as it should be; null: no verdict
+saw | string | what was seen
+todo | string | what helps; empty: nothing needs to be done
+"""),
+        _line(
+            "rule", "a rule of the articles", "rules", """
+rule | string | R1 ... R152
+says | string | what it says
+where | array<string> | where it is obeyed: modules of pfspark, profiles of conf
+tests | array<string> | which tests of a checkout hold it
+untestable | string? | why nothing obeys it, or no test holds it
+"""),
+        _line(
+            "set", "a result of the algebra", "set", """
+result? | string | a set, `true` or `false`
+error? | string | what is wrong with a line of the input
+"""),
+        _line(
+            "declared", "a table, or a kind of JSON line", "docs", """
+name | string | its name
+is | string | table or line
+says | string | what one row or line is
+key | array<string> | of a table: the columns that name a row
+written_by | array<string> | of a table: who writes it; of a line: the verbs that print it
+columns | array<struct<name:string,type:string,says:string>> | its columns, or its keys beside `kind`
+"""),
+    ]
+}  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
@@ -15,6 +16,13 @@ from hatchling.builders.wheel import WheelBuilder
 from pfspark.edge.config import conf_folder
 
 ROOT = Path(__file__).parents[1]
+NEVER_IMPORTED = {
+    "hatchling": "builds the wheel",
+    "mypy": "a command",
+    "pandas": "Spark takes Arrow tables only where it is",
+    "ruff": "a command",
+}
+"""What is asked for and stands in no import, and why it is asked for."""
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +48,31 @@ def test_spark_is_the_users_choice(wheel: Path) -> None:
     of_tests = (*ours, "pyspark[connect]==4.2.0")
     extras = {"local": ours, "test": of_tests}
     assert asked == [f"{package}; extra == '{extra}'" for extra, packages in extras.items() for package in packages]
+
+
+def imports(*folders: str) -> set[str]:
+    """The packages that the modules in these folders import, wherever in them, by the first part of the name."""
+    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
+    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+    named = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
+    return {name.split(".")[0] for name in named}
+
+
+def test_what_is_asked_for_is_imported() -> None:
+    """Who installs pfspark gets nothing that it does not use; what no verb needs is an extra."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    for packages, used in (
+        (project["dependencies"], imports("pfspark")),
+        (extras["local"], {*imports("pfspark"), "delta_spark"}),  # its jars are taken by its version
+        (extras["pictures"], imports("pfspark", "notebooks")),
+        (extras["test"], imports("tests") | {"pfspark"}),
+    ):
+        names = {re.split(r"[^A-Za-z0-9-]", package)[0].replace("-", "_") for package in packages}
+        unused = names - used - NEVER_IMPORTED.keys()
+        assert not unused, f"{unused}: nothing imports it, so nobody should install it"
+    assert "plotly" not in " ".join(project["dependencies"])
 
 
 def test_an_installed_package_finds_its_conf(wheel: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pfspark import settings, tables
-from pfspark.errors import UsageError
+from pfspark.errors import ProfileError, UsageError
 from pfspark.settings import (
     ALWAYS,
     NEVER,
@@ -357,7 +357,7 @@ def test_mistakes_in_a_profile_file(tmp_path: Path, old: str, new: str, message:
     text = (CONF / "exchange_2007.toml").read_text()
     assert old in text
     (tmp_path / "mine.toml").write_text(text.replace(old, new))
-    with pytest.raises(UsageError, match=message):
+    with pytest.raises(ProfileError, match=message):
         load_profile("mine", tmp_path)
 
 

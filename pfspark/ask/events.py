@@ -67,24 +67,36 @@ def replids(replicas: Iterable[Row], changes: Iterable[Row] = (), messages: Iter
 
 
 def events(
-    messages: Iterable[Row], receipts: Iterable[Row], changes: Iterable[Row], replicas: Iterable[Row], stores: Stores
+    messages: Iterable[Row],
+    receipts: Iterable[Row],
+    changes: Iterable[Row],
+    replicas: Iterable[Row],
+    stores: Stores,
+    rounds: range | None = None,
 ) -> Iterator[Event]:
     """The events of one organization in order of time; of one moment by store, and what came in before what went out.
 
-    The rows are those of the tables, `stores` tells the paths that each store sees. Of several numbers of one folder or item
-    only the last version in the message is listed, the way one folder stands for two numbers in V38; versions of which
-    none was made upon the other are all listed. Of a removal the text of the event does not tell the path that stands here.
+    `rounds`: only what happened in these; what came in then may have been sent earlier. The rows are those of the tables,
+    `stores` tells the paths that each store sees. Of several numbers of one folder or item only the last version in the
+    message is listed, the way one folder stands for two numbers in V38; versions of which none was made upon the other are
+    all listed. Of a removal the text of the event does not tell the path that stands here.
     """
     sent = {row["message_id"]: row for row in messages}
     contents = _Contents(changes)
-    found = [_outgoing(row, contents, stores) for row in sent.values() if Flag.COPY not in row["flags"]]
+    found = [_outgoing(row, contents, stores) for row in sent.values() if Flag.COPY not in row["flags"] and _within(row, rounds)]
     for row in receipts:
         if row["message_id"] in sent and row["outcome"] in (Outcome.APPLIED, Outcome.NOTHING_NEW):
             found.append(_incoming(row, sent[row["message_id"]], contents, stores))
     for row, fate in _fates(replicas):
+        if not _within(row, rounds):
+            continue
         path = stores.path(row["store"], row["folder"])
         found.append(Event(fate, at=_utc(row["at"]), store=row["store"], id=row["folder"], folder=path))
     return iter(sorted(found, key=_place))
+
+
+def _within(row: Row, rounds: range | None) -> bool:
+    return rounds is None or row["round"] in rounds
 
 
 def _fates(steps: Iterable[Row]) -> Iterator[tuple[Row, int]]:

@@ -266,6 +266,14 @@ def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Ma
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 
+def about(found: Iterable[Line], store: str | None, folder: str | None) -> Iterator[Line]:
+    """The lines about one store (of a message, who sends or gets it), or about one folder, by its path or id."""
+    for line in found:
+        stores = (line.get("store"), line.get("from"), *line.get("to", ()))
+        if store in (None, *stores) and folder in (None, line.get("folder"), line.get("path"), line.get("id")):
+            yield line
+
+
 def unlike(stores: Stores) -> bool:
     """Whether active replicas of a folder hold different content: then their readers may see different winners of one set."""
     content = defaultdict(set)

@@ -9,27 +9,22 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pfspark.ask import events, lines, standing
+from pfspark import cnset
+from pfspark.ask import events, gaps, lines, standing
+from pfspark.ask.eventlog import Event
 from pfspark.edge.delta import Row, Snapshot
 from pfspark.edge.world import HERE, as_frame
 from pfspark.rules import items, referral, state
 from pfspark.settings import Policy
-from pfspark.words import HIERARCHY, PARENT, Why
+from pfspark.words import HIERARCHY, PARENT
 
 Line = dict[str, Any]
 
-STATE = (
-    "org string, at string, store string, folder string, applied string, empty string, sent string, "
-    "reported map<string,string>, missing string, lost string, life bigint, standing string"
-)
-GAPS = (
-    "org string, at string, store string, folder string, origin string, cn_min bigint, cn_max bigint, heard string, "
-    "attempt bigint, asked string, of string, due string"
-)
-
+PAGE = 10_000
+"""Rows of a log that are read at once."""
 
 @dataclass(frozen=True)
 class Answers:
@@ -71,32 +66,16 @@ class Answers:
 
     def gaps(self) -> Iterator[Line]:
         """Open ranges; of one that was asked for, of whom, and when it is asked for again unless it comes."""
-        steps = self.snapshot.read("backfill").where("step = 'asked' and of is not null").toArrow().to_pylist()
-        due = {
-            (row["org"], row["store"], row["folder"]): row["due"]
-            for row in self.world["agenda"].to_pylist()
-            if row["why"] == Why.BACKFILL
-        }
-        array = self.world["array"].to_pylist()
-        for row in sorted(array, key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))):
-            if row["org"] not in self.views:
-                continue
-            here = tuple(row[name] for name in HERE)
-            asked = max(
-                (
-                    step for step in steps
-                    if tuple(step[name] for name in HERE) == here and step["origin"] == row["origin"]
-                    and step["cn_min"] <= row["cn_min"] and row["cn_max"] <= step["cn_max"] and row["attempt"]
-                ),
-                key=lambda step: step["round"], default=None,
-            )  # fmt: skip
-            again = asked["due"] if asked else due.get(here)
+        if not self.world["array"].num_rows:
+            return
+        found = gaps.gaps(self.frame("array"), steps=self.snapshot.read("backfill"), agenda=self.frame("agenda"))
+        rows = found.where(F.col("org").isin(*self.views)).toArrow().to_pylist()
+        for row in sorted(rows, key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))):
             yield {
                 "org": row["org"], "at": lines.moment(self.at[row["org"]]), "kind": "gap", "store": row["store"],
                 **self.views[row["org"]].called(row["store"], row["folder"]), "origin": row["origin"],
                 "cn_min": row["cn_min"], "cn_max": row["cn_max"], "heard": lines.moment(row["heard"]),
-                "attempt": row["attempt"], "asked": lines.moment(row["asked"]) if row["asked"] else None,
-                "of": asked and asked["of"], "due": lines.moment(again) if again else None,
+                "attempt": row["attempt"], "asked": _said(row["asked"]), "of": row["of"], "due": _said(row["due"]),
             }  # fmt: skip
 
     def versions(self) -> DataFrame:
@@ -115,27 +94,45 @@ class Answers:
             yield from lines.items([row for row in rows if row["org"] == org], self.views, self.at)
 
     def messages(self) -> Iterator[Line]:
-        """All messages, by round."""
-        sent = self.snapshot.read("messages").orderBy("round").toArrow()
+        """All messages, by round; read by pages, not all at once."""
+        sent = self.snapshot.read("messages")
         for org in self.views:
-            own = _of(sent, org)
-            for number in sorted(set(own["round"].to_pylist())):
-                yield from lines.messages(own.filter(pc.equal(own["round"], number)), self.views)
+            own = sent.where(F.col("org") == org)
+            for page in pages(own):
+                rows = own.where(_in(page)).toArrow()
+                for number in sorted(set(rows["round"].to_pylist())):
+                    yield from lines.messages(rows.filter(pc.equal(rows["round"], number)), self.views)
 
     def logs(self) -> Iterator[events.Log]:
-        """The replication events of each organization, as Exchange logs them."""
+        """The replication events of each organization, as Exchange logs them; read by pages, not all at once."""
+        return (self._log(org) for org in self.views)
+
+    def _log(self, org: str) -> events.Log:
+        mine = F.col("org") == org
+        changes, messages = (self.snapshot.read(name).where(mine) for name in ("changes", "messages"))
+        pieces = messages.select("round", F.inline(F.concat("carries", "asks"))).select("origin", "round")
+        first = changes.select("origin", "round").union(pieces).groupBy("origin").agg(F.min("round").alias("round"))
+        steps = self.snapshot.read("replicas").where(mine).toArrow().to_pylist()
+        return events.Log(org, events.replids(steps, first.toArrow().to_pylist()), self._events(org, steps))
+
+    def _events(self, org: str, steps: list[Line]) -> Iterator[Event]:
+        """The events of an organization; `steps` are those of its replicas, which are few."""
+        mine = F.col("org") == org
         parent = F.filter("properties", lambda each: each["name"] == PARENT).alias("properties")
-        read = {
-            "messages": self.snapshot.read("messages").drop("status"),
-            "receipts": self.snapshot.read("receipts").where("message_id is not null"),
-            "changes": self.snapshot.read("changes").withColumn("properties", parent),
-            "replicas": self.snapshot.read("replicas"),
-        }
-        tables = {name: frame.toArrow() for name, frame in read.items()}
-        for org, stores in self.views.items():
-            own = {name: _of(table, org).to_pylist() for name, table in tables.items()}
-            ids = events.replids(own["replicas"], own["changes"], own["messages"])
-            yield events.Log(org, ids, events.events(**own, stores=stores))
+        changes = self.snapshot.read("changes").where(mine).withColumn("properties", parent)
+        messages = self.snapshot.read("messages").where(mine).drop("status")
+        receipts = self.snapshot.read("receipts").where(mine & F.col("message_id").isNotNull())
+        told = messages.select("round").unionAll(receipts.select("round"))
+        told = told.unionAll(self.snapshot.read("replicas").where(mine).select("round"))
+        for page in pages(told):
+            received = receipts.where(_in(page))
+            named = received.select("message_id").union(messages.where(_in(page)).select("message_id")).distinct()
+            here = messages.join(named, "message_id", "left_semi")
+            key = ["folder", "origin"]
+            carried = cnset.canonical(here.select("folder", F.inline("carries")), key)
+            read = {"messages": here, "receipts": received, "changes": cnset.within(changes, carried, key)}
+            rows = {name: frame.toArrow().to_pylist() for name, frame in read.items()}
+            yield from events.events(**rows, replicas=steps, stores=self.views[org], rounds=page)
 
     def events(self) -> Iterator[Line]:
         """The same events as lines."""
@@ -150,9 +147,10 @@ class Answers:
             yield from lines.referrals([row for row in rows if row["org"] == org], stores, org, self.at[org])
 
     def rounds(self) -> Iterator[Line]:
-        """The ledger."""
-        for found in self.snapshot.read("rounds").orderBy("round").toArrow().to_pylist():
-            row = Row.read(found)
+        """The ledger; read by pages, not all at once."""
+        ledger, last = self.snapshot.read("rounds"), self.snapshot.row.round
+        found = (ledger.where(_in(range(first, first + PAGE))).orderBy("round").toArrow() for first in range(1, last + 1, PAGE))
+        for row in (Row.read(each) for page in found for each in page.to_pylist()):
             yield {
                 "kind": "round", "round": row.round, "what": row.kind, "writer": row.writer,
                 "turns": {org: lines.moment(now) for org, now in row.turns.items()},
@@ -161,5 +159,22 @@ class Answers:
             }  # fmt: skip
 
 
-def _of(table: pa.Table, org: str) -> pa.Table:
-    return table.filter(pc.equal(table["org"], org))
+def pages(rows: DataFrame) -> Iterator[range]:
+    """Rounds one behind the other, of about `PAGE` of these rows each; a round is never cut."""
+    counted = rows.groupBy("round").count().orderBy("round").toArrow()
+    first = last = held = 0
+    for number, count in zip(counted["round"].to_pylist(), counted["count"].to_pylist(), strict=True):
+        if held and held + count > PAGE:
+            yield range(first, last + 1)
+            first, held = last + 1, 0
+        last, held = number, held + count
+    if held:
+        yield range(first, last + 1)
+
+
+def _in(page: range) -> Column:
+    return F.col("round").between(page.start, page.stop - 1)
+
+
+def _said(at: datetime | None) -> str | None:
+    return None if at is None else lines.moment(at)

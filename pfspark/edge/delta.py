@@ -27,7 +27,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pfspark.errors import LakeError, OtherWriterError
+from pfspark.errors import LakeError, NoLakeError, OtherWriterError
 from pfspark.rows import local, nothing, rows_of, schema_of
 from pfspark.tables import TABLES
 
@@ -112,13 +112,9 @@ class Tables:
     def __init__(self, spark: SparkSession, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> None:
         """`where`: a folder, or `catalog.schema`. `hook` is told each commit, `before changes`, `after changes`."""
         self.spark = spark
-        self.where = os.fspath(where).removeprefix("file://").rstrip("/") or "/"
         self.hook = hook
-        is_schema = _SCHEMA.fullmatch(self.where) and not Path(self.where).exists()
-        self._schema = self.where.split(".") if is_schema else None
-        self.folder = None if self._schema or _REMOTE.match(self.where) else Path(self.where).absolute()
-        if self.folder:
-            self.where = str(self.folder)
+        self.where, self.folder = _place(where)
+        self._schema = None if self.folder or _REMOTE.match(self.where) else self.where.split(".")
 
     @classmethod
     def create(cls, spark: SparkSession, where: str | os.PathLike[str], *, history: timedelta = timedelta(days=30)) -> Tables:
@@ -146,6 +142,15 @@ class Tables:
         tables = cls(spark, where, hook)
         tables.snapshot()
         return tables
+
+    @staticmethod
+    def expect(where: str | os.PathLike[str]) -> None:
+        """Raises LakeError where a folder of this machine is named in which no lake is: that is told before Spark starts."""
+        named, folder = _place(where)
+        if folder and not folder.exists():
+            raise NoLakeError(f"{named} is not a lake: there is no such folder. Make one with `pfspark init`.")
+        if folder and not (folder / LEDGER / "_delta_log").is_dir():
+            raise LakeError(f"{named} is not a lake: it has no ledger. Make one with `pfspark init`.")
 
     def name(self, table: str) -> str:
         """The name of a table in SQL."""
@@ -461,6 +466,15 @@ class Writer:
             self._lock = None
 
 
+def _place(where: str | os.PathLike[str]) -> tuple[str, Path | None]:
+    """What is named, and the folder of this machine that it is; None for a schema, and for a place that Spark alone reaches."""
+    named = os.fspath(where).removeprefix("file://").rstrip("/") or "/"
+    if _REMOTE.match(named) or (_SCHEMA.fullmatch(named) and not Path(named).exists()):
+        return named, None
+    folder = Path(named).absolute()
+    return str(folder), folder
+
+
 def _restored(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Restored, ...]:
     return tuple(Restored(**row) for row in rows or ())
 
@@ -470,7 +484,7 @@ def _lock_file(path: Path) -> BinaryIO:
         return cast(BinaryIO, open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664), "r+b"))
     except OSError as error:
         if error.errno == errno.ENOENT:
-            raise LakeError(f"{path.parent} is not a lake: there is no such folder. Make one with `pfspark init`.") from error
+            raise NoLakeError(f"{path.parent} is not a lake: there is no such folder. Make one with `pfspark init`.") from error
         raise LakeError(f"{path.parent} cannot be written: {error.strerror}. Reading it needs no permission to write.") from error
 
 

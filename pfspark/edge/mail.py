@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
 from urllib.parse import quote
 
 from pfspark.edge.mime import KIB, MIB, Derived, Reason, derive
-from pfspark.errors import MailError
+from pfspark.errors import MailError, UsageError
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -97,11 +97,11 @@ def find(paths: Iterable[Path]) -> list[Source]:
     Maildir (its subfolders are not entered); any other folder is taken for its .eml files, sorted by name. Links are
     not followed: a path that is one is refused, one inside a folder becomes a row with the reason `unreadable`.
 
-    Raises MailError where there is no mail to be seen.
+    Raises UsageError for a path that leads nowhere, MailError where there is no mail to be seen.
     """
     named = [os.fspath(path) for path in paths]
     if not all(named):
-        raise MailError(f"Found an empty path. {EXPECTED}")
+        raise UsageError(f"Found an empty path. {EXPECTED}")
     unique = dict.fromkeys(map(os.path.abspath, named))
     return [source for path in unique for source in _look(path)]
 
@@ -114,9 +114,9 @@ def _look(path: str) -> list[Source]:
         if stat.S_ISREG(found.st_mode):
             return [Source(path, _kind(path), found.st_size)]
     except OSError as error:
-        raise MailError(f"{path!r} cannot be read: {error.strerror}. {EXPECTED}") from error
+        raise UsageError(f"{path!r} cannot be read: {error.strerror}. {EXPECTED}") from error
     except ValueError as error:
-        raise MailError(f"{path!r} is no name of a file: {error}. {EXPECTED}") from error
+        raise UsageError(f"{path!r} is no name of a file: {error}. {EXPECTED}") from error
     seen = "a link; links are not followed, name the file itself" if stat.S_ISLNK(found.st_mode) else "no plain file"
     raise MailError(f"{path!r} is {seen}. {EXPECTED}")
 

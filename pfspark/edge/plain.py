@@ -13,9 +13,6 @@ UNSHOWN = re.compile(
     "\U000e0000-\U000e007f]"
 )
 
-# What spreadsheets take for the beginning of a formula, the full-width forms included.
-FORMULA = tuple("=+-@＝＋－＠")
-
 
 def terminal(text: str) -> str:
     """The text on one line, without anything that steers a terminal or turns the order of characters.
@@ -27,14 +24,3 @@ def terminal(text: str) -> str:
     'pay[2J txt.exe now'
     """
     return UNSHOWN.sub("", BREAKS.sub(" ", text))
-
-
-def csv_cell(text: str) -> str:
-    """The text as a cell that no spreadsheet takes for a formula: one that begins like one gets a leading apostrophe.
-
-    Blanks and controls before the sign do not hide it, since spreadsheets trim them. Quoting is the csv writer's task.
-
-    >>> [csv_cell(text) for text in ("=1+1", " @sum", "-", "a-b", "")]
-    ["'=1+1", "' @sum", "'-", 'a-b', '']
-    """
-    return f"'{text}" if terminal(text).lstrip().startswith(FORMULA) else text

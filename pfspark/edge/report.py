@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from pfspark import cntext
+from pfspark.errors import UsageError
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure
@@ -17,13 +18,17 @@ def picture(sets: Mapping[str, cntext.CnSet], missing: Mapping[str, cntext.CnSet
     """A picture of named sets: a panel for each origin, a row for each name, a bar for each range of numbers.
 
     `missing` draws further ranges in the rows of the same names in another colour: the holes. Names keep their order.
+    Raises UsageError where plotly is not installed.
 
     >>> figure = picture({"PFS3": cntext.parse("PFS1:1-11:17")}, {"PFS3": cntext.parse("PFS1:12-16")})
     >>> len(figure.data)
     3
     """
-    from plotly.graph_objects import Bar
-    from plotly.subplots import make_subplots
+    try:
+        from plotly.graph_objects import Bar
+        from plotly.subplots import make_subplots
+    except ImportError:
+        raise UsageError("plotly draws the pictures, and is not installed here: pip install 'pfspark[pictures]'") from None
 
     holes = missing or {}
     origins = sorted({label for each in (*sets.values(), *holes.values()) for label in each}, key=cntext.label_key)

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from pfspark import cntext
-from pfspark.errors import CnSetError, ScenarioError, UsageError
+from pfspark.errors import CnSetError, ProfileError, ScenarioError, UsageError
 from pfspark.settings import (
     LAST,
     Policy,
@@ -165,13 +165,19 @@ class Scenario:
 
 
 def read(paths: Iterable[Path | str], conf_folder: Path) -> list[Scenario]:
-    """The scenarios of those files, and of all `*.toml` in those folders; names are unique among them."""
+    """The scenarios of those files, and of all `*.toml` in those folders; names are unique among them.
+
+    Raises UsageError for a file that cannot be read, ScenarioError for one that cannot be played.
+    """
     scenarios: dict[str, Scenario] = {}
     for path in (file for each in paths for file in _files(Path(each))):
         try:
             text = path.read_text("utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
+        except UnicodeDecodeError as error:
             raise ScenarioError(f"{path}: cannot be read as text: {error}") from None
+        except (OSError, ValueError) as error:  # a name may hold what no path can
+            reason = error.strerror if isinstance(error, OSError) else error
+            raise UsageError(f"{path}: cannot be read: {reason}. Expected a scenario file, or a folder of them") from None
         scenario = parse(text, str(path), conf_folder)
         if scenario.name in scenarios:
             other = scenarios[scenario.name].file
@@ -200,7 +206,7 @@ def parse(text: str, file: str, conf_folder: Path) -> Scenario:
         raise ScenarioError(f"{file}: cannot be read as TOML: {error}") from None
     try:
         return _scenario(document, file, conf_folder)
-    except UsageError as error:
+    except (UsageError, ProfileError) as error:
         raise ScenarioError(f"{file}: {error}") from None
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,17 +12,24 @@ from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
 from pfspark.lake import Lake
+from tests.declared import assert_declared
 from tests.edge.lakes import DAY, Copy, two_stores
 
 
 @pytest.fixture
 def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """Runs a verb and gives what it printed; its exit code and what it said on stderr are told beforehand."""
+    """Runs a verb and gives what it printed; its exit code and what it said on stderr are told beforehand.
+
+    Whatever JSON it printed is as it is declared.
+    """
 
     def run(*words: str, code: int = 0, told: str = "") -> str:
         assert cli.run(words) == code
         captured = capsys.readouterr()
         assert told in captured.err and (told or captured.err == "")
+        if "--json" in words:
+            for line in captured.out.splitlines():
+                assert_declared(json.loads(line))
         return captured.out
 
     return run

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from pfspark import errors
 from pfspark.edge import cli
 from pfspark.edge.cli.given import values
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment
@@ -72,7 +74,7 @@ def test_sets_by_the_line() -> None:
         (["plya"], 2, "No such command 'plya'"),
         (["set", "--fast"], 2, "No such option: --fast"),
         (["play"], 2, "Missing argument"),
-        (["play", "no such file.toml"], 1, "no such file.toml: cannot be read"),
+        (["play", "no such file.toml"], 2, "no such file.toml: cannot be read: No such file or directory"),
         (["state"], 2, "no lake is named: say --lake DIR, or set PFSPARK_LAKE"),
         (["state", "--lake", "x", "--as-of", "yesterday"], 2, "found 'yesterday', expected a time such as"),
         (["round", "--lake", "x", "--now", "noon"], 2, "found 'noon', expected a time such as"),
@@ -85,14 +87,19 @@ def test_sets_by_the_line() -> None:
         (["export", "out", "--folder", "/A", "--store", "P", "--form", "pst"], 2, "expected mbox or eml"),
         (
             ["import", "no such file", "--folder", "/A", "--store", "P", "--lake", "x"],
-            1,
+            2,
             "no such file' cannot be read",
         ),
         (["state", "--lake", "x", "--as-of", "9" * 5000], 2, "expected a time such as"),
         (["round", "--lake", "x", "--now", "0001-01-01T00:00:00+14:00"], 2, "expected a time such as"),
         (["round", "--lake", "x", "--now", "9999-12-31T23:59:59-12:00"], 2, "expected a time such as"),
-        (["import", "", "--folder", "/A", "--store", "P", "--lake", "x"], 1, "Found an empty path."),
-        (["play", "a\npfspark: all is well"], 1, "cannot be read"),
+        (["import", "", "--folder", "/A", "--store", "P", "--lake", "x"], 2, "Found an empty path."),
+        (["play", "a\npfspark: all is well"], 2, "cannot be read"),
+        (["play", str(ROOT / "README.md")], 1, "not TOML"),
+        (["import", str(ROOT / "conf"), "--folder", "/A", "--store", "P", "--lake", "x"], 1, "none of them *.eml"),
+        (["init", "--lake", "x", "--profile", "exchange_207"], 2, "profile 'exchange_207' is not known"),
+        (["state", "--lake", "no such folder"], 2, "no such folder is not a lake: there is no such folder."),
+        (["run", "--lake", str(ROOT / "conf"), "--until-quiet"], 1, "conf is not a lake: it has no ledger."),
         (["folder"], 2, "Missing command"),
         (["play", str(SCENARIOS / "walk_through.toml")], 1, "No `java` in /there is no java/bin"),
     ],
@@ -145,6 +152,33 @@ def test_a_fault_of_ours_shows_its_trace_on_demand(tmp_path: Path) -> None:
     (tmp_path / "pyspark.py").write_text("raise ZeroDivisionError('a\\x1b[2J fault')")
     traced = pfspark(*words, PYTHONPATH=places, PFSPARK_DEBUG="1")
     assert traced.returncode == 1 and b"Traceback" in traced.stderr and b"\x1b" not in traced.stderr
+
+
+@pytest.mark.parametrize(
+    ("wrong", "told"),
+    [
+        ('profile = "exchange_207"', "profile 'exchange_207' is not known"),
+        ('profil = "modern"', "key 'profil' is not known"),
+        ('[[steps]]\nat = "0m"\ncut = ["PFS9"]', "'PFS9' is not known"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_refused(tmp_path: Path, wrong: str, told: str) -> None:
+    """The same names in the words of a command are wrong usage."""
+    text = 'start = 2026-01-05T00:00:00Z\nend = "1h"\n{}\n[stores.PFS1]\n{}\n'
+    (tmp_path / "wrong.toml").write_text(text.format("", wrong) if "[[" in wrong else text.format(wrong, ""))
+    done = pfspark("play", str(tmp_path / "wrong.toml"))
+    assert (done.returncode, done.stdout) == (1, b"") and told in done.stderr.decode()
+
+
+def test_the_readme_says_the_exit_codes_as_the_errors_do() -> None:
+    said = re.findall(r"^- (\d+): ([a-z ]+)", str(errors.__doc__), re.MULTILINE)
+    assert [code for code, _ in said] == ["0", "1", "2", "3", "4", "130"]
+    readme = " ".join((ROOT / "README.md").read_text().split())
+    sentence = readme[readme.index("Exit codes: ") :]
+    assert sentence.startswith(f"Exit codes: {', '.join(f'{code} {says}' for code, says in said[:2])}")
+    assert all(f" {code} {says}" in sentence[:700] for code, says in said)
+    children = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.PfsparkError)]
+    assert {str(each.exit_code) for each in children} | {"0", str(cli.INTERRUPTED)} == {code for code, _ in said}
 
 
 def test_version_and_help() -> None:

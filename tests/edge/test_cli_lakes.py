@@ -76,7 +76,7 @@ def test_items_messages_and_stores(run: Callable[..., str], lake: str) -> None:
 def test_mail_goes_out_as_it_came_in(run: Callable[..., str], lake: str, tmp_path: Path) -> None:
     mbox = Path(lake).parent / "mail.mbox"
     words = ("import", str(mbox), "--lake", lake, "--store", "PFS1", "--folder", "/Sales")
-    assert answers(run, *words) == [{"posted": 0, "known": 2, "unkept": 0}]
+    assert answers(run, *words) == [{"kind": "import", "posted": 0, "known": 2, "unkept": 0}]
     run("export", str(tmp_path / "out"), "--lake", lake, "--store", "PFS2", "--folder", "/Sales", "--form", "eml")
     assert (tmp_path / "out" / "hello.eml").read_bytes() == b"Hello"
     assert (tmp_path / "out" / "one~2.eml").read_bytes() == b"Subject: one\n\nHello\n"
@@ -85,7 +85,11 @@ def test_mail_goes_out_as_it_came_in(run: Callable[..., str], lake: str, tmp_pat
 def test_a_dry_run_changes_nothing(run: Callable[..., str], lake: str) -> None:
     before = run("log", "rounds", "--lake", lake, "--json")
     lines = [*map(json.loads, run("round", "--dry-run", "--now", "2026-02-01", "--lake", lake, "--json").splitlines())]
-    assert lines[-1]["round"] is None and lines[-1]["turns"] == {"main": "2026-02-01T00:00:00Z"}
+    assert lines[-1] | {"counts": {}} == {
+        "kind": "round", "round": None, "what": "dry run", "turns": {"main": "2026-02-01T00:00:00Z"}, "counts": {},
+    }  # fmt: skip
+    [idle] = answers(run, "round", "--now", "2026-01-05", "--lake", lake)
+    assert idle == {"kind": "round", "round": None, "what": "idle", "turns": {}, "counts": {}}
     assert run("log", "rounds", "--lake", lake, "--json") == before
 
 
@@ -131,6 +135,10 @@ def test_the_demo(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.M
     assert any("PFS3 → PFS2 0x8 backfill request /Launch asks for PFS2:1-9" in line for line in lines)
     [gap] = [line for line in lines if "nobody yet" in line]
     assert gap == "PFS3 /Launch PFS2:1-9 2026-01-06 00:00 nobody yet 2026-01-06 12:00"
+    readme = (SCENARIOS.parents[1] / "README.md").read_text()
+    told = readme[readme.index("4. The line is back") :].partition("\n```")[0]
+    said = [line.rstrip() for line in shown.splitlines()]
+    assert [line.rstrip() for line in told.splitlines()] == said[said.index(told.partition("\n")[0]) :][: told.count("\n") + 1]
     past = lines[lines.index("6. The past can still be asked") :]
     assert "PFS3 Paris PFS1:1-14 14 mails" in past  # as of the round before
     to_try = [shlex.split(line) for line in lines if line.startswith("pfspark ")][-3:]
@@ -146,8 +154,8 @@ def test_the_demo_for_programs(run: Callable[..., str], tmp_path: Path) -> None:
         json.loads(line) for line in run("demo", "--json", "--lake", str(tmp_path / "lake"), told="starting Spark").splitlines()
     ]
     assert [line["posted"] for line in lines if "posted" in line] == [14, 9, 1]
-    assert {line["kind"] for line in lines if "kind" in line} == {"message", "state", "gap"}
-    assert [line["missing"] for line in lines if line.get("kind") == "state" and line["store"] == "PFS3"] == ["", "", "", ""]
+    assert {line["kind"] for line in lines} == {"import", "message", "state", "gap"}
+    assert [line["missing"] for line in lines if line["kind"] == "state" and line["store"] == "PFS3"] == ["", "", "", ""]
     *_, past = lines
     assert (past["store"], past["applied"], past["at"]) == ("PFS3", "PFS1:1-14", "2026-01-05T23:45:00Z")
 

@@ -10,6 +10,7 @@ import time
 
 import pytest
 
+from tests.declared import assert_declared
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT
 
 BOOK = [json.loads(line) for line in (ROOT / "conf" / "rules.jsonl").read_text().splitlines()]
@@ -26,9 +27,13 @@ def rules(*words: str, code: int = 0) -> str:
 
 
 def test_for_programs_it_is_the_book() -> None:
-    assert [json.loads(line) for line in rules("--json").splitlines()] == BOOK
+    lines = [json.loads(line) for line in rules("--json").splitlines()]
+    assert lines == [{"kind": "rule", **row} for row in BOOK]
     assert [json.loads(line)["rule"] for line in rules("r96", "R95", "--json").splitlines()] == ["R96", "R95"]
-    assert [json.loads(line) for line in rules("--untested", "--json").splitlines()] == [x for x in BOOK if not x["tests"]]
+    untested = [json.loads(line) for line in rules("--untested", "--json").splitlines()]
+    assert untested == [line for line in lines if not line["tests"]]
+    for line in lines:
+        assert_declared(line)
 
 
 def test_for_people_it_is_a_table() -> None:

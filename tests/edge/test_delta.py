@@ -173,6 +173,11 @@ def test_no_lake_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     for place in (tmp_path, tmp_path / "absent", "spark_catalog.no_such_schema"):
         with pytest.raises(LakeError, match="is not a lake"):
             Tables.open(spark, place)
+    Tables.expect("spark_catalog.no_such_schema")  # Spark alone can tell
+    for place, code in ((tmp_path, 1), (tmp_path / "absent", 2)):
+        with pytest.raises(LakeError, match="is not a lake") as refusal:
+            Tables.expect(place)
+        assert refusal.value.exit_code == code
 
 
 def test_a_place_that_is_taken_is_refused(lake: Tables, spark: SparkSession, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 
 from pfspark.edge import mail
 from pfspark.edge.mail import Kind, Source, edit_id, find, read, read_batches, split_mbox, write_eml, write_mbox
-from pfspark.errors import MailError
+from pfspark.errors import MailError, UsageError
 from tests.edge import mailbox as post
 
 DEMO = Path(__file__).parents[2] / "conf" / "demo.mbox"
@@ -196,14 +196,14 @@ def test_paths_that_lead_nowhere_or_elsewhere_are_refused(tmp_path):
     (tmp_path / "link.eml").symlink_to("a.eml")
     (tmp_path / "empty").mkdir()
     os.mkfifo(tmp_path / "pipe.eml")
-    for name, seen in [
-        ("nothing", "No such file"),
-        ("link.eml", "a link; links are not followed"),
-        ("empty", "folder of 0 entries, none of them"),
-        ("pipe.eml", "no plain file"),
-        ("a.eml/b", "Not a directory"),
+    for name, kind, seen in [
+        ("nothing", UsageError, "No such file"),
+        ("link.eml", MailError, "a link; links are not followed"),
+        ("empty", MailError, "folder of 0 entries, none of them"),
+        ("pipe.eml", MailError, "no plain file"),
+        ("a.eml/b", UsageError, "Not a directory"),
     ]:
-        with pytest.raises(MailError, match=seen):
+        with pytest.raises(kind, match=seen):
             find([tmp_path / name])
 
 

@@ -1,9 +1,7 @@
-"""Text from elsewhere, shown: nothing in it steers the terminal, turns the line or computes in a spreadsheet."""
+"""Text from elsewhere, shown: nothing in it steers the terminal or turns the line."""
 
 from __future__ import annotations
 
-import csv
-import io
 import sys
 import unicodedata
 
@@ -11,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfspark.edge.plain import csv_cell, terminal
+from pfspark.edge.plain import terminal
 
 TURNS = {"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"}
 MARKS = {"\u200e", "\u200f", "\u061c"}
@@ -51,22 +49,3 @@ def test_what_is_shown_is_one_line_that_any_terminal_can_encode(text):
     assert len(terminal(text).splitlines()) <= 1
     assert terminal(text).encode("utf-8").decode("utf-8") == terminal(text)
     assert terminal(terminal(text)) == terminal(text)
-
-
-@pytest.mark.parametrize("text", ["=1+1", "+1", "-1", "@SUM(A1)", " =1", "\t=1", "\r\n=1", "\u200e=1", "\0@", "＝1"])
-def test_a_formula_becomes_text(text):
-    assert csv_cell(text) == f"'{text}"
-
-
-@pytest.mark.parametrize("text", ["", "a=b", "1-1", "'=1", "Zoé", '"=1"', "a\n=1"])
-def test_other_text_stays_as_it_is(text):
-    assert csv_cell(text) == text
-
-
-@given(st.text())
-def test_no_cell_of_a_csv_file_begins_a_formula(text):
-    out = io.StringIO(newline="")
-    csv.writer(out).writerow([csv_cell(text)])
-    (cell,) = next(csv.reader(io.StringIO(out.getvalue(), newline="")), [""])
-    assert not cell.strip().startswith(("=", "+", "-", "@"))
-    assert cell.removeprefix("'") == text.removeprefix("'")

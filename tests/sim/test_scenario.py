@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from pfspark.errors import ScenarioError
+from pfspark.errors import ScenarioError, UsageError
 from pfspark.sim.scenario import DEFAULT_SITE, Folder, Link, Scenario, Step, Store, _verbs, parse, read
 
 CONF = Path(__file__).parents[2] / "conf"
@@ -678,7 +678,13 @@ def test_files_and_folders_are_read(tmp_path: Path) -> None:
 def test_files_that_cannot_be_read(tmp_path: Path, kind: str) -> None:
     path = {"absent": tmp_path / "x.toml", "empty": tmp_path, "binary": tmp_path / "y.txt"}[kind]
     (tmp_path / "y.txt").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(ScenarioError, match="no scenario files" if kind == "empty" else "cannot be read as text"):
+    told = {
+        "absent": (UsageError, "x.toml: cannot be read: No such file or directory"),
+        "empty": (ScenarioError, "no scenario files"),
+        "binary": (ScenarioError, "cannot be read as text"),
+    }
+    error, says = told[kind]
+    with pytest.raises(error, match=says):
         read([path], CONF)
 
 

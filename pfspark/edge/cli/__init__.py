@@ -13,7 +13,21 @@ from typing import Annotated
 
 import typer
 
-from pfspark.edge.cli import answers, content, demo, directory, folders, given, keeping, machine, playing, rounds, rulebook, sets
+from pfspark.edge.cli import (
+    answers,
+    content,
+    demo,
+    directory,
+    folders,
+    given,
+    keeping,
+    machine,
+    playing,
+    reference,
+    rounds,
+    rulebook,
+    sets,
+)
 from pfspark.edge.plain import terminal
 from pfspark.errors import PfsparkError
 
@@ -23,7 +37,7 @@ app = typer.Typer(
     name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False,
 )  # fmt: skip
-for subject in (demo, directory, folders, content, rounds, playing, answers, keeping, rulebook, sets, machine):
+for subject in (demo, directory, folders, content, rounds, playing, answers, keeping, rulebook, reference, sets, machine):
     app.add_typer(subject.verbs)
 given.confirmable(app)
 

@@ -39,7 +39,8 @@ def status(
         there.expect(store, folder, when, org=org)
         found = list(standing(there, when, org))
         screen.lines(found, json=json)
-        screen.lines(screen.about(there.lines("replicas", when, org=org), store, folder), json=json, orgs=len(found) > 1)
+        replicas = there.lines("replicas", when, org=org, store=store, folder=folder)
+        screen.lines(replicas, json=json, orgs=len(found) > 1)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -121,19 +122,19 @@ def _answer(
 ) -> None:
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
-        found = list(screen.about(there.lines(kind, when, org=org), store, folder))
-        if not found:
-            there.expect(store, folder, when, org=org)
-    screen.lines(found, json=json, orgs=len({line.get("org") for line in found}) > 1)
+        several = org is None and kind != "rounds" and len(there.organizations) > 1
+        screen.lines(there.lines(kind, when, org=org, store=store, folder=folder), json=json, orgs=several)
 
 
 def _events(logs: Iterable[Log], store: str | None, folder: str | None, json: bool) -> None:
+    from pfspark.ask.lines import about
+
     for each in logs:
         if not json:
             table = ", ".join(f"{number:X} {origin}" for origin, number in each.replids.items())
             screen.note(f"REPLIDs{f' of {each.org}' if each.org else ''}: {table}")
         for line, text in each.lines():
-            if not any(screen.about([line], store, folder)):
+            if not any(about([line], store, folder)):
                 continue
             if json:
                 screen.json_line(line)

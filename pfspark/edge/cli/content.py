@@ -88,7 +88,7 @@ def import_mail(
         counts = there.import_mail(paths, store, folder, told, org=org, at=at, left_out=lambda *which: left_out.append(which))
     for file, reason in left_out:
         screen.note(f"not kept: {file} ({reason})")
-    screen.counts(counts, json=json)
+    screen.counts("import", counts, json=json)
 
 
 @verbs.command("export", rich_help_panel=PANEL)
@@ -103,7 +103,7 @@ def export(
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
         written = there.export_mail(store, folder, target, form, org=org, as_of=when)
-    screen.counts({"mails": written, "target": os.path.abspath(target)}, json=json)
+    screen.counts("export", {"mails": written, "target": os.path.abspath(target)}, json=json)
 
 
 def _body(text: str | None, file: str | None) -> bytes:

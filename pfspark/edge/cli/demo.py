@@ -194,7 +194,7 @@ class _Telling:
         if self._aloud:
             screen.say((f"{at:%Y-%m-%d %H:%M}", "dim"), f"  {screen.number(counts['posted'], 'mail')} imported at {store}")
         else:
-            screen.counts(counts, json=True)
+            screen.counts("import", counts, json=True)
 
     def held(self, found: Sequence[screen.Line], title: str = "") -> None:
         """What stores hold of the folder, by their state lines."""

@@ -54,8 +54,8 @@ def create(
 
 @folder.command("rename")
 def rename(
-    path: given.Path, name: str, store: given.Store, lake: given.LakeName = None, org: given.Org = None,
-    now: given.Now = None, json: given.Json = False,
+    path: given.Path, name: Annotated[str, typer.Argument(help="Its new name.")], store: given.Store,
+    lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Give a folder another name."""
     at = given.moment(now)

@@ -37,6 +37,8 @@ def restore(
         if lost and not (again or yes) and not _agreed(f"{told} would be lost for ever. Go on?"):
             raise PfsparkError(f"{told} would be lost; nothing was done. Say --again to take them in again, else --yes")
         played = there.restore(store, when, org=org, now=at, again=again)
+        if json:
+            screen.round_line("restored", played)
         what = "will be taken in again" if again else "are lost"
         screen.note(f"round {played.round}: {store} is as after {to}, in a new life" + (f"; {told} {what}" if lost else ""))
 
@@ -77,7 +79,7 @@ def maintain(lake: given.LakeName = None, now: given.Now = None, json: given.Jso
     """Tidy the tables: what is void or no longer needed goes; no answer changes. Once a night is enough."""
     at = given.moment(now)
     with given.opened(lake) as there:
-        screen.counts(there.maintain(at, lambda doing: screen.note((doing, "dim"))), json=json)
+        screen.counts("maintain", there.maintain(at, lambda doing: screen.note((doing, "dim"))), json=json)
 
 
 def _say_audit(found: Sequence[Mapping[str, Any]], certificate: Mapping[str, Any], *, json: bool) -> None:

@@ -25,7 +25,7 @@ def doctor(
     for check in doctor.checks(lake, prepare=prepare):
         faults += check.ok is False
         if json:
-            screen.json_line(asdict(check))
+            screen.json_line({"kind": "doctor", **asdict(check)})
         else:
             mark = {True: ("ok  ", "green"), False: ("BAD ", "bold red"), None: ("--  ", "dim")}[check.ok]
             screen.say((mark[0], mark[1]), (f"{check.name:18}  ", "bold"), check.saw)

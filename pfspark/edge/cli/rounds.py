@@ -83,9 +83,8 @@ def tell(there: Lake, played: Played, *, json: bool) -> list[dict[str, Any]]:
     """Prints what was refused in a round, and its messages; a line about the round itself. Gives the refused edits."""
     said = list(there.said(played))
     screen.lines(said, json=json, orgs=len(played.turns) > 1)
-    turns = {org: now.strftime("%Y-%m-%dT%H:%M:%SZ") for org, now in sorted(played.turns.items())}
     if json:
-        screen.json_line({"kind": "round", "round": played.round, "turns": turns, "counts": played.counts})
+        screen.round_line("played" if played.round else "dry run" if played.turns else "idle", played)
     else:
         note(played)
     return [line for line in said if line["kind"] == "refused" and line["what"] == "edit"]
@@ -98,8 +97,7 @@ def note(played: Played) -> None:
     else:
         name = f"round {played.round}" if played.round else "a dry run"
         rows = ", ".join(f"{count} {table}" for table, count in played.counts.items()) or "nothing new"
-        at = max(played.turns.values()).strftime("%Y-%m-%dT%H:%M:%SZ")
-        screen.note((f"{name} at {screen.clock(at)}: {rows}", "dim"))
+        screen.note((f"{name} at {screen.clock(screen.moment(max(played.turns.values())))}: {rows}", "dim"))
 
 
 def _end(until: str | None) -> datetime | timedelta | str | None:

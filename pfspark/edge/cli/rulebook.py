@@ -27,7 +27,7 @@ def rules(
     shown = [row for row in _chosen(wanted or []) if not (untested and row["tests"])]
     if json:
         for row in shown:
-            screen.json_line(row)
+            screen.json_line({"kind": "rule", **row})
     elif wanted:
         for row in shown:
             _tell(row)

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,8 @@ from pfspark.edge.plain import terminal
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
+
+    from pfspark.edge.runner import Played
 
 Line = Mapping[str, Any]
 Part = str | tuple[str, str]
@@ -128,10 +130,10 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False) -> None:
             table(columns, map(row, group), f"{name} at {clock(at)}" if at else name)
 
 
-def counts(found: Mapping[str, Any], *, json: bool) -> None:
+def counts(kind: str, found: Mapping[str, Any], *, json: bool) -> None:
     """Prints what was done, in numbers."""
     if json:
-        json_line(found)
+        json_line({"kind": kind, **found})
     else:
         say(", ".join(f"{name}: {value}" for name, value in found.items()))
 
@@ -154,12 +156,15 @@ def refusals(refused: Sequence[Line]) -> None:
         note(f"  and {number(len(refused) - SHOWN, 'other')}")
 
 
-def about(found: Iterable[Line], store: str | None, folder: str | None) -> Iterator[Line]:
-    """The lines about one store, or one folder."""
-    for line in found:
-        stores = (line.get("store"), line.get("from"), *line.get("to", ()))
-        if store in (None, *stores) and folder in (None, line.get("folder")):
-            yield line
+def round_line(what: str, played: Played) -> None:
+    """Prints a round as it was played, as a JSON object."""
+    turns = {org: moment(now) for org, now in sorted(played.turns.items())}
+    json_line({"kind": "round", "round": played.round, "what": what, "turns": turns, "counts": played.counts})
+
+
+def moment(at: datetime) -> str:
+    """A time as lines write it, in whole seconds."""
+    return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def clock(at: str) -> str:

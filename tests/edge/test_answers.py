@@ -1,0 +1,142 @@
+"""What a lake answers: as frames, with filters, and read by pages."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from pfspark import cnset, cntext
+from pfspark.ask import lines
+from pfspark.edge import answers
+from pfspark.errors import UsageError
+from pfspark.lake import Lake
+from tests.declared import assert_declared
+from tests.edge.test_formats import LAKES
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """Two stores and a folder; PFS1 was cut off while a mail came, and has just found that it lacks PFS2:1."""
+    place = tmp_path_factory.mktemp("lakes") / "lake"
+    shutil.unpack_archive(LAKES[1], place)
+    with Lake.open(place, spark) as there:
+        yield there
+
+
+KINDS = {
+    "state": "state", "replicas": "replica", "folders": "folder", "stores": "store", "gaps": "gap", "referrals": "referral",
+    "events": "event",
+}  # fmt: skip
+
+
+def rows(frame: DataFrame) -> list[dict[str, Any]]:
+    return list(frame.toArrow().to_pylist())
+
+
+def as_line(kind: str, row: dict[str, Any]) -> dict[str, Any]:
+    """A row as the line says it: times as texts, maps as objects."""
+
+    def plain(value: Any) -> Any:
+        if isinstance(value, datetime):
+            return lines.moment(value)
+        if isinstance(value, list) and value and isinstance(value[0], tuple):
+            return {name: plain(each) for name, each in value}
+        if isinstance(value, dict):
+            return {name: plain(each) for name, each in value.items()}
+        return [plain(each) for each in value] if isinstance(value, list) else value
+
+    return {"kind": kind, **{name: plain(value) for name, value in row.items()}}
+
+
+def test_every_answer_is_a_frame_that_says_what_its_lines_say(lake: Lake) -> None:
+    for name, kind in KINDS.items():
+        said = [*lake.lines(name)]
+        assert said, name
+        for line in said:
+            assert_declared(line)
+        frame = getattr(lake, name)()
+        shown = [as_line(kind, row) for row in rows(frame)]
+        assert [{**line, "reported": line.get("reported") or []} for line in shown] == [
+            {**line, "reported": line.get("reported") or []} for line in map(_without_empty_maps, said)
+        ], name
+        times = {field.name: field.dataType.simpleString() for field in frame.schema}
+        assert times["at"] == "timestamp"
+    [gap] = rows(lake.gaps())
+    assert gap["heard"].astimezone(UTC) == gap["at"].astimezone(UTC) and gap["due"] > gap["heard"]
+
+
+def _without_empty_maps(line: dict[str, Any]) -> dict[str, Any]:
+    return {name: value if value != {} else [] for name, value in line.items()}
+
+
+def test_sets_are_ranges_that_the_algebra_takes(lake: Lake) -> None:
+    """What others are known to have and I lack is what my array says."""
+    found = lake.ranges()
+    applied, reported = (found.where(f"entry = '{entry}'") for entry in ("applied", "reported"))
+    holes = cnset.subtract(reported, applied, keys=["org", "store", "folder", "origin"])
+    missing = found.where("entry = 'missing'").select(holes.columns)
+    assert rows(holes) == rows(missing)
+    said = {(row["store"], row["origin"], row["cn_min"], row["cn_max"]) for row in rows(holes)}
+    assert said == {("PFS1", "PFS2", 1, 1)}
+    of_lines = {(line["store"], line["folder"]): line["applied"] for line in lake.lines("state")}
+    texts = rows(cnset.to_text(applied, ["store", "folder"]))
+    assert {(row["store"], row["folder"]): row["text"] for row in texts} == of_lines
+    assert cntext.parse(of_lines["PFS2", "/Sales"])["PFS2"] == ((1, 2),)
+
+
+def test_answers_are_filtered_by_store_folder_and_organization(lake: Lake) -> None:
+    for name in ("state", "gaps", "folders", "stores", "events"):
+        of_one = rows(getattr(lake, name)(store="PFS1", org="main"))
+        assert {row["store"] for row in of_one} == {"PFS1"}, name
+    assert {row["folder"] for row in rows(lake.state(folder="/Sales"))} == {"/Sales"}
+    assert {row["path"] for row in rows(lake.folders(folder="/Sales", store="PFS2"))} == {"/Sales"}
+    everything = rows(lake.messages())
+    of_sales = rows(lake.messages(folder="/Sales"))
+    assert 0 < len(of_sales) < len(everything) and {row["folder"] for row in of_sales} == {"PFS1:1"}
+    to_one = rows(lake.messages(store="PFS2"))
+    assert all("PFS2" in (row["store"], *(to["store"] for to in row["recipients"])) for row in to_one)
+    assert {row["kind"] for row in rows(lake.rounds(org="main"))} == {"played"}
+    assert {row["at"].minute for row in rows(lake.state(as_of=4))} == {5}
+
+
+@pytest.mark.parametrize("name", ["state", "messages"])
+def test_what_is_not_known_is_refused(lake: Lake, name: str) -> None:
+    for wrong in ({"store": "PFS9"}, {"folder": "/Sale"}, {"org": "man"}):
+        with pytest.raises(UsageError, match=r"is not known.*; the nearest known is"):
+            getattr(lake, name)(**wrong)
+
+
+def test_logs_are_read_by_pages(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a page holds, the same lines in the same order; no page but one of a single round is larger than told."""
+    whole = {name: [*lake.lines(name)] for name in ("messages", "events")}
+    texts = [text for log in lake.event_logs() for _, text in log.lines()]
+    assert len(whole["messages"]) > 4 and len(whole["events"]) > 4
+    monkeypatch.setattr(answers, "PAGE", 2)
+    pages = [*answers.pages(lake.messages())]
+    assert len(pages) > 2 and pages[0].start == 0
+    assert [page.start for page in pages[1:]] == [page.stop for page in pages[:-1]]
+    for page in pages:
+        held = [row["round"] for row in lake.messages().collect() if row["round"] in page]
+        assert len(held) <= 2 or len(set(held)) == 1
+    assert {name: [*lake.lines(name)] for name in whole} == whole
+    assert [text for log in lake.event_logs() for _, text in log.lines()] == texts
+
+
+def test_a_post_is_bytes_or_a_text(spark: SparkSession, tmp_path: Path) -> None:
+    shutil.unpack_archive(LAKES[1], tmp_path / "lake")
+    with Lake.open(tmp_path / "lake", spark) as there:
+        there.post("PFS1", "/Sales", "Grüße", name="text")
+        there.post("PFS1", "/Sales", bytearray(b"\xff"), name="bytes")
+        for wrong in (7, None, ["a"]):
+            with pytest.raises(UsageError, match=r"found a body of type \w+, expected bytes, or a text to be written in UTF-8"):
+                there.post("PFS1", "/Sales", wrong)  # type: ignore[arg-type]
+        with pytest.raises(UsageError, match="expected a text that UTF-8 can write"):
+            there.modify("PFS1", "/Sales", "text", "half \ud83d")
+        bodies = {bytes(row["body"]) for row in there.table("content").select("body").collect()}
+        assert {"Grüße".encode(), b"\xff"} <= bodies
