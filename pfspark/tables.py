@@ -526,6 +526,7 @@ type | string | 0x2 0x4 0x8 0x10 0x20 0x80000002 0x80000004
 from | string | the sender
 to | array<string> | the stores it is addressed to
 folder | string | path of the folder as the sender sees it; 1-1 is the hierarchy
+id? | string | the folder's id, where the store sees two of that path
 carries | set | numbers whose changes travel in it
 asks | set | numbers it asks for
 bytes | bigint | sum of the bodies carried; of a hierarchy change, the length of its properties
@@ -539,11 +540,15 @@ what | string | edit or message
 step? | bigint? | in a play: the step of the file that made the edit
 edit? | string? | in a lake: the edit
 reason | string | why
+type? | string? | of a message its type; of an edit what it does, in a play the verb of its step
+folder? | string? | path or id of the folder
+item? | string? | of an edit: the item, by its name or its id
 """),
         _line(
             "state", "a replica that is not erased: its sets, what it believes of others, what it misses",
             "state, play, demo", f"""
 {_HERE.strip()}
+id? | string | the folder's id, where the store sees two of that path
 applied | set | the numbers it has
 empty | set | of these, those that were settled without content
 sent | set | those that it has sent
@@ -556,6 +561,7 @@ standing | string | active, delete pending, delete now
         _line(
             "item", "an item as readers at a store see it", "items, play", f"""
 {_HERE.strip()}
+id? | string | the folder's id, where the store sees two of that path
 item | string | its id: the number that created it
 name | string? | its name
 version | string | the number of the version that stands
@@ -583,6 +589,7 @@ broken? | map<string,bigint> | which promises, and by how many rows; absent: non
         _line(
             "gap", "a range in a backfill array", "gaps, demo", f"""
 {_HERE.strip()}
+id? | string | the folder's id, where the store sees two of that path
 origin | string | label of the replica that gave the numbers
 cn_min | bigint | first number
 cn_max | bigint | last number
@@ -596,15 +603,18 @@ due | time? | when it asks (again) unless they come
             "status", "an organization at a glance", "status", f"""
 {_OF.strip()}
 replicas | bigint | how many there are
+played | boolean | whether it has had a round; before, what was said and done there waits
 equal | boolean | whether the active ones of each folder hold the same
 waiting | bigint | edits that no round has taken in
 missing | bigint | numbers in open arrays that somebody claims to have
 lost | bigint | and those that nobody claims any more
 due | time? | when there is something to do; null: never, as things are
+ahead | string? | by how much its clock is ahead of the clock on the wall; null: it is not
 """),
         _line(
             "replica", "how a replica stands: belief and truth", "status", f"""
 {_HERE.strip()}
+id? | string | the folder's id, where the store sees two of that path
 standing | string | active, delete pending, delete now
 holds | bigint | how many changes it has
 missing | bigint | numbers in its backfill array that somebody claims to have
