@@ -24,6 +24,12 @@ verbs = typer.Typer()
 log = typer.Typer(help="What happened, in order.")
 verbs.add_typer(log, name="log", rich_help_panel=PANEL)
 
+NONE = {
+    "state": "no replicas yet", "folders": "no folders yet", "stores": "no stores yet", "items": "no items", "gaps": "no gaps",
+    "messages": "no messages", "rounds": "no rounds",
+}  # fmt: skip
+"""What a person is told where an answer has no line."""
+
 OfStore = Annotated[str | None, typer.Option("--store", help="Only this store.")]
 OfFolder = Annotated[str | None, typer.Option("--folder", help="Only this folder, by its path.")]
 
@@ -38,7 +44,7 @@ def status(
     with given.opened(lake) as there:
         there.expect(store, folder, when, org=org)
         found = list(standing(there, when, org))
-        screen.lines(found, json=json)
+        screen.lines(found, json=json, none="no organizations yet")
         replicas = there.lines("replicas", when, org=org, store=store, folder=folder)
         screen.lines(replicas, json=json, orgs=len(found) > 1)
 
@@ -49,7 +55,7 @@ def state(
     as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print what each replica holds, has sent, and lacks."""
-    _answer("state", store, folder, lake, org, as_of, json)
+    answer("state", store, folder, lake, org, as_of, json)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -58,7 +64,7 @@ def items(
     as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print the items that each store shows its readers."""
-    _answer("items", store, folder, lake, org, as_of, json)
+    answer("items", store, folder, lake, org, as_of, json)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -67,7 +73,7 @@ def gaps(
     as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print what is missing where: since when, who is asked for it, and when."""
-    _answer("gaps", store, folder, lake, org, as_of, json)
+    answer("gaps", store, folder, lake, org, as_of, json)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -80,7 +86,7 @@ def referrals(
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
         found = list(there.refer(store, folder, when, site=site, org=org))
-    screen.lines(found, json=json, orgs=len({line["org"] for line in found}) > 1)
+    screen.lines(found, json=json, orgs=len({line["org"] for line in found}) > 1, none="no folders yet")
 
 
 @log.command("messages")
@@ -89,7 +95,7 @@ def log_messages(
     as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print the replication messages."""
-    _answer("messages", store, folder, lake, org, as_of, json)
+    answer("messages", store, folder, lake, org, as_of, json)
 
 
 @log.command("events")
@@ -114,21 +120,23 @@ def log_events(
 @log.command("rounds")
 def log_rounds(lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print the ledger: the rounds, when they were played, and what they wrote."""
-    _answer("rounds", None, None, lake, None, as_of, json)
+    answer("rounds", None, None, lake, None, as_of, json)
 
 
-def _answer(
+def answer(
     kind: str, store: str | None, folder: str | None, lake: str | None, org: str | None, as_of: str | None, json: bool
 ) -> None:
+    """Prints an answer: the lines of a kind, about one store or folder, or all; each organization by its name."""
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
         several = org is None and kind != "rounds" and len(there.organizations) > 1
-        screen.lines(there.lines(kind, when, org=org, store=store, folder=folder), json=json, orgs=several)
+        screen.lines(there.lines(kind, when, org=org, store=store, folder=folder), json=json, orgs=several, none=NONE[kind])
 
 
 def _events(logs: Iterable[Log], store: str | None, folder: str | None, json: bool) -> None:
     from pfspark.ask.lines import about
 
+    told = False
     for each in logs:
         if not json:
             table = ", ".join(f"{number:X} {origin}" for origin, number in each.replids.items())
@@ -136,11 +144,14 @@ def _events(logs: Iterable[Log], store: str | None, folder: str | None, json: bo
         for line, text in each.lines():
             if not any(about([line], store, folder)):
                 continue
+            told = True
             if json:
                 screen.json_line(line)
             else:
                 for part in (*text.split("\n"), ""):
                     screen.say(part)
+    if not (told or json):
+        screen.note(("no events", "dim"))
 
 
 def _server_log(file: str, table: Iterable[str]) -> Log:

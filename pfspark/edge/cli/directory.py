@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfspark.edge.cli import given, screen
+from pfspark.edge.cli.answers import answer
 from pfspark.errors import UsageError
 from pfspark.settings import nearest, parse_duration, parse_schedule, parse_size
 
@@ -86,9 +87,7 @@ def set_store(
 @store.command("list")
 def list_stores(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print the stores."""
-    when = given.round_or_moment(as_of)
-    with given.opened(lake) as there:
-        screen.lines(there.lines("stores", when, org=org), json=json)
+    answer("stores", None, None, lake, org, as_of, json)
 
 
 @verbs.command(rich_help_panel=PANEL)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfspark.edge.cli import given, rounds, screen
+from pfspark.edge.cli.answers import answer
 from pfspark.errors import PfsparkError
 from pfspark.settings import parse_duration
 
@@ -123,9 +124,7 @@ def recover(
 @replica.command("list")
 def list_folders(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print the folders that each store sees, with their replicas."""
-    when = given.round_or_moment(as_of)
-    with given.opened(lake) as there:
-        screen.lines(there.lines("folders", when, org=org), json=json)
+    answer("folders", None, None, lake, org, as_of, json)
 
 
 @replica.command("add")

@@ -110,8 +110,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Part]], title: str = "
     show(drawn)
 
 
-def lines(found: Iterable[Line], *, json: bool, orgs: bool = False) -> None:
-    """Prints lines of the contract as they come; tables of what belongs together. `orgs`: name each organization."""
+def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = "") -> None:
+    """Prints lines of the contract as they come; tables of what belongs together.
+
+    `orgs`: name each organization. `none`: what a person is told where there is no line at all.
+    """
     if json:
         for line in found:
             json_line(line)
@@ -128,6 +131,9 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False) -> None:
         else:
             name, columns, row = _TABLES[kind]
             table(columns, map(row, group), f"{name} at {clock(at)}" if at else name)
+        none = ""
+    if none:
+        note((none, "dim"))
 
 
 def counts(kind: str, found: Mapping[str, Any], *, json: bool) -> None:
