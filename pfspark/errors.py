@@ -39,6 +39,14 @@ class LakeError(PfsparkError):
     """A folder or schema that is not a lake, or a lake of a newer pfspark."""
 
 
+class NoLakeError(LakeError):
+    """A place where no lake is, or only the beginning of one: one can be made there."""
+
+
+class DamageError(LakeError):
+    """A table that cannot be read as its log says; names table and file."""
+
+
 class SparkStartError(PfsparkError):
     """Spark cannot start here: Java, the Delta jars, or another session in the way."""
 

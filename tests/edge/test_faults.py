@@ -271,6 +271,6 @@ def test_a_lake_that_cannot_be_written_is_told_and_can_be_read(
 
 def test_a_lake_of_a_higher_format_is_refused(in_trouble: Copy, spark: SparkSession) -> None:
     place = in_trouble("lake")
-    spark.sql(f"UPDATE delta.`{place}/rounds` SET format = 2 WHERE round = 3")
-    with pytest.raises(LakeError, match=r"made by a newer pfspark .format 2, this one knows 1.. Update pfspark"):
+    spark.sql(f"UPDATE delta.`{place}/rounds` SET format = 3 WHERE round = 3")
+    with pytest.raises(LakeError, match=r"made by a newer pfspark .format 3, this one knows 2.. Update pfspark"):
         Lake.open(place, spark)

@@ -31,12 +31,12 @@ Path = Annotated[str, typer.Argument(help="Path of the folder, or its id.")]
 
 
 @contextmanager
-def opened(lake: str | None) -> Iterator[Lake]:
-    """The lake that is named; none is a UsageError before Java starts."""
+def opened(lake: str | None, examine: bool = False) -> Iterator[Lake]:
+    """The lake that is named; none is a UsageError before Java starts. `examine`: whatever is wrong with it."""
     where = named(lake)
     from pfspark.lake import Lake
 
-    with Lake.open(where) as there:
+    with Lake.examine(where) if examine else Lake.open(where) as there:
         yield there
 
 
