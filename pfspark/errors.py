@@ -46,6 +46,10 @@ class NoLakeError(LakeError):
 class DamageError(LakeError):
     """A table that cannot be read as its log says; names table and file."""
 
+    def __init__(self, said: str, table: str, file: str) -> None:
+        super().__init__(said)
+        self.table, self.file = table, file
+
 
 class SparkStartError(PfsparkError):
     """Spark cannot start here: Java, the Delta jars, or another session in the way."""

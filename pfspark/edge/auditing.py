@@ -27,7 +27,6 @@ Line = dict[str, Any]
 Check = tuple[str, str, Callable[[], DataFrame]]
 """A promise: its id, what it says, and what makes the frame of the rows that break it."""
 T = TypeVar("T")
-READABLE = "every table can be read, whole, as its log says"
 CONTENT = ("hash", "size", "at")
 """Of `content`, the digest is over the bodies' own: those are checked one by one."""
 AT_ONCE = 4
@@ -42,7 +41,7 @@ def audit(tables: Tables, ask: Callable[[], Answers]) -> Iterator[Line]:
     round, what became of each check, and of every table how many rows were looked at and their digest, which is the same
     whatever their order and however they lie in files.
     """
-    damages: dict[str, str] = {}
+    damages = {(name, file) for name in TABLES for file in tables.flaws(name)}
 
     def guarded(work: Callable[[], T]) -> T | None:
         try:
@@ -51,19 +50,17 @@ def audit(tables: Tables, ask: Callable[[], Answers]) -> Iterator[Line]:
             known = damage(error)
             if known is None:
                 raise
-            damages[str(known)] = json.dumps({"error": str(known)})
+            damages.add((known.table, known.file))
             return None
 
     def counted(id: str, says: str, rows: Callable[[], DataFrame]) -> Line:
         return guarded(lambda: _counted(id, says, rows())) or _line(id, says, None)
 
-    for name in TABLES:
-        for file in tables.flaws(name):
-            damages.setdefault(name, json.dumps({"table": name, "file": file}))
     answers = guarded(ask)
     snapshot = answers.snapshot if answers else guarded(lambda: replace(tables.snapshot(), standing=True))
     if snapshot is None:
-        yield _line("tables", READABLE, len(damages), min(damages.values()))
+        yield _damages_line(damages)
+        yield {"kind": "certificate", "lake": tables.where, "round": None, "ledger": None, "checks": {}, "tables": {}}
         return
     with ThreadPoolExecutor(AT_ONCE) as looking:
         seen = checks.Seen.of(answers.frame) if answers else None
@@ -82,7 +79,7 @@ def audit(tables: Tables, ask: Callable[[], Answers]) -> Iterator[Line]:
     chained = "the ledger's rows follow one another, each with the digest of the one before"
     lines = [_line("ledger", chained, links.result()), _facts_line(forged.result()), *(line.result() for line in others)]
     lines += (promised and promised.result()) or [_line(check.id, check.says, None) for check in checks.CHECKS]
-    broken = [_line("tables", READABLE, len(damages), min(damages.values(), default=None)), *lines]
+    broken = [_damages_line(damages), *lines]
     yield from broken
     yield {
         "kind": "certificate", "lake": snapshot.tables.where, "round": snapshot.row.round, "ledger": snapshot.row.digest,
@@ -103,9 +100,13 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
         anew = max((row.round for row in rows if row.kind == "maintained" and name in row.facts), default=0)
         there = snapshot.read(name).toArrow()
         upto = pc.less_equal(there["round"], anew)
-        found = digests_by_round(name, there.filter(pc.invert(upto))) | {anew: digest_of(name, there.filter(upto))}
-        told = [row for row in rows if row.round >= max(anew, 1) and row.kind != "opened" and row.format > 1]
-        broken += [{"table": name, "round": row.round} for row in told if found.get(row.round) != row.facts.get(name)]
+        found = digests_by_round(name, there.filter(pc.invert(upto)))
+        if anew:
+            found[anew] = digest_of(name, there.filter(upto))
+        told = {row.round: row.facts.get(name) for row in rows if row.round >= max(anew, 1) and row.kind != "opened"}
+        unknown = {row.round for row in rows if row.format == 1}
+        differ = {number for number in {*told, *found} - unknown if found.get(number) != told.get(number)}
+        broken += [{"table": name, "round": number} for number in sorted(differ)]
         if snapshot.standing:
             later = snapshot.tables.stored(name).where(f"round > {rows[-1].round + 1}").select("round").distinct()
             broken += [{"table": name, "round": row["round"]} for row in later.collect()]
@@ -202,6 +203,11 @@ def _counted(id: str, says: str, rows: DataFrame) -> Line:
 
 def _digest_of(snapshot: Snapshot, name: str) -> Line:
     return digest(name, snapshot.read(name))
+
+
+def _damages_line(damages: set[tuple[str, str]]) -> Line:
+    named = [json.dumps({"table": table, "file": file}) for table, file in sorted(damages)]
+    return _line("tables", "every table can be read, whole, as its log says", len(named), min(named, default=None))
 
 
 def _facts_line(forged: list[Line] | None) -> Line:

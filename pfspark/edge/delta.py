@@ -595,8 +595,9 @@ def damaged(name: str, where: str, file: str) -> DamageError:
     """What is said of a table with a file that cannot be read."""
     return DamageError(
         f"`{name}` of {where} cannot be read: its file {file} is gone or torn. `pfspark audit` says what else is; "
-        "put the file back from a copy of the lake. If somebody tidied the lake just now, ask again."
-    )
+        "put the file back from a copy of the lake. If somebody tidied the lake just now, ask again.",
+        name, file,
+    )  # fmt: skip
 
 
 def damage(error: BaseException) -> DamageError | None:

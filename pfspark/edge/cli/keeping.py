@@ -84,6 +84,9 @@ def maintain(lake: given.LakeName = None, now: given.Now = None, json: given.Jso
 def _say_audit(found: Sequence[Mapping[str, Any]], certificate: Mapping[str, Any], *, json: bool) -> None:
     screen.lines([*found, certificate] if json else found, json=json)
     rows = sum(table["rows"] for table in certificate["tables"].values() if table)
+    if certificate["round"] is None:
+        screen.note("without its ledger no row counts, so nothing else was looked at")
+        return
     screen.note((f"round {certificate['round']}, {screen.number(rows, 'row')}; --json says their digests", "dim"))
 
 
