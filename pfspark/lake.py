@@ -590,7 +590,7 @@ class Lake:
 
     def audit(self, as_of: When = None) -> Iterator[Line]:
         """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
-        return auditing.audit(self._tables, lambda: self.answers(as_of, standing=True))
+        return auditing.audit(self._tables, lambda: self.answers(as_of, standing=True), _as_of(as_of))
 
     def remedies(self) -> list[Remedy]:
         """What would mend the promises that are broken (`repair`): nothing is done yet."""

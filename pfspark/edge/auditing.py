@@ -14,7 +14,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge.answers import Answers
-from pfspark.edge.delta import FACTS, LEDGER, REFUSALS, Row, Snapshot, Tables, damage
+from pfspark.edge.delta import FACTS, LEDGER, REFUSALS, AsOf, Row, Snapshot, Tables, damage
 from pfspark.edge.digests import digest as digest_of
 from pfspark.edge.digests import digests_by_round
 from pfspark.edge.world import begun, delivered, own_rows
@@ -33,7 +33,7 @@ AT_ONCE = 4
 """Jobs side by side: each is small, and mostly waits for its plan."""
 
 
-def audit(tables: Tables, ask: Callable[[], Answers]) -> Iterator[Line]:
+def audit(tables: Tables, ask: Callable[[], Answers], as_of: AsOf = None) -> Iterator[Line]:
     """One line for each check: `id`, what it `says`, how many `rows` break it, one of them as a `sample`.
 
     First whether the tables can be read at all, the ledger, the bodies and what was written, then `rules.checks.CHECKS`.
@@ -57,7 +57,7 @@ def audit(tables: Tables, ask: Callable[[], Answers]) -> Iterator[Line]:
         return guarded(lambda: _counted(id, says, rows())) or _line(id, says, None)
 
     answers = guarded(ask)
-    snapshot = answers.snapshot if answers else guarded(lambda: replace(tables.snapshot(), standing=True))
+    snapshot = answers.snapshot if answers else guarded(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
     if snapshot is None:
         yield _damages_line(damages)
         yield {"kind": "certificate", "lake": tables.where, "round": None, "ledger": None, "checks": {}, "tables": {}}

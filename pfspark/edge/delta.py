@@ -443,13 +443,13 @@ class Tables:
             yield
             return
         place, version = self.folder / name, self.version(name)
-        before = _files_of(place)
+        before = _names_in(place)
         try:
             yield
         except LakeError as error:
             if self.version(name) != version:  # committed, and failed afterwards
                 raise
-            left = sorted(_files_of(place) - before)
+            left = [place / file for file in _names_in(place) - before if (place / file).is_file()]
             size = sum(file.stat().st_size for file in left)
             for file in left:
                 file.unlink(missing_ok=True)
@@ -505,7 +505,7 @@ class Snapshot:
         try:
             rows = self.tables.stored(name, version)
         except PySparkException as error:
-            if version is None:
+            if version is None and "NOT_FOUND" in (error.getCondition() or ""):
                 raise damaged(name, self.tables.where, "_delta_log") from error
             raise LakeError(
                 f"Round {self.row.round} of {self.tables.where} can no longer be read: the history of its table "
@@ -651,16 +651,18 @@ def _says_nothing(file: Path) -> bool:
     return not file.is_symlink() and (file.suffix in (".tmp", ".crc") or file.stat().st_size == 0)
 
 
-def _files_of(place: Path) -> set[Path]:
-    """The files of a table, and what a commit that never was has left in its log."""
-    return {file for file in place.iterdir() if file.is_file()} | set((place / "_delta_log").glob(".*.tmp*"))
+def _names_in(place: Path) -> set[str]:
+    """What is in the folder of a table, and what commits that never were have left in its log."""
+    return {*os.listdir(place), *(f"_delta_log/{name}" for name in os.listdir(place / "_delta_log") if ".tmp" in name)}
 
 
 def _is_catalog(spark: SparkSession, schema: str) -> bool:
     name = schema.split(".")[0]
-    if name == "spark_catalog" or spark.conf.get(f"spark.sql.catalog.{name}", None):
+    if name in {catalog.name for catalog in spark.catalog.listCatalogs()}:
         return True
-    return name in {catalog.name for catalog in spark.catalog.listCatalogs()}
+    with contextlib.suppress(PySparkException):  # not every session lets its settings be read
+        return spark.conf.get(f"spark.sql.catalog.{name}", None) is not None  # one that nobody has used yet is not listed
+    return False
 
 
 def _unwritten(where: str, name: str, error: Exception) -> LakeError:

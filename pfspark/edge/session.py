@@ -88,11 +88,17 @@ def open_session(
 def files_are_local(spark: SparkSession) -> bool:
     """Whether Spark takes a path without a scheme for one of this machine (`fs.defaultFS`).
 
-    Through Spark Connect that can be read only where the session's own settings say it; else it is taken for local.
+    Where only Java could say it and cannot be asked, as through Spark Connect, it is taken for local, but on Databricks.
     """
-    found = spark.conf.get("spark.hadoop.fs.defaultFS", None)
+    from pyspark.errors import PySparkException
+
+    found = None
+    with contextlib.suppress(PySparkException):  # not every session lets its settings be read
+        found = spark.conf.get("spark.hadoop.fs.defaultFS", None)
     if found is None and (java := getattr(spark, "_jsc", None)) is not None:
         found = java.hadoopConfiguration().get("fs.defaultFS")
+    if found is None and "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        found = "dbfs:/"
     return (found or "file:").startswith("file:")
 
 
