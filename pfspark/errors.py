@@ -60,9 +60,21 @@ class LakeError(PfsparkError):
 
 
 class NoLakeError(LakeError):
+    """A place where no lake is, or only the beginning of one: one can be made there."""
+
+
+class NoPlaceError(NoLakeError):
     """A lake is named where there is nothing (exit code 2)."""
 
     exit_code = 2
+
+
+class DamageError(LakeError):
+    """A table that cannot be read as its log says; names table and file."""
+
+    def __init__(self, said: str, table: str, file: str) -> None:
+        super().__init__(said)
+        self.table, self.file = table, file
 
 
 class SparkStartError(PfsparkError):

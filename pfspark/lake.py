@@ -21,6 +21,7 @@ import re
 import time
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from types import TracebackType
@@ -134,6 +135,11 @@ class Lake:
         """
         Tables.expect(where)
         return cls(Tables.open(spark or open_session(), where, hook), ahead=ahead)
+
+    @classmethod
+    def examine(cls, where: str | os.PathLike[str], spark: SparkSession | None = None) -> Lake:
+        """The lake that is there, to be audited, whatever is wrong with it."""
+        return cls(Tables(spark or open_session(), where))
 
     def close(self) -> None:
         """Lets another writer in; this lake may be used on."""
@@ -677,11 +683,11 @@ class Lake:
 
     def audit(self, as_of: When = None) -> Iterator[Line]:
         """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
-        return auditing.audit(self.answers(as_of))
+        return auditing.audit(self._tables, lambda: self.answers(as_of, standing=True), _as_of(as_of))
 
     def remedies(self) -> list[Remedy]:
         """What would mend the promises that are broken (`repair`): nothing is done yet."""
-        return repair.plan(self.answers())
+        return repair.plan(self.answers(standing=True))
 
     def mend(self, remedies: Sequence[Remedy]) -> None:
         """Does that: tables are taken back and bodies set aside in a round of upkeep, then stores begin new lives."""
@@ -859,11 +865,17 @@ class Lake:
             if folder not in paths:
                 raise UsageError(f"the folder {folder!r} is not known{nearest(folder, paths)}")
 
-    def answers(self, as_of: When = None, org: str | None = None) -> Answers:
-        """The lake as it is now, or was after a round, to be asked: all organizations, or one."""
+    def answers(self, as_of: When = None, org: str | None = None, standing: bool = False) -> Answers:
+        """The lake as it is now, or was after a round, to be asked: all organizations, or one.
+
+        `standing`: with what other hands have written into its tables since the last round.
+        """
         if org is not None:
             self._org(org)
-        world, snapshot = self._world(as_of), self._tables.snapshot(_as_of(as_of))
+        snapshot = self._tables.snapshot(_as_of(as_of))
+        if standing and as_of is None:
+            snapshot = replace(snapshot, standing=True)
+        world = kept_world(snapshot).tables if snapshot.standing else self._world(as_of)
         orgs = {name: row for (name,), row in self._directory("organizations", snapshot).items() if org in (None, name)}
         turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
         last = {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
@@ -915,7 +927,7 @@ class Lake:
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:
         """The entries of a table of the directory by their keys."""
-        version = snapshot.row.versions[name] if snapshot and not snapshot.latest else self._tables.version(name)
+        version = snapshot.people[name] if snapshot and name in snapshot.people else self._tables.version(name)
         if name not in self._entries or self._entries[name][0] != version:
             rows = newest((snapshot or self._tables.snapshot()).read(name), DIRECTORY[name], "at").toArrow().to_pylist()
             self._entries[name] = version, {tuple(row[key] for key in DIRECTORY[name]): row for row in rows}

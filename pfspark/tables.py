@@ -322,6 +322,7 @@ next_due | map<string,timestamp> | when each organization has something to do; a
 restored | array<struct<org:string,store:string,to:bigint>> | stores whose own rows this round took back to those of round `to`
 digest | string | SHA-256 over this row and the digest before
 format | bigint | version of these tables
+facts | map<string,string> | SHA-256 over this round's rows in each table; of a table that upkeep wrote anew, over all rows
 """),
             "round, last",
         ),

@@ -47,7 +47,7 @@ def load(into: Path) -> None:
     from pfspark.lake import Lake
 
     spark = session.open_session(archive_into=into)
-    with tempfile.TemporaryDirectory(prefix="pfspark-") as folder, Lake.create(f"{folder}/lake", spark) as lake:
+    with tempfile.TemporaryDirectory(dir=session.own_folder()) as folder, Lake.create(f"{folder}/lake", spark) as lake:
         lake.organization(profile="modern", start="2026-01-05")
         for store in ("PFS1", "PFS2"):
             lake.store(store, "Redmond")

@@ -2,55 +2,115 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+from dataclasses import replace
+from functools import partial
+from typing import Any, TypeVar
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge.answers import Answers
-from pfspark.edge.delta import LEDGER, Snapshot
+from pfspark.edge.delta import FACTS, LEDGER, REFUSALS, AsOf, Row, Snapshot, Tables, damage
+from pfspark.edge.digests import digest as digest_of
+from pfspark.edge.digests import digests_by_round
 from pfspark.edge.world import begun, delivered, own_rows
+from pfspark.errors import DamageError
 from pfspark.rules import checks, history
 from pfspark.tables import TABLES
 from pfspark.words import Action, Entry
 
 Line = dict[str, Any]
+Check = tuple[str, str, Callable[[], DataFrame]]
+"""A promise: its id, what it says, and what makes the frame of the rows that break it."""
+T = TypeVar("T")
 CONTENT = ("hash", "size", "at")
 """Of `content`, the digest is over the bodies' own: those are checked one by one."""
 AT_ONCE = 4
 """Jobs side by side: each is small, and mostly waits for its plan."""
 
 
-def audit(answers: Answers) -> Iterator[Line]:
+def audit(tables: Tables, ask: Callable[[], Answers], as_of: AsOf = None) -> Iterator[Line]:
     """One line for each check: `id`, what it `says`, how many `rows` break it, one of them as a `sample`.
 
-    First of the ledger, the bodies and what was written, then `rules.checks.CHECKS`. The last line is the certificate: the
+    First whether the tables can be read at all, the ledger, the bodies and what was written, then `rules.checks.CHECKS`.
+    What needs a table that cannot be read is not looked at: its `rows` are null. The last line is the certificate: the
     round, what became of each check, and of every table how many rows were looked at and their digest, which is the same
     whatever their order and however they lie in files.
     """
-    snapshot, seen = answers.snapshot, checks.Seen.of(answers.frame)
+    damages = {(name, file) for name in TABLES for file in tables.flaws(name)}
+
+    def guarded(work: Callable[[], T]) -> T | None:
+        try:
+            return work()
+        except (DamageError, *REFUSALS) as error:
+            known = damage(error)
+            if known is None:
+                raise
+            damages.add((known.table, known.file))
+            return None
+
+    def counted(id: str, says: str, rows: Callable[[], DataFrame]) -> Line:
+        return guarded(lambda: _counted(id, says, rows())) or _line(id, says, None)
+
+    answers = guarded(ask)
+    snapshot = answers.snapshot if answers else guarded(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
+    if snapshot is None:
+        yield _damages_line(damages)
+        yield {"kind": "certificate", "lake": tables.where, "round": None, "ledger": None, "checks": {}, "tables": {}}
+        return
     with ThreadPoolExecutor(AT_ONCE) as looking:
-        promised = looking.submit(_promised, seen)
-        links = looking.submit(snapshot.broken_links)
+        seen = checks.Seen.of(answers.frame) if answers else None
+        promised = looking.submit(guarded, partial(_promised, seen)) if seen else None
+        links = looking.submit(guarded, snapshot.broken_links)
+        forged = looking.submit(guarded, lambda: unlike_their_digests(snapshot))
         others = [
-            looking.submit(_counted, id, says, rows)
+            looking.submit(counted, id, says, rows)
             for id, says, rows in (
-                ("bodies", "every body is what its name says: SHA-256 and size", altered(snapshot)),
-                *found_here_only(answers, seen),
+                ("bodies", "every body is what its name says: SHA-256 and size", lambda: altered(snapshot)),
+                *(found_here_only(answers, seen) if answers and seen else ()),
                 *written(snapshot),
             )
         ]
-        tables = {name: looking.submit(digest, name, snapshot.read(name)) for name in TABLES}
+        digests = {name: looking.submit(guarded, partial(_digest_of, snapshot, name)) for name in TABLES}
     chained = "the ledger's rows follow one another, each with the digest of the one before"
-    broken = [_line("ledger", chained, links.result()), *(line.result() for line in others), *promised.result()]
+    lines = [_line("ledger", chained, links.result()), _facts_line(forged.result()), *(line.result() for line in others)]
+    lines += (promised and promised.result()) or [_line(check.id, check.says, None) for check in checks.CHECKS]
+    broken = [_damages_line(damages), *lines]
     yield from broken
     yield {
         "kind": "certificate", "lake": snapshot.tables.where, "round": snapshot.row.round, "ledger": snapshot.row.digest,
-        "checks": {line["id"]: sum(each["rows"] for each in broken if each["id"] == line["id"]) for line in broken},
-        "tables": {name: table.result() for name, table in tables.items()},
+        "checks": {line["id"]: _sum(each["rows"] for each in broken if each["id"] == line["id"]) for line in broken},
+        "tables": {name: table.result() for name, table in digests.items()},
     }  # fmt: skip
+
+
+def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
+    """Rounds whose rows are not those of which the ledger has the digest, each with the table: rows changed, gone or added.
+
+    Of a table that upkeep wrote anew, those are all rows up to then. A round of which the ledger knows nothing was in it
+    once: only the one after the last may have been begun by somebody who never ended it.
+    """
+    rows = [Row.read(row) for row in snapshot.read(LEDGER).orderBy("round").toArrow().to_pylist()]
+    broken = []
+    for name in FACTS:
+        anew = max((row.round for row in rows if row.kind == "maintained" and name in row.facts), default=0)
+        there = snapshot.read(name).toArrow()
+        upto = pc.less_equal(there["round"], anew)
+        found = digests_by_round(name, there.filter(pc.invert(upto)))
+        if anew:
+            found[anew] = digest_of(name, there.filter(upto))
+        told = {row.round: row.facts.get(name) for row in rows if row.round >= max(anew, 1) and row.kind != "opened"}
+        unknown = {row.round for row in rows if row.format == 1}
+        differ = {number for number in {*told, *found} - unknown if found.get(number) != told.get(number)}
+        broken += [{"table": name, "round": number} for number in sorted(differ)]
+        if snapshot.standing:
+            later = snapshot.tables.stored(name).where(f"round > {rows[-1].round + 1}").select("round").distinct()
+            broken += [{"table": name, "round": row["round"]} for row in later.collect()]
+    return broken
 
 
 def _promised(seen: checks.Seen) -> list[Line]:
@@ -66,24 +126,39 @@ def altered(snapshot: Snapshot) -> DataFrame:
     return snapshot.read("content").where(wrong).select("hash", "size", "at")
 
 
-def found_here_only(answers: Answers, seen: checks.Seen) -> Iterator[tuple[str, str, DataFrame]]:
+def found_here_only(answers: Answers, seen: checks.Seen) -> Iterator[Check]:
     """Promises that a play is not held to: a restore may break I10, and I2 and I18 need policies and bodies.
 
     Each with its id, what it says, and the rows that break it.
     """
-    yield "I2", "where nothing is left to do, replicas are equal", unequal_at_rest(answers, seen)
-    yield "I10", "nobody who is about to be erased holds the last copy", checks.last_copy(seen)
-    yield "I18", "every version that is shown, or lost a conflict, has its body", bodiless(answers)
+    yield "I2", "where nothing is left to do, replicas are equal", lambda: unequal_at_rest(answers, seen)
+    yield "I10", "nobody who is about to be erased holds the last copy", lambda: checks.last_copy(seen)
+    yield "I18", "every version that is shown, or lost a conflict, has its body", lambda: bodiless(answers)
 
 
-def written(snapshot: Snapshot) -> Iterator[tuple[str, str, DataFrame]]:
+def written(snapshot: Snapshot) -> Iterator[Check]:
     """The promises about what was written down (`rules.history`), in the same way."""
-    messages, receipts = snapshot.read("messages"), snapshot.read("receipts")
-    yield "I3", "what a replica has let in it holds", forgotten(snapshot)
-    yield "I12", "no message carries folders as content, or items as hierarchy", history.one_subject(messages)
-    yield "I13", "a message is received where it was sent, once", history.accounted_for(messages, receipts=receipts)
-    tables = {name: snapshot.read(name) for name in history.NEVER_REWRITTEN}
-    yield "I17", "every round has the rows that the ledger counts", history.counted(snapshot.read(LEDGER), **tables)
+    read = snapshot.read
+    yield "I3", "what a replica has let in it holds", lambda: forgotten(snapshot)
+    yield (
+        "I12", "no message carries folders as content, or items as hierarchy", lambda: history.one_subject(read("messages")),
+    )  # fmt: skip
+    yield (
+        "I13", "a message is received where it was sent, once",
+        lambda: history.accounted_for(read("messages"), receipts=read("receipts")),
+    )  # fmt: skip
+    yield (
+        "I17", "every round has the rows that the ledger counts",
+        lambda: history.counted(read(LEDGER), **{name: read(name) for name in history.NEVER_REWRITTEN}),
+    )  # fmt: skip
+    yield (
+        "edits", "every change says what its edit said: name, size, hash",
+        lambda: history.unlike_their_edits(read("changes"), edits=read("edits")),
+    )  # fmt: skip
+    yield (
+        "sizes", "every change says how large its body is",
+        lambda: history.missized(read("changes"), content=read("content")),
+    )  # fmt: skip
 
 
 def unequal_at_rest(answers: Answers, seen: checks.Seen) -> DataFrame:
@@ -126,5 +201,24 @@ def _counted(id: str, says: str, rows: DataFrame) -> Line:
     return _line(id, says, found["rows"], found["sample"])
 
 
-def _line(id: str, says: str, rows: int, sample: str | None = None) -> Line:
+def _digest_of(snapshot: Snapshot, name: str) -> Line:
+    return digest(name, snapshot.read(name))
+
+
+def _damages_line(damages: set[tuple[str, str]]) -> Line:
+    named = [json.dumps({"table": table, "file": file}) for table, file in sorted(damages)]
+    return _line("tables", "every table can be read, whole, as its log says", len(named), min(named, default=None))
+
+
+def _facts_line(forged: list[Line] | None) -> Line:
+    says = "the rows of every round are those of which the ledger has the digest"
+    return _line("facts", says, None if forged is None else len(forged), json.dumps(forged[0]) if forged else None)
+
+
+def _sum(rows: Iterable[int | None]) -> int | None:
+    known = list(rows)
+    return None if None in known else sum(each or 0 for each in known)
+
+
+def _line(id: str, says: str, rows: int | None, sample: str | None = None) -> Line:
     return {"kind": "check", "id": id, "says": says, "rows": rows, "sample": sample}

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import socket
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -23,19 +24,22 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pfspark.errors import LakeError, NoLakeError, OtherWriterError
+from pfspark.edge.digests import numbered
+from pfspark.edge.session import files_are_local
+from pfspark.errors import DamageError, LakeError, NoLakeError, NoPlaceError, OtherWriterError
 from pfspark.rows import local, nothing, rows_of, schema_of
 from pfspark.tables import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
-FORMAT = 1
-"""The version of these tables; a lake of a higher one was made by a newer pfspark."""
+FORMAT = 2
+"""The version of these tables; a lake of a higher one was made by a newer pfspark. Format 1 knew no digests of facts."""
 
 CREATED = 0
 """The version of a table that nobody has written to."""
@@ -49,12 +53,29 @@ FACTS = tuple(name for name, table in TABLES.items() if "round" in table.names a
 """The tables that rounds write; all others are written by people, at any time."""
 BY_PEOPLE = tuple(name for name in TABLES if name not in (*FACTS, LEDGER))
 
+TIDIED = ("OPTIMIZE", "VACUUM START", "VACUUM END")
+"""What Delta calls commits after which a table says the same as before."""
+
+REFUSALS = (PySparkException, Py4JError)
+"""What Spark raises where it cannot read or write; what its jobs meet comes as Java's own."""
+
+HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
+"""What a lock says that another holds; all else says that there are no locks."""
+
+MAPS = ("versions", "cursors", "counts", "next_due", "facts")
+"""The columns of the ledger that are maps."""
+
 AsOf = int | datetime | None
 Hook = Callable[[str], object]
 
 _REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 _SCHEMA = re.compile(r"[^./\\:]+\.[^./\\:]+")
 _COMMIT = re.compile(r"(\d{20})\.json")
+_CHECKSUM = re.compile(r"(\d{20})\.crc")
+_CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
+_UNREAD = re.compile(r"FAILED_READ_FILE\.\w+\] Encountered error while reading file (?P<path>.+?\.parquet)\b|"
+                     r"(?:FileNotFoundException: |is not a Parquet file: )(?:File )?(?P<other>\S+\.parquet)\b")  # fmt: skip
+_FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _CAUSES = re.compile(r"No space left on device|Permission denied|Read-only file system|File too large|Disk quota exceeded")
 
 
@@ -84,17 +105,18 @@ class Row:
     restored: tuple[Restored, ...] = ()
     digest: str = ""
     format: int = FORMAT
+    facts: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, row: Mapping[str, Any]) -> Row:
         """From a row as Arrow gives it."""
-        maps = {name: dict(row[name] or ()) for name in ("versions", "cursors", "counts", "next_due")}
+        maps = {name: dict(row[name] or ()) for name in MAPS}
         turns = {turn["org"]: turn["now"] for turn in row["turns"] or ()}
         return cls(**{**row, **maps, "turns": turns, "restored": _restored(row["restored"])})
 
     def written(self) -> dict[str, Any]:
         """As Arrow takes it."""
-        maps = {name: sorted(getattr(self, name).items()) for name in ("versions", "cursors", "counts", "next_due")}
+        maps = {name: sorted(getattr(self, name).items()) for name in MAPS}
         turns = [{"org": org, "now": now} for org, now in sorted(self.turns.items())]
         restored = [asdict(each) for each in self.restored]
         return {**{each.name: getattr(self, each.name) for each in fields(self)}, **maps, "turns": turns, "restored": restored}
@@ -102,6 +124,8 @@ class Row:
     def sealed(self, before: str) -> Row:
         """The same row with its digest: over the row, and over the digest of the row before."""
         said = {**asdict(self), "digest": before}
+        if not self.facts:
+            del said["facts"]  # as in rows of format 1
         text = json.dumps(said, sort_keys=True, default=lambda each: each.isoformat())
         return replace(self, digest=hashlib.sha256(text.encode()).hexdigest())
 
@@ -110,11 +134,24 @@ class Tables:
     """The tables of one lake, in a folder or in a schema of a catalog."""
 
     def __init__(self, spark: SparkSession, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> None:
-        """`where`: a folder, or `catalog.schema`. `hook` is told each commit, `before changes`, `after changes`."""
+        """`where`: a folder, or `catalog.schema`. `hook` is told each commit, `before changes`, `after changes`.
+
+        A name of two parts is that of a schema if Spark knows such a catalog and no such folder is there. A path without a
+        scheme is what Spark takes it for: where its default file system (`fs.defaultFS`) is another than this machine's,
+        a local folder is named by `file:`.
+        """
         self.spark = spark
         self.hook = hook
-        self.where, self.folder = _place(where)
-        self._schema = None if self.folder or _REMOTE.match(self.where) else self.where.split(".")
+        named = os.fspath(where)
+        path = re.sub(r"^file:(//(?=/))?", "", named).rstrip("/") or "/"
+        by_default = files_are_local(spark)
+        said_local = named.startswith("file:")
+        is_schema = not said_local and _SCHEMA.fullmatch(path) and not Path(path).exists() and _is_catalog(spark, path)
+        self._schema = path.split(".") if is_schema else None
+        is_remote = _REMOTE.match(path) or not (by_default or said_local)
+        self.folder = None if self._schema or is_remote else Path(path).absolute()
+        self.where = str(self.folder or path)
+        self._place = f"file:{self.where}" if self.folder and not by_default else self.where
 
     @classmethod
     def create(cls, spark: SparkSession, where: str | os.PathLike[str], *, history: timedelta = timedelta(days=30)) -> Tables:
@@ -146,15 +183,15 @@ class Tables:
     @staticmethod
     def expect(where: str | os.PathLike[str]) -> None:
         """Raises LakeError where a folder of this machine is named in which no lake is: that is told before Spark starts."""
-        named, folder = _place(where)
+        folder = _local(where)
         if folder and not folder.exists():
-            raise NoLakeError(f"{named} is not a lake: there is no such folder. Make one with `pfspark init`.")
+            raise NoPlaceError(f"{folder} is not a lake: there is no such folder. Make one with `pfspark init`.")
         if folder and not (folder / LEDGER / "_delta_log").is_dir():
-            raise LakeError(f"{named} is not a lake: it has no ledger. Make one with `pfspark init`.")
+            raise NoLakeError(f"{folder} is not a lake: it has no ledger. Make one with `pfspark init`.")
 
     def name(self, table: str) -> str:
         """The name of a table in SQL."""
-        parts = [*self._schema, table] if self._schema else ["delta", f"{self.where}/{table}"]
+        parts = [*self._schema, table] if self._schema else ["delta", f"{self._place}/{table}"]
         return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
     def version(self, table: str) -> int:
@@ -169,6 +206,16 @@ class Tables:
         wanted = list(names)
         with ThreadPoolExecutor(THREADS) as threads:
             return dict(zip(wanted, threads.map(self.version, wanted), strict=True))
+
+    def settled(self, name: str, version: int) -> int:
+        """The newest version of a table that says the same as that one: those between were only tidied."""
+        newer = self.version(name) - version
+        if newer > 0:
+            history = self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect()
+            tidied = {row["version"] for row in history if row["operation"] in TIDIED}
+            while version + 1 in tidied:
+                version += 1
+        return version
 
     def snapshot(self, as_of: AsOf = None) -> Snapshot:
         """The lake after its last round; after the round of that number; or after the last round not after that time.
@@ -189,10 +236,14 @@ class Tables:
         asked += [F.collect_list(back).alias("restores"), F.max(F.array_max("turns.now")).alias("furthest")]
         try:
             found = self.stored(LEDGER).agg(*asked, F.max("format").alias("format")).toArrow().to_pylist()[0]
-        except PySparkException as error:
-            raise LakeError(f"{self.where} is not a lake: it has no ledger. Make one with `pfspark init`.") from error
+        except LakeError:
+            raise
+        except REFUSALS as error:
+            if known := damage(error):
+                raise known from error
+            raise NoLakeError(f"{self.where} is not a lake: it has no ledger. Make one with `pfspark init`.") from error
         if found["last"] is None:
-            raise LakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
+            raise NoLakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
         if found["format"] > FORMAT:
             raise LakeError(
                 f"{self.where} was made by a newer pfspark (format {found['format']}, this one knows {FORMAT}). Update pfspark."
@@ -203,7 +254,8 @@ class Tables:
             raise LakeError(f"{self.where} has no round {as_of}: its rounds are 1 to {found['last']}.")
         row = Row.read(found["row"])
         restores = {each["round"]: _restored(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
-        return Snapshot(self, row, frozenset(found["void"]), restores, as_of is None, found["furthest"])
+        people = {} if as_of is None else {name: row.versions[name] for name in BY_PEOPLE}
+        return Snapshot(self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"])
 
     def read(self, name: str, as_of: AsOf = None) -> DataFrame:
         """The valid rows of a table, now or `as_of` a round or a time."""
@@ -213,7 +265,7 @@ class Tables:
         """The edits that came with the versions after `first` up to `last`."""
         asked = self.spark.read.option("readChangeFeed", "true").option("startingVersion", str(first + 1))
         asked = asked.option("endingVersion", str(last))
-        feed = asked.table(self.name("edits")) if self._schema else asked.format("delta").load(f"{self.where}/edits")
+        feed = asked.table(self.name("edits")) if self._schema else asked.format("delta").load(f"{self._place}/edits")
         return feed.where("_change_type = 'insert'").select(*TABLES["edits"].names)
 
     def append(self, name: str, rows: pa.Table | DataFrame, round: int | None = None) -> None:
@@ -222,8 +274,11 @@ class Tables:
         Raises LakeError if they cannot be written; then none of them is.
         """
         frame = self._frame(name, rows, round)
-        with contextlib.nullcontext() if name in FACTS else self._appending():
+        if name in FACTS:
             self._save(name, frame, "append", {} if round is None else {"userMetadata": str(round)})
+            return
+        with self._appending(), self._clearing(name):
+            self._save(name, frame, "append", {})
 
     def rewrite(self, name: str, rows: DataFrame, round: int) -> None:
         """Other rows in place of those up to that `round`, of a table that rounds write; older versions stay as they are.
@@ -266,11 +321,10 @@ class Tables:
         if isinstance(rows, DataFrame):
             frame = rows if round is None else rows.withColumn("round", F.lit(round).cast("bigint"))
             return frame.select(*names)
-        import pyarrow as pa
         from pyspark.sql.pandas.types import to_arrow_schema
 
         if round is not None:
-            rows = rows.append_column("round", pa.array([round] * rows.num_rows, pa.int64()))
+            rows = numbered(rows, round)
         schema = schema_of(name)
         return local(self.spark, rows.select(list(names)).cast(to_arrow_schema(schema, timezone="UTC")), schema).coalesce(1)
 
@@ -281,14 +335,49 @@ class Tables:
             if self._schema:
                 writer.saveAsTable(self.name(name))
             else:
-                writer.save(f"{self.where}/{name}")
+                writer.save(f"{self._place}/{name}")
         except Exception as error:
             raise _unwritten(self.where, name, error) from error
         self.hook(f"after {name}")
 
     def stored(self, name: str, version: int | None = None) -> DataFrame:
         """All rows of a table, void ones too."""
-        return self.spark.sql(f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}"))
+        asked = f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}")
+        try:
+            rows = self.spark.sql(asked)
+        except REFUSALS as error:
+            flaws = self.flaws(name)
+            if flaws or not isinstance(error, PySparkException):
+                raise damaged(name, self.where, flaws[0] if flaws else "_delta_log") from error
+            raise
+        if name == LEDGER and "facts" not in rows.columns:  # of format 1
+            return rows.withColumn("facts", F.lit(None).cast("map<string,string>"))
+        return rows
+
+    def flaws(self, name: str) -> list[str]:
+        """Files of a table's log that are gone or torn, as far as its folder tells; a log that is gone whole, as a folder.
+
+        Each commit leaves a checksum beside it, so the last one cannot go unnoticed either.
+        """
+        if self.folder is None:
+            return []
+        place = self.folder / name / "_delta_log"
+        try:
+            log = os.listdir(place)
+        except FileNotFoundError:
+            log = []
+        commits, checksums, checkpoints = (
+            {int(found[1]) for found in map(kind.fullmatch, log) if found} for kind in (_COMMIT, _CHECKSUM, _CHECKPOINT)
+        )
+        if not commits | checkpoints:
+            return ["_delta_log"] if checksums or self._data_files() else []
+        begin = max(checkpoints) + 1 if checkpoints else 0
+        wanted = range(begin, max(commits | checksums | checkpoints) + 1)
+        return [f"_delta_log/{version:020}.json" for version in wanted if not _whole(place / f"{version:020}.json")]
+
+    def _data_files(self) -> list[Path]:
+        """Files with rows, of any table."""
+        return [file for name in TABLES for file in sorted((self.folder or Path()).glob(f"{name}/*.parquet"))]
 
     def _create(self, name: str, history: timedelta) -> None:
         table = TABLES[name]
@@ -317,9 +406,14 @@ class Tables:
             raise _unwritten(self.where, name, error) from error
 
     def _refuse_taken_place(self) -> None:
+        if self.folder:
+            self._clear_beginnings()
         with contextlib.suppress(PySparkException):
             if self.stored(LEDGER).limit(1).collect():
                 raise LakeError(f"{self.where} is a lake already. Use it, or take another place.")
+        for file in self._data_files():
+            if file.parent.name != LEDGER:  # a row that never came into an empty ledger is the beginning of a lake
+                raise damaged(LEDGER, self.where, "_delta_log")
         if self._schema:
             schema = ".".join("`" + part.replace("`", "``") + "`" for part in self._schema)
             self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
@@ -332,6 +426,15 @@ class Tables:
             if others:
                 raise LakeError(f"{self.where} is not empty (it has {others[0]!r}). A lake needs a folder of its own.")
 
+    def _clear_beginnings(self) -> None:
+        """Folders of tables that a making cut short has left, and that hold nothing yet, not even a table."""
+        assert self.folder is not None
+        for name in TABLES:
+            place = self.folder / name
+            files = [file for file in place.rglob("*") if not file.is_dir()]
+            if place.is_dir() and all(file.parent.name == "_delta_log" and _says_nothing(file) for file in files):
+                shutil.rmtree(place)
+
     @contextlib.contextmanager
     def _appending(self) -> Iterator[None]:
         """Appends of people take turns in a local folder, where Delta itself may lose one of two at a time."""
@@ -339,13 +442,38 @@ class Tables:
             yield
             return
         with _lock_file(self.folder / APPEND_LOCK) as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            _lock(file, self.folder, fcntl.LOCK_EX)
             yield
+
+    @contextlib.contextmanager
+    def _clearing(self, name: str) -> Iterator[None]:
+        """Where an append fails, its files go again: no commit names them. Nobody else may write to that table meanwhile."""
+        if self.folder is None or not (self.folder / name / "_delta_log").is_dir():
+            yield
+            return
+        place, version = self.folder / name, self.version(name)
+        before = _names_in(place)
+        try:
+            yield
+        except LakeError as error:
+            if self.version(name) != version:  # committed, and failed afterwards
+                raise
+            left = [place / file for file in _names_in(place) - before if (place / file).is_file()]
+            size = sum(file.stat().st_size for file in left)
+            for file in left:
+                file.unlink(missing_ok=True)
+            if _FULL.search(str(error)):
+                told = f"Its {size / 2**20:.1f} MB written so far are removed; free more than that where {self.where} is."
+                raise LakeError(f"{error} {told}") from error
+            raise
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """The lake after one of its rounds."""
+    """The lake after one of its rounds: facts are read at the versions that its row of the ledger names.
+
+    So whoever reads while rounds are played, or tables tidied, reads one round and not parts of two.
+    """
 
     tables: Tables
     row: Row
@@ -353,14 +481,16 @@ class Snapshot:
     """Numbers in the ledger whose facts do not count."""
     restores: Mapping[int, tuple[Restored, ...]] = field(default_factory=dict)
     """The rounds in which stores were restored."""
-    latest: bool = True
-    """Whether it is now: then what people say is read as it stands, not as the round found it."""
+    people: Mapping[str, int] = field(default_factory=dict)
+    """The versions at which is read what people say; what is not named is read as it stands."""
+    standing: bool = False
+    """Whether facts too are read as they stand, with what other hands have written since."""
     furthest: datetime | None = None
     """The latest time to which any organization has ever been played; null: none was."""
 
     def untouched(self, name: str) -> bool:
         """Whether no round has written to that table."""
-        return name in FACTS and self.row.versions[name] == CREATED
+        return name in FACTS and not self.standing and self.row.versions[name] == CREATED
 
     def broken_links(self) -> int:
         """How many rows of the ledger do not follow from the row before: a number left out, another digest."""
@@ -374,16 +504,20 @@ class Snapshot:
     def read(self, name: str) -> DataFrame:
         """The valid rows of a table; the void ones are never read.
 
-        Raises LakeError when the history no longer reaches back so far.
+        Raises LakeError when the history no longer reaches back so far; where it ends while the rows are being read, Spark
+        raises what `damage` reads.
         """
         if name not in TABLES:
             raise LakeError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
         if self.untouched(name):
             return nothing(self.tables.spark, name)
-        version = None if self.latest or name == LEDGER else self.row.versions[name]
+        pinned = self.people if name in BY_PEOPLE else {} if self.standing or name == LEDGER else self.row.versions
+        version = pinned.get(name)
         try:
             rows = self.tables.stored(name, version)
         except PySparkException as error:
+            if version is None and "NOT_FOUND" in (error.getCondition() or ""):
+                raise damaged(name, self.tables.where, "_delta_log") from error
             raise LakeError(
                 f"Round {self.row.round} of {self.tables.where} can no longer be read: the history of its table "
                 f"`{name}` does not reach back so far."
@@ -409,8 +543,8 @@ class Writer:
         if tables.folder is not None:
             self._lock = _lock_file(tables.folder / WRITER_LOCK)
             try:
-                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
+                _lock(self._lock, tables.folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
                 holder = self._lock.read(200).decode("utf-8", "replace").strip() or "not known"
                 self._lock.close()
                 raise OtherWriterError(
@@ -424,6 +558,8 @@ class Writer:
     def open(self) -> Snapshot:
         """Takes the next number with an `opened` row, so that what others left under it is void; the lake as it stands."""
         before = self._tables.snapshot().row
+        if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
+            raise damaged(LEDGER, self._tables.where, flaws[0])
         self.last = before
         now = datetime.now(UTC)
         row = Row(before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)
@@ -438,7 +574,7 @@ class Writer:
         tables = self._tables
         sealed = row.sealed(self.last.digest if self.last else "")
         # A number that is committed already is skipped in silence, also by one who slept meanwhile: hence the reading back.
-        options = {"userMetadata": str(row.round), "txnAppId": "pfspark", "txnVersion": str(row.round)}
+        options = {"userMetadata": str(row.round), "txnAppId": "pfspark", "txnVersion": str(row.round), "mergeSchema": "true"}
         self.last = None
         try:
             tables._save(LEDGER, tables._frame(LEDGER, rows_of(LEDGER, [sealed.written()]), None), "append", options)
@@ -466,13 +602,43 @@ class Writer:
             self._lock = None
 
 
-def _place(where: str | os.PathLike[str]) -> tuple[str, Path | None]:
-    """What is named, and the folder of this machine that it is; None for a schema, and for a place that Spark alone reaches."""
-    named = os.fspath(where).removeprefix("file://").rstrip("/") or "/"
-    if _REMOTE.match(named) or (_SCHEMA.fullmatch(named) and not Path(named).exists()):
-        return named, None
-    folder = Path(named).absolute()
-    return str(folder), folder
+def damaged(name: str, where: str, file: str) -> DamageError:
+    """What is said of a table with a file that cannot be read."""
+    return DamageError(
+        f"`{name}` of {where} cannot be read: its file {file} is gone or torn. `pfspark audit` says what else is; "
+        "put the file back from a copy of the lake. If somebody tidied the lake just now, ask again.",
+        name, file,
+    )  # fmt: skip
+
+
+def damage(error: BaseException) -> DamageError | None:
+    """The same of what Spark raised while it read, if a file was the cause."""
+    if isinstance(error, DamageError):
+        return error
+    found = _UNREAD.search(str(error))
+    if found is None:
+        return None
+    where, name, file = (found["path"] or found["other"]).removeprefix("file:").rsplit("/", 2)
+    return damaged(name, where, file)
+
+
+def _whole(commit: Path) -> bool:
+    """Whether a commit is there, and each of its lines can be read."""
+    try:
+        return all(json.loads(line) for line in commit.read_bytes().splitlines()) and commit.stat().st_size > 0
+    except (FileNotFoundError, ValueError):
+        return False
+
+
+def _local(where: str | os.PathLike[str]) -> Path | None:
+    """The folder of this machine that is named, as far as can be said without Spark: not where a schema, or another file
+    system, may be meant."""
+    named = os.fspath(where)
+    path = re.sub(r"^file:(//(?=/))?", "", named).rstrip("/") or "/"
+    if named.startswith("file:") or Path(path).exists():
+        return Path(path).absolute()
+    other = _REMOTE.match(path) or _SCHEMA.fullmatch(path) or {"HADOOP_CONF_DIR", "DATABRICKS_RUNTIME_VERSION"} & os.environ.keys()
+    return None if other or SparkSession.getActiveSession() else Path(path).absolute()
 
 
 def _restored(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Restored, ...]:
@@ -486,6 +652,39 @@ def _lock_file(path: Path) -> BinaryIO:
         if error.errno == errno.ENOENT:
             raise NoLakeError(f"{path.parent} is not a lake: there is no such folder. Make one with `pfspark init`.") from error
         raise LakeError(f"{path.parent} cannot be written: {error.strerror}. Reading it needs no permission to write.") from error
+
+
+def _lock(file: BinaryIO, folder: Path, how: int) -> None:
+    """Raises BlockingIOError where another holds it."""
+    try:
+        fcntl.flock(file, how)
+    except OSError as error:
+        if error.errno in HELD:
+            raise BlockingIOError from error
+        file.close()
+        raise LakeError(
+            f"No file can be locked in {folder}: {error.strerror}. Without locks two who write at a time would spoil a lake "
+            "there. Put it on a disk that has them, or into a catalog."
+        ) from error
+
+
+def _says_nothing(file: Path) -> bool:
+    """Whether a file of a log is no commit: half written under another name, a checksum, or empty."""
+    return not file.is_symlink() and (file.suffix in (".tmp", ".crc") or file.stat().st_size == 0)
+
+
+def _names_in(place: Path) -> set[str]:
+    """What is in the folder of a table, and what commits that never were have left in its log."""
+    return {*os.listdir(place), *(f"_delta_log/{name}" for name in os.listdir(place / "_delta_log") if ".tmp" in name)}
+
+
+def _is_catalog(spark: SparkSession, schema: str) -> bool:
+    name = schema.split(".")[0]
+    if name in {catalog.name for catalog in spark.catalog.listCatalogs()}:
+        return True
+    with contextlib.suppress(PySparkException):  # not every session lets its settings be read
+        return spark.conf.get(f"spark.sql.catalog.{name}", None) is not None  # one that nobody has used yet is not listed
+    return False
 
 
 def _unwritten(where: str, name: str, error: Exception) -> LakeError:

@@ -118,7 +118,7 @@ def _open(opened: list[SparkSession]) -> str:
 
 def _write_and_read(spark: SparkSession) -> str:
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(prefix="pfspark-") as folder:
+    with tempfile.TemporaryDirectory(dir=session.own_folder()) as folder:
         spark.range(3).write.format("delta").save(folder)
         read = [row.id for row in spark.read.format("delta").load(folder).orderBy("id").collect()]
     if read != [0, 1, 2]:
@@ -127,12 +127,6 @@ def _write_and_read(spark: SparkSession) -> str:
 
 
 def _open_lake(spark: SparkSession, lake: str) -> str:
-    from pyspark.errors import AnalysisException
+    from pfspark.edge.delta import Tables
 
-    a_folder = "/" in lake or Path(lake).exists()
-    try:
-        rounds = spark.read.format("delta").load(f"{lake}/rounds") if a_folder else spark.table(f"{lake}.rounds")
-    except AnalysisException as error:
-        raise LakeError(f"{lake} is not a lake: it has no table `rounds`. Make one with `pfspark init`.") from error
-    last = rounds.agg({"round": "max"}).collect()[0][0]
-    return f"{lake}, last round {last}"
+    return f"{lake}, last round {Tables.open(spark, lake).snapshot().row.round}"

@@ -14,6 +14,7 @@ import pyarrow as pa
 from pfspark.edge import restoring
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import FACTS, LEDGER, Restored, Row, Tables, Writer
+from pfspark.edge.digests import digest, numbered
 from pfspark.edge.runner import named, with_rows
 from pfspark.kept import Kept
 from pfspark.rows import rows_of
@@ -76,11 +77,12 @@ class Written:
         counts = {name: made[name].num_rows for name in FACTS if name in made and made[name].num_rows}
         for name in counts:
             self._tables.append(name, made[name], number)
+        facts = {name: digest(name, numbered(made[name], number)) for name in counts}
         versions = self._tables.versions(name for name in TABLES if name != LEDGER)
         cursors, ended = {"edits": versions["edits"]}, datetime.now(UTC)
         kind = "restored" if restored else "played" if turns else "created"
         self._writer.record(
-            Row(number, kind, self._writer.name, turns, self._began, ended, versions, cursors, counts, due, restored)
+            Row(number, kind, self._writer.name, turns, self._began, ended, versions, cursors, counts, due, restored, facts=facts)
         )
         self._began = ended
 

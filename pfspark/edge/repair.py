@@ -22,7 +22,6 @@ from pfspark.edge.delta import FACTS, LEDGER, Snapshot, Tables, among
 from pfspark.rules import checks
 
 TAKE_BACK, SET_ASIDE, NEW_LIFE = "take back", "set aside", "new life"
-ALL = "pfspark audit --repair"
 
 
 @dataclass(frozen=True)
@@ -47,7 +46,7 @@ def plan(answers: Answers) -> list[Remedy]:
 
 def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
     tables, last = snapshot.tables, snapshot.row
-    as_played = replace(snapshot, latest=False)
+    as_played = replace(snapshot, standing=False)
     for name in FACTS:
         version = last.versions[name]
         # What a killed writer has left makes a version too, but counts nowhere.
@@ -56,7 +55,7 @@ def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
             yield Remedy(TAKE_BACK, name, says, f"RESTORE TABLE {tables.name(name)} TO VERSION AS OF {version}")
     for row in altered(snapshot).select("hash").distinct().orderBy("hash").collect():
         says = "the body is not what its name says: it goes, and comes back from the history of its table if that has it whole"
-        yield Remedy(SET_ASIDE, row["hash"], says, ALL)
+        yield Remedy(SET_ASIDE, row["hash"], says, shlex.join(("pfspark", "audit", "--repair", "--lake", tables.where)))
 
 
 def _new_lives(answers: Answers) -> Iterator[Remedy]:
@@ -65,9 +64,9 @@ def _new_lives(answers: Answers) -> Iterator[Remedy]:
     broken = [rule(seen) for rule in (checks.honest_table, checks.complete_array, checks.lean_array, checks.array_of_the_living)]
     stores = [_whose(rows) for rows in (*broken, forgotten(answers.snapshot), unequal_at_rest(answers, seen))]
     found = reduce(DataFrame.unionByName, stores)
-    number = answers.snapshot.row.round
+    number, where = answers.snapshot.row.round, answers.snapshot.tables.where
     for row in found.distinct().orderBy("org", "store").collect():
-        words = ("restore", "--store", row["store"], "--to", str(number), "--org", row["org"], "--yes")
+        words = ("restore", "--store", row["store"], "--to", str(number), "--org", row["org"], "--yes", "--lake", where)
         says = f"{row['store']} begins a new life with what it holds, asks all others for status, and gets what it lacks"
         yield Remedy(NEW_LIFE, row["store"], says, shlex.join(("pfspark", *words)), row["org"])
 
@@ -78,8 +77,8 @@ def _whose(rows: DataFrame) -> DataFrame:
     return rows.select("org", spoken_of.alias("store"))
 
 
-def undo(tables: Tables, remedies: Iterable[Remedy]) -> None:
-    """Takes tables back and sets bodies aside; what they were before stays in their history."""
+def undo(tables: Tables, remedies: Iterable[Remedy]) -> tuple[None, dict[str, str]]:
+    """Takes tables back and sets bodies aside, no table is written anew; what they were before stays in their history."""
     snapshot, aside = tables.snapshot(), []
     for remedy in remedies:
         if remedy.what == TAKE_BACK:
@@ -91,6 +90,7 @@ def undo(tables: Tables, remedies: Iterable[Remedy]) -> None:
         tables.delete("content", among("hash", aside))
         for bodies in whole:
             tables.append("content", bodies)
+    return None, {}
 
 
 def _whole(snapshot: Snapshot, hashes: list[str]) -> list[DataFrame]:

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
 
@@ -20,7 +20,8 @@ from pyspark.sql import functions as F
 
 from pfspark.cuts import Cuts
 from pfspark.edge import restoring, upkeep
-from pfspark.edge.delta import FACTS, THREADS, Restored, Row, Snapshot, Tables, Writer
+from pfspark.edge.delta import FACTS, REFUSALS, THREADS, Restored, Row, Snapshot, Tables, Writer
+from pfspark.edge.digests import digest, numbered
 from pfspark.edge.world import DIRECTORY, PAIR, as_frame, directory, kept_world, lists_of, newest, policy_of
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
@@ -139,7 +140,7 @@ class Runner:
         """
         moment = now or datetime.now(UTC)
 
-        def keep_up() -> dict[str, int]:
+        def keep_up() -> tuple[dict[str, int], dict[str, str]]:
             retention = {
                 org: max(moment, self._last.get(org, row["start"])) - policy.deleted_item_retention
                 for org, (row, policy) in self._policies.items()
@@ -148,18 +149,27 @@ class Runner:
 
         return self.tend(keep_up)
 
-    def tend(self, work: Callable[[], T]) -> T:
-        """Work on the tables themselves, in a round of its own; what it gives. Who changes answers by it closes the runner."""
+    def tend(self, work: Callable[[], tuple[T, Mapping[str, str]]]) -> T:
+        """Work on the tables themselves, in a round of its own; what it gives, less the digests of tables it wrote anew.
+
+        Who changes answers by it closes the runner.
+        """
         began = datetime.now(UTC)
         with self._writing() as writer:
             self._look()
             self._taken_over()
             assert writer.last is not None
-            done = work()
-            row, ended = writer.last, datetime.now(UTC)
-            versions = {**row.versions, **self._tables.versions((*FACTS, "content"))}
+            done, facts = work()
+            row, tables = writer.last, self._tables
+            # What people have said since is news to the next round; that a table was tidied is none.
+            settled = {name: tables.settled(name, row.versions[name]) for name in (*DIRECTORY, "edits")}
+            self._directory = {name: tables.settled(name, version) for name, version in self._directory.items()}
+            self._cursor = tables.settled("edits", self._cursor)
+            versions = {**row.versions, **tables.versions((*FACTS, "content")), **settled}
+            cursors, ended = {"edits": settled["edits"]}, datetime.now(UTC)
             self._number = row.round + 1
-            writer.record(Row(self._number, "maintained", writer.name, {}, began, ended, versions, row.cursors, {}, row.next_due))
+            maintained = Row(self._number, "maintained", writer.name, {}, began, ended, versions, cursors, {}, row.next_due)
+            writer.record(replace(maintained, facts=facts))
             return done
 
     @property
@@ -277,14 +287,30 @@ class Runner:
         self._take_up()
 
     def _begin(self, snapshot: Snapshot) -> None:
-        directory = self._tables.versions(DIRECTORY)
+        people = self._people()
+        snapshot = replace(snapshot, people=people)
         turns = snapshot.read("rounds").select("round", F.inline("turns"))
         self._last = {row["org"]: row["now"] for row in newest(turns, ["org"], "round").toArrow().to_pylist()}
-        self._number, self._cursor = snapshot.row.round, snapshot.row.cursors["edits"]
-        self._news = any(directory[name] != snapshot.row.versions[name] for name in DIRECTORY)
-        self._directory = directory
+        self._number, self._cursor = snapshot.row.round, people["edits"]
+        self._directory = {name: people[name] for name in DIRECTORY}
+        self._news = any(version != snapshot.row.versions[name] for name, version in self._directory.items())
         self._obey(newest(snapshot.read("organizations"), DIRECTORY["organizations"], "at").toArrow())
         self._kept = kept_world(snapshot)
+        self._repeat(self._kept, snapshot.row.cursors["edits"])
+
+    def _repeat(self, kept: Kept, since: int) -> None:
+        """Edits since the last round that were taken in before: these too wait, to be refused.
+
+        They are told from others by the versions that brought them. Where the history of the table reaches no longer back
+        so far, they stay without an answer; none is taken in again.
+        """
+        if since == self._cursor:
+            return
+        try:
+            fresh = self._tables.edits_between(since, self._cursor).toArrow()
+        except REFUSALS:
+            return
+        self._receive(kept, fresh, repeats=True)
 
     def _obey(self, organizations: pa.Table) -> None:
         self._policies = {row["org"]: (row, policy_of(row)) for row in organizations.to_pylist()}
@@ -298,7 +324,11 @@ class Runner:
             self._read_directory(kept)
             self._directory, self._news = directory, True
         if people["edits"] > self._cursor:
-            fresh = self._tables.edits_between(self._cursor, people["edits"]).toArrow()
+            try:
+                fresh = self._tables.edits_between(self._cursor, people["edits"]).toArrow()
+            except REFUSALS:  # the history reaches no longer back so far
+                self._begin(self._tables.snapshot())
+                return
             self._cursor = people["edits"]
             self._receive(kept, fresh)
 
@@ -315,16 +345,24 @@ class Runner:
             kept.reset(name, ())
             kept.append(name, table)
 
-    def _receive(self, kept: Kept, fresh: pa.Table) -> None:
-        """New edits wait to be taken in; `taken` names those of them that were taken in before, within `edit_memory`."""
+    def _receive(self, kept: Kept, fresh: pa.Table, repeats: bool = False) -> None:
+        """New edits wait to be taken in; `taken` names those of them that were taken in before, within `edit_memory`.
+
+        `repeats`: only those that were ever taken in before, for the others wait already.
+        """
         if not fresh.num_rows:
             return
-        ids = self._tables.spark.createDataFrame(fresh.select(["org", "edit_id"]).combine_chunks())
+        asked = self._tables.spark.createDataFrame(fresh.select(["org", "edit_id"]).combine_chunks())
         receipts = self._tables.snapshot().read("receipts").where("edit_id is not null")
-        before = receipts.join(ids.distinct(), ["org", "edit_id"], "left_semi").select("org", "edit_id", "at")
+        found = receipts.join(asked.distinct(), ["org", "edit_id"], "left_semi").select("org", "edit_id", "at")
+        before = found.toArrow().to_pylist()
+        if repeats:
+            known = {(row["org"], row["edit_id"]) for row in before}
+            ids = zip(fresh["org"].to_pylist(), fresh["edit_id"].to_pylist(), strict=True)
+            fresh = fresh.filter(pa.array([id in known for id in ids], pa.bool_()))
         remembered = {
             (row["org"], row["edit_id"])
-            for row in before.toArrow().to_pylist()
+            for row in before
             if row["org"] in self._policies
             and row["at"] > self._last.get(row["org"], row["at"]) - self._policies[row["org"]][1].edit_memory
         }
@@ -404,7 +442,9 @@ class Runner:
         self._last |= turns
         played = Played(number, turns, made, dict(self._kept.tables))
         with ThreadPoolExecutor(THREADS) as threads:
-            list(threads.map(lambda name: tables.append(name, made[name], number), played.counts))
+            written = threads.map(lambda name: tables.append(name, made[name], number), played.counts)
+            facts = {name: digest(name, numbered(made[name], number)) for name in played.counts}
+            list(written)
         changing = played.counts if tables.folder is None else FACTS
         versions = {
             **before.versions,
@@ -415,7 +455,7 @@ class Runner:
         self._writer.record(
             Row(
                 number, kind, self._writer.name, turns, began, datetime.now(UTC), versions, {"edits": self._cursor},
-                played.counts, self._moments(), restored,
+                played.counts, self._moments(), restored, facts=facts,
             )
         )  # fmt: skip
         self._number = number

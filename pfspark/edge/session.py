@@ -7,6 +7,8 @@ session is taken if it knows Delta and tells times in UTC. Anywhere else one is 
 from __future__ import annotations
 
 import atexit
+import contextlib
+import fcntl
 import hashlib
 import os
 import re
@@ -43,6 +45,10 @@ CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
 UTC_ZONES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
 
+TEMPORARY, OWNED = "pfspark-", "owned"
+"""How our temporary folders begin, and the file in each that its process keeps locked as long as it lives."""
+
+
 class Java(NamedTuple):
     """A Java that Spark can run on."""
 
@@ -69,14 +75,52 @@ def open_session(
     spark_home()
     java = find_java()
     jars = delta_jars(java.path)
-    place = Path(tempfile.mkdtemp(prefix="pfspark-"))
-    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    sweep()
+    place = own_folder()
     settings = _settings(place, jars, small=small, memory=memory, app=app)
     archive = class_archive(java)
     if archive_into or archive.is_file():
         classes = f"ArchiveClassesAtExit={archive_into}" if archive_into else f"SharedArchiveFile={archive}"
         settings["spark.driver.extraJavaOptions"] += f' "-XX:{classes}"'
     return _start(settings, place / "java.log")
+
+
+def files_are_local(spark: SparkSession) -> bool:
+    """Whether Spark takes a path without a scheme for one of this machine (`fs.defaultFS`).
+
+    Where only Java could say it and cannot be asked, as through Spark Connect, it is taken for local, but on Databricks.
+    """
+    from pyspark.errors import PySparkException
+
+    found = None
+    with contextlib.suppress(PySparkException):  # not every session lets its settings be read
+        found = spark.conf.get("spark.hadoop.fs.defaultFS", None)
+    if found is None and (java := getattr(spark, "_jsc", None)) is not None:
+        found = java.hadoopConfiguration().get("fs.defaultFS")
+    if found is None and "DATABRICKS_RUNTIME_VERSION" in os.environ:
+        found = "dbfs:/"
+    return (found or "file:").startswith("file:")
+
+
+def own_folder() -> Path:
+    """A new temporary folder, gone when this process ends; of one that is killed, the next start sweeps it away."""
+    place = Path(tempfile.mkdtemp(prefix=TEMPORARY))
+    # The lock is not let go before the process ends, and is there before anybody can look for it.
+    lock = os.open(place / "new", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.rename(place / "new", place / OWNED)
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
+def sweep() -> None:
+    """Removes the temporary folders of processes of this user that were killed: nobody holds their locks any more."""
+    for place in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
+        # What is another's, gone meanwhile, or still owned stays.
+        with contextlib.suppress(OSError), open(place / OWNED, "r+b") as lock:
+            if os.fstat(lock.fileno()).st_uid == os.getuid():
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(place, ignore_errors=True)
 
 
 def end(spark: SparkSession) -> None:

@@ -8,6 +8,7 @@ What grows old at night, and which replica is erased, rounds decide (`rules.agin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark.sql import DataFrame, Window
@@ -15,6 +16,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.edge.delta import FACTS, Snapshot, among
+from pfspark.edge.digests import digest
 from pfspark.edge.world import HERE, begun, newest, open_array, own_rows, waiting
 from pfspark.kept import RANGE_KEY
 from pfspark.rules import items, state
@@ -75,17 +77,24 @@ def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> Da
     return snapshot.read("content").select("hash").distinct().join(needed, "hash", "left_anti")
 
 
-def keep_up(snapshot: Snapshot, retention: Mapping[str, datetime], told: Callable[[str], object]) -> dict[str, int]:
-    """Does it all; how many rows went from each table. `told` is told what is being done."""
+def keep_up(
+    snapshot: Snapshot, retention: Mapping[str, datetime], told: Callable[[str], object]
+) -> tuple[dict[str, int], dict[str, str]]:
+    """Does it all; how many rows went from each table, and the digests of those it wrote anew.
+
+    `told` is told what is being done.
+    """
     tables, began = snapshot.tables, datetime.now(UTC)
     before = {name: tables.count(name) for name in (*FACTS, "content")}
     for name in FACTS:
         if snapshot.void:
             told(f"sweeping {name}")
             tables.delete(name, f"round IN ({', '.join(map(str, sorted(snapshot.void)))})")
+    facts = {}
     for name, rows in shortened(snapshot).items():
         told(f"rewriting {name}")
         tables.rewrite(name, rows, snapshot.row.round)
+        facts[name] = digest(name, replace(snapshot, standing=True).read(name).toArrow())
     told("bodies")
     gone = [row["hash"] for row in unneeded_bodies(snapshot, retention).collect()]
     for first in range(0, len(gone), AT_ONCE):
@@ -95,4 +104,4 @@ def keep_up(snapshot: Snapshot, retention: Mapping[str, datetime], told: Callabl
         told(f"tidying {name}")
         tables.tidy(name)
     after = {name: tables.count(name) for name in before}
-    return {name: before[name] - after[name] for name in before if before[name] != after[name]}
+    return {name: before[name] - after[name] for name in before if before[name] != after[name]}, facts

@@ -155,9 +155,9 @@ def lists_of(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataF
 def world(snapshot: Snapshot) -> dict[str, pa.Table]:
     """The world between two rounds, from the tables: see `kept.Kept`.
 
-    `edits` are those that wait, as far as the ledger has taken them in.
+    `edits` are those without a receipt.
     """
-    spark, tables = snapshot.tables.spark, snapshot.tables
+    spark = snapshot.tables.spark
     with Cuts(spark, _columns()) as cut:
         read = {name: _reading(snapshot, name, cut) for name in FACTS}
         own = own_rows(snapshot, read.__getitem__)
@@ -186,7 +186,7 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
                 lambda: state.read_lives(delivered(snapshot, read.__getitem__), lives=nothing(spark, "lives")),
                 when=[read["receipts"]],
             ),
-            "edits": cut("edits", lambda: waiting(tables.stored("edits", snapshot.row.cursors["edits"]), read["receipts"])),
+            "edits": cut("edits", lambda: waiting(snapshot.read("edits"), read["receipts"])),
         }
         views["tree"] = cut(
             "tree",

@@ -48,6 +48,28 @@ def accounted_for(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
     return both.where("sent != 1 or received > 1")
 
 
+def unlike_their_edits(changes: DataFrame, *, edits: DataFrame) -> DataFrame:
+    """Changes of which no edit of that name says the same: another action, size or hash, or another name of the item (R28)."""
+    said = edits.select(
+        "org", "edit_id", "action", F.col("name").alias("called"), F.coalesce("size", F.lit(0)).alias("bytes"),
+        F.coalesce("hash", F.lit("")).alias("of"),
+    )  # fmt: skip
+    of_folder = F.col("folder") == HIERARCHY
+    same = (F.col("bytes") == F.col("size")) & (F.col("of") == F.coalesce("hash", F.lit("")))
+    same &= F.col("called").isNull() | F.col("called").eqNullSafe(F.col("name"))
+    key = ["org", "folder", "origin", "cn"]
+    told = changes.where("edit_id is not null").select(*key, "edit_id", "action", "name", "size", "hash")
+    agreed = told.join(said, ["org", "edit_id", "action"]).where(of_folder | same)
+    return told.join(agreed.select(*key), key, "left_anti")
+
+
+def missized(changes: DataFrame, *, content: DataFrame) -> DataFrame:
+    """Changes that say another size than their body has."""
+    bodies = content.select("hash", F.col("size").alias("bytes")).distinct()
+    told = changes.where("hash is not null").select("org", "folder", "origin", "cn", "hash", "size")
+    return told.join(bodies, "hash").where("size != bytes")
+
+
 def counted(rounds: DataFrame, **tables: DataFrame) -> DataFrame:
     """Rounds with more or fewer rows in a table than their row of the ledger says: round, table, rows, counted (I17).
 

@@ -26,14 +26,13 @@ def test_a_machine_that_is_well(spark: SparkSession, tmp_path: Path, monkeypatch
     assert seen[1].saw.startswith("pyspark 4.2.0, delta-spark 4.4.0")
 
 
-def test_a_lake_is_known_by_its_rounds(spark: SparkSession, tmp_path: Path) -> None:
-    spark.range(1, 4).withColumnRenamed("id", "round").write.format("delta").save(f"{tmp_path}/rounds")
-    assert by_name(str(tmp_path))["lake"] == Check("lake", True, f"{tmp_path}, last round 3")
-    elsewhere = by_name(str(tmp_path / "rounds"))["lake"]
+def test_a_lake_is_known_by_its_rounds(begun: Path, spark: SparkSession, tmp_path: Path) -> None:
+    assert by_name(str(begun))["lake"] == Check("lake", True, f"{begun}, last round 1")
+    elsewhere = by_name(str(begun / "rounds"))["lake"]
     assert elsewhere.ok is False
-    assert elsewhere.saw.endswith("rounds is not a lake: it has no table `rounds`")
+    assert elsewhere.saw.endswith("rounds is not a lake: it has no ledger")
     assert elsewhere.todo == "Make one with `pfspark init`."
-    assert by_name("no_schema")["lake"].saw == "no_schema is not a lake: it has no table `rounds`"
+    assert by_name("spark_catalog.no_schema")["lake"].saw == "spark_catalog.no_schema is not a lake: it has no ledger"
 
 
 def test_poms_without_jars_are_seen(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,11 +226,11 @@ def quiet(troubled: Path, spark: SparkSession, tmp_path_factory: pytest.TempPath
         ("content", "UPDATE {} SET body = X'00'", "body = X'6F776E'", {"bodies"}),
         ("content", "DELETE FROM {}", "body = X'6F776E'", {"I18"}),
         ("rounds", "UPDATE {} SET writer = 'somebody'", "round = 4", {"ledger"}),
-        ("rounds", "DELETE FROM {}", "round = 4", {"ledger", "I17"}),
-        ("changes", "INSERT INTO {0} SELECT * FROM {0}", "name = 'own'", {"I5", "I17"}),
-        ("changes", "DELETE FROM {}", "name = 'missed'", {"I4", "I6", "I17"}),
-        ("state", "DELETE FROM {}", ITEMS_OF_PFS1_AT_PFS2, {"I3", "I4", "I8"}),
-        ("state", "UPDATE {} SET cn_max = 99", ITEMS_OF_PFS1_AT_PFS2, {"I2", "I4"}),
+        ("rounds", "DELETE FROM {}", "round = 4", {"ledger", "facts", "I17"}),
+        ("changes", "INSERT INTO {0} SELECT * FROM {0}", "name = 'own'", {"facts", "I5", "I17"}),
+        ("changes", "DELETE FROM {}", "name = 'missed'", {"facts", "I4", "I6", "I17"}),
+        ("state", "DELETE FROM {}", ITEMS_OF_PFS1_AT_PFS2, {"facts", "I3", "I4", "I8"}),
+        ("state", "UPDATE {} SET cn_max = 99", ITEMS_OF_PFS1_AT_PFS2, {"facts", "I2", "I4"}),
     ],
     ids=["body", "no body", "ledger", "no ledger row", "change twice", "no change", "no state", "more state"],
 )
@@ -271,6 +271,6 @@ def test_a_lake_that_cannot_be_written_is_told_and_can_be_read(
 
 def test_a_lake_of_a_higher_format_is_refused(in_trouble: Copy, spark: SparkSession) -> None:
     place = in_trouble("lake")
-    spark.sql(f"UPDATE delta.`{place}/rounds` SET format = 2 WHERE round = 3")
-    with pytest.raises(LakeError, match=r"made by a newer pfspark .format 2, this one knows 1.. Update pfspark"):
+    spark.sql(f"UPDATE delta.`{place}/rounds` SET format = 3 WHERE round = 3")
+    with pytest.raises(LakeError, match=r"made by a newer pfspark .format 3, this one knows 2.. Update pfspark"):
         Lake.open(place, spark)

@@ -11,6 +11,7 @@ from pyspark.sql import SparkSession
 from pfspark.edge.delta import FORMAT
 from pfspark.lake import Lake
 from pfspark.tables import TABLES
+from tests.edge.lakes import broken
 
 LAKES = {int(file.stem.rpartition("_")[2]): file for file in (Path(__file__).parents[1] / "golden").glob("lake_of_format_*.zip")}
 """Two stores and a folder; one was cut off while a mail came, and has just found that it lacks PFS2:1 (X18)."""
@@ -38,6 +39,7 @@ def test_what_was_begun_by_an_earlier_version_is_finished(spark: SparkSession, t
         assert gap.items() <= seen.items()
         assert lake.state(as_of=4).count() > 0
         lake.run(until_quiet=True)
+        assert broken(lake) == set()
         held = {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Sales"}
         assert held == dict.fromkeys(("PFS1", "PFS2"), "PFS1:1,PFS2:1-2")
         assert lake.export_mail("PFS1", "/Sales", tmp_path / "eml", form="eml") == 3

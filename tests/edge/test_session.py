@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from pyspark.sql import functions as F
 
 from pfspark.edge import session
 from pfspark.errors import SparkStartError
-from tests.edge.processes import DELTA, python, with_delta
+from tests.edge.processes import DELTA, kill, python, talking, with_delta
 
 
 def java_that(says: str, folder: Path) -> Path:
@@ -240,3 +241,35 @@ def test_jars_that_cannot_be_had_are_told(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_package_that_is_absent_is_told() -> None:
     with pytest.raises(SparkStartError, match=r"no-such-package is not installed here\. .*'pfspark\[local\]'"):
         session.installed("no-such-package")
+
+
+OWNER = """
+import sys
+from pfspark.edge import session
+print(session.own_folder(), flush=True)
+sys.stdin.readline()
+"""
+
+
+def test_what_a_killed_process_left_is_swept_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the next start; what is in use, and what nobody of us has made, stays."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    others = [tmp_path / "pfspark-of-somebody", tmp_path / "else"]
+    for place in others:
+        place.mkdir()
+    children = [talking(OWNER), talking(OWNER)]
+    killed, alive = (Path(child.stdout.readline().strip()) for child in children if child.stdout)
+    assert killed.parent == alive.parent == tmp_path
+    try:
+        session.sweep()
+        assert set(tmp_path.iterdir()) == {*others, killed, alive}
+        kill(children[0])
+        assert killed.is_dir()
+        session.sweep()
+        assert set(tmp_path.iterdir()) == {*others, alive}
+        children[1].communicate("go\n", timeout=60)
+        assert set(tmp_path.iterdir()) == set(others)  # who ends by himself takes his folder away
+    finally:
+        for child in children:
+            kill(child)

@@ -72,3 +72,29 @@ def test_rounds_have_the_rows_that_the_ledger_counts(spark: SparkSession) -> Non
 def table_of_rounds(spark: SparkSession, counts: dict[int, dict[str, int]]) -> DataFrame:
     rows = [{"round": number, "counts": list(some.items())} for number, some in counts.items()]
     return local(spark, rows_of("rounds", rows), schema_of("rounds"))
+
+
+def test_a_change_says_what_its_edit_said(spark: SparkSession) -> None:
+    """An edit that came twice under one name is told by whichever fits; of a folder only the edit must be there."""
+    edits = [
+        {"edit_id": "a", "action": "post", "name": "one", "size": 3, "hash": "x"},
+        {"edit_id": "a", "action": "post", "name": "two", "size": 4, "hash": "y"},
+        {"edit_id": "b", "action": "delete", "size": None},
+        {"edit_id": "f", "action": "create_folder", "size": 0},
+    ]
+    first = {"folder": "A:1", "origin": "A", "edit_id": "a", "action": "post", "name": "two", "size": 4, "hash": "y"}
+    changes = [
+        {**first, "cn": 1}, {**first, "cn": 2, "name": "one"}, {**first, "cn": 3, "hash": "x"}, {**first, "cn": 4, "size": 3},
+        {**first, "cn": 5, "edit_id": "c"}, {**first, "cn": 6, "edit_id": None}, {**first, "cn": 7, "action": "modify"},
+        {**first, "cn": 8, "edit_id": "b", "action": "delete", "name": "known before", "size": 0, "hash": None},
+        {"folder": "1-1", "origin": "A", "cn": 9, "edit_id": "f", "action": "create_folder", "size": 99},
+        {"folder": "1-1", "origin": "A", "cn": 10, "edit_id": "g", "action": "create_folder", "size": 99},
+    ]  # fmt: skip
+    found = history.unlike_their_edits(table(spark, "changes", *changes), edits=table(spark, "edits", *edits)).collect()
+    assert {row["cn"] for row in found} == {2, 3, 4, 5, 7, 10}
+
+
+def test_a_change_says_how_large_its_body_is(spark: SparkSession) -> None:
+    bodies = local(spark, rows_of("content", [{"hash": "x", "size": 3}, {"hash": "x", "size": 3}]), schema_of("content"))
+    changes = ({"folder": "A:1", "origin": "A", "cn": cn, "size": size, "hash": "x"} for cn, size in ((1, 3), (2, 4)))
+    assert [row["cn"] for row in history.missized(table(spark, "changes", *changes), content=bodies).collect()] == [2]

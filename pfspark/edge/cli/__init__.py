@@ -98,12 +98,22 @@ def _interrupted(error: BaseException | None) -> bool:
     return error is not None
 
 
+def _damage(error: Exception) -> PfsparkError | None:
+    """What Spark has met in the files of a lake, if it is that."""
+    if not type(error).__module__.startswith(("py4j", "pyspark")):
+        return None
+    from pfspark.edge.delta import damage
+
+    return damage(error)
+
+
 def _refused(error: Exception) -> int:
     """Says what went wrong; the exit code."""
     if os.environ.get("PFSPARK_DEBUG"):
         print(*map(terminal, "".join(traceback.format_exception(error)).split("\n")), sep="\n", file=sys.stderr)
-    if isinstance(error, PfsparkError):
-        said, code = str(error), error.exit_code
+    known = error if isinstance(error, PfsparkError) else _damage(error)
+    if known:
+        said, code = str(known), known.exit_code
     elif hasattr(error, "format_message"):  # typer's own: the words of the command do not fit
         context = getattr(error, "ctx", None)
         said = f"{error.format_message()}\nTry `{context.command_path if context else 'pfspark'} --help`."

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pfspark.edge.cli import given, screen
 from pfspark.edge.cli.answers import answer
-from pfspark.errors import UsageError
+from pfspark.errors import NoLakeError, UsageError
 from pfspark.settings import nearest, parse_duration, parse_schedule, parse_size
 
 if TYPE_CHECKING:
@@ -48,9 +47,12 @@ def init(
 
     from pfspark.lake import Lake
 
-    there = os.path.exists(os.path.join(where, "rounds"))
-    with Lake.open(where) if there else Lake.create(where) as made:
-        if there and any(row["org"] == org for row in made.table("organizations").select("org").collect()):
+    try:
+        opened = Lake.open(where)
+    except NoLakeError:
+        opened = Lake.create(where)
+    with opened as made:
+        if any(row["org"] == org for row in made.table("organizations").select("org").collect()):
             raise UsageError(f"{made.where} has an organization {org!r} already")
         made.organization(org, profile, options, begins)
         screen.note(f"{made.where} has the organization {org}. Next: pfspark store add NAME --site SITE")

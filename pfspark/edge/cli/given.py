@@ -63,12 +63,12 @@ def _confirmable(verb: Callable[..., object]) -> Callable[..., object]:
 
 
 @contextmanager
-def opened(lake: str | None) -> Iterator[Lake]:
-    """The lake that is named; none is a UsageError before Java starts."""
+def opened(lake: str | None, examine: bool = False) -> Iterator[Lake]:
+    """The lake that is named; none is a UsageError before Java starts. `examine`: whatever is wrong with it."""
     where = named(lake)
     from pfspark.lake import Lake
 
-    with Lake.open(where, ahead=MEANT.get()) as there:
+    with Lake.examine(where) if examine else Lake.open(where, ahead=MEANT.get()) as there:
         yield there
 
 

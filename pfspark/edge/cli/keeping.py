@@ -55,11 +55,12 @@ def audit(
     when = given.round_or_moment(as_of)
     if when is not None and (plan or repair):
         raise UsageError("what is past cannot be mended: say either --as-of, or --repair-plan or --repair")
-    with given.opened(lake) as there:
+    with given.opened(lake, examine=True) as there:
         *found, certificate = there.audit(when)
         _say_audit(found, certificate, json=json)
         broken = [line for line in found if line["rows"]]
-        remedies = there.remedies() if broken and (plan or repair) else []
+        whole = all(line["rows"] is not None for line in found)
+        remedies = there.remedies() if broken and whole and (plan or repair) else []
         screen.lines([remedy.line() for remedy in remedies], json=json)
         if broken and (plan or repair) and not remedies:
             screen.note("nothing here mends that")
@@ -84,7 +85,10 @@ def maintain(lake: given.LakeName = None, now: given.Now = None, json: given.Jso
 
 def _say_audit(found: Sequence[Mapping[str, Any]], certificate: Mapping[str, Any], *, json: bool) -> None:
     screen.lines([*found, certificate] if json else found, json=json)
-    rows = sum(table["rows"] for table in certificate["tables"].values())
+    rows = sum(table["rows"] for table in certificate["tables"].values() if table)
+    if certificate["round"] is None:
+        screen.note("without its ledger no row counts, so nothing else was looked at")
+        return
     screen.note((f"round {certificate['round']}, {screen.number(rows, 'row')}; --json says their digests", "dim"))
 
 

@@ -299,6 +299,8 @@ def _replica(line: Line) -> Sequence[Part]:
 
 
 def _check(line: Line) -> Sequence[Part]:
+    if line["rows"] is None:
+        return line["id"], line["says"], ("not looked at", "bold red")
     return line["id"], line["says"], (f"{line['rows']:,}", "bold red" if line["rows"] else "green")
 
 

@@ -1,0 +1,65 @@
+"""Digests of rows: what a round wrote, said so that it can be told later whether the tables still say it.
+
+The rows count, and neither their order nor how they lie in files. They are made of Arrow columns at once, not row by row.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Iterable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pfspark.rows import schema_of
+
+
+def numbered(rows: pa.Table, round: int) -> pa.Table:
+    """Rows of a table that rounds write, with the number of theirs."""
+    return rows.append_column("round", pa.array([round] * rows.num_rows, pa.int64()))
+
+
+def digest(name: str, rows: pa.Table) -> str:
+    """SHA-256 over the rows of a table of `tables.TABLES`."""
+    return _over(_row_digests(name, rows))
+
+
+def digests_by_round(name: str, rows: pa.Table) -> dict[int, str]:
+    """The same for the rows of each round."""
+    found = defaultdict(list)
+    for number, row in zip(rows["round"].to_pylist(), _row_digests(name, rows), strict=True):
+        found[number].append(row)
+    return {number: _over(some) for number, some in found.items()}
+
+
+def _over(rows: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"".join(sorted(rows))).hexdigest()
+
+
+def _row_digests(name: str, rows: pa.Table) -> list[bytes]:
+    schema = schema_of(name)
+    said = rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC"))
+    return [
+        hashlib.sha256(text.encode()).digest()
+        for batch in said.to_batches()
+        for text in pc.binary_join_element_wise(*map(_text, batch.columns), "").to_pylist()
+    ]
+
+
+def _text(column: pa.Array) -> pa.Array:
+    """Each value as a text which tells where it ends, so that no two rows have the same; of a null, `-`."""
+    if pa.types.is_list(column.type):
+        lengths = pc.fill_null(pc.list_value_length(column), 0)
+        ends = pc.cumulative_sum(lengths).cast(pa.int32())
+        parts = pa.ListArray.from_arrays(pa.concat_arrays([pa.array([0], pa.int32()), ends]), _text(column.flatten()))
+        said = pc.binary_join(parts, "")
+    elif pa.types.is_struct(column.type):
+        said = pc.binary_join_element_wise(*(_text(pc.struct_field(column, [nth])) for nth in range(column.type.num_fields)), "")
+    elif pa.types.is_timestamp(column.type):
+        said = column.cast(pa.int64()).cast(pa.string())
+    else:
+        said = column.cast(pa.string())
+    size = pc.binary_length(said).cast(pa.string())
+    return pc.if_else(column.is_valid(), pc.binary_join_element_wise(size, said, ":"), "-")

@@ -1,0 +1,80 @@
+"""Upkeep beside those who read and write: nothing is lost to it, however long nobody plays."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from pfspark.edge.delta import Tables
+from pfspark.edge.runner import Runner
+from pfspark.lake import Lake
+from tests.edge.lakes import DAY, Copy
+
+
+def without_history(spark: SparkSession, lake: Lake, table: str) -> None:
+    """Files that only older versions of a table need are removed at once."""
+    name = lake._tables.name(table)
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = '0 hours')")
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        spark.sql(f"OPTIMIZE {name}")
+        spark.sql(f"VACUUM {name} RETAIN 0 HOURS")
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+
+
+def tidy(lake: Lake, *names: str) -> None:
+    """A round of upkeep of these tables."""
+    lake._runner.tend(lambda: ([lake._tables.tidy(name) for name in names], {}))
+
+
+def edits_that_wait(place: Path, spark: SparkSession) -> set[str]:
+    return set(Runner(Tables.open(spark, place)).kept().tables["edits"]["edit_id"].to_pylist())
+
+
+def test_edits_wait_longer_than_the_history_reaches(copied: Copy, spark: SparkSession) -> None:
+    """Nobody plays for so long that the files of the last round are gone, and those that brought the edits."""
+    place = copied("lake")
+    lake = Lake.open(place, spark)
+    waiting = edits_that_wait(place, spark)
+    kept = lake._runner.kept
+    assert set(kept().tables["edits"]["edit_id"].to_pylist()) == waiting
+    lake.post("PFS1", "/Sales", b"late", name="late", at=f"{DAY}00:00:00Z", edit_id="late")
+    without_history(spark, lake, "edits")
+    assert edits_that_wait(place, spark) == waiting | {"late"}
+    assert set(kept().tables["edits"]["edit_id"].to_pylist()) == waiting | {"late"}  # of one who has been there all the time
+
+
+def test_upkeep_is_no_news(copied: Copy, spark: SparkSession) -> None:
+    """What people said before it still is, and that a table was tidied is recorded."""
+    with Lake.open(copied("lake"), spark) as lake:
+        tables = lake._tables
+        before = tables.snapshot().row.versions
+        lake.round(f"{DAY}00:00:00Z")
+        lake.store("PFS3", "Redmond")
+        tidy(lake, "edits", "links", "organizations", "stores")
+        after = tables.snapshot().row
+        assert after.kind == "maintained"
+        for name in ("edits", "links", "organizations"):
+            assert after.versions[name] == tables.version(name) > before[name], name
+        assert after.cursors["edits"] == after.versions["edits"]
+        assert after.versions["stores"] == before["stores"] + 2 < tables.version("stores")  # the third was said since
+        assert "PFS3" in lake.round(f"{DAY}00:05:00Z").made["replicas"]["store"].to_pylist()
+        tidy(lake, "edits", "stores")
+        assert lake._runner._idle(datetime(2026, 1, 4, tzinfo=UTC))
+        assert not lake._runner._news and lake.round("2026-01-04T00:00:00Z").turns == {}
+
+
+def test_who_reads_beside_upkeep_reads_one_round(copied: Copy, spark: SparkSession) -> None:
+    """Upkeep lifts rows to the highest round that they replace; one who began to read before it misses none of them."""
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.round(f"{DAY}00:00:00Z")
+        tables, before = lake._tables, lake._tables.snapshot()
+        held = sorted(map(str, before.read("state").collect()))
+        lifted = before.read("state").withColumn("round", F.lit(before.row.round + 1).cast("bigint"))
+        tables.rewrite("state", lifted, before.row.round + 1)
+        assert held and sorted(map(str, before.read("state").collect())) == held
+        assert sorted(map(str, tables.snapshot().read("state").collect())) == held  # before its row is in the ledger
