@@ -637,7 +637,8 @@ def _local(where: str | os.PathLike[str]) -> Path | None:
     path = re.sub(r"^file:(//(?=/))?", "", named).rstrip("/") or "/"
     if named.startswith("file:") or Path(path).exists():
         return Path(path).absolute()
-    other = _REMOTE.match(path) or _SCHEMA.fullmatch(path) or {"HADOOP_CONF_DIR", "DATABRICKS_RUNTIME_VERSION"} & os.environ.keys()
+    configured = {"HADOOP_CONF_DIR", "DATABRICKS_RUNTIME_VERSION"} & os.environ.keys()
+    other = _REMOTE.match(path) or _SCHEMA.fullmatch(path) or configured
     return None if other or SparkSession.getActiveSession() else Path(path).absolute()
 
 
