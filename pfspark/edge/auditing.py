@@ -48,9 +48,10 @@ def audit(tables: Tables, ask: Callable[[], Answers], as_of: AsOf = None) -> Ite
             return work()
         except (DamageError, *REFUSALS) as error:
             known = damage(error)
-            if known is None:
+            if known is None and not damages:
                 raise
-            damages.add((known.table, known.file))
+            if known:
+                damages.add((known.table, known.file))
             return None
 
     def counted(id: str, says: str, rows: Callable[[], DataFrame]) -> Line:

@@ -73,7 +73,7 @@ _SCHEMA = re.compile(r"[^./\\:]+\.[^./\\:]+")
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKSUM = re.compile(r"(\d{20})\.crc")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
-_UNREAD = re.compile(r"FAILED_READ_FILE\.\w+\] Encountered error while reading file (?P<path>.+?\.parquet)\b|"
+_UNREAD = re.compile(r"FAILED_READ_FILE\.\w+\] Encountered error while reading file (?P<path>.+?\.(?:parquet|json))\b|"
                      r"(?:FileNotFoundException: |is not a Parquet file: )(?:File )?(?P<other>\S+\.parquet)\b")  # fmt: skip
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _CAUSES = re.compile(r"No space left on device|Permission denied|Read-only file system|File too large|Disk quota exceeded")
@@ -618,7 +618,9 @@ def damage(error: BaseException) -> DamageError | None:
     found = _UNREAD.search(str(error))
     if found is None:
         return None
-    where, name, file = (found["path"] or found["other"]).removeprefix("file:").rsplit("/", 2)
+    where, name, file = re.sub("^file:/+", "/", found["path"] or found["other"]).rsplit("/", 2)
+    if name == "_delta_log":
+        (where, name), file = where.rsplit("/", 1), f"{name}/{file}"
     return damaged(name, where, file)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -48,6 +49,7 @@ def test_edits_wait_longer_than_the_history_reaches(copied: Copy, spark: SparkSe
     assert set(kept().tables["edits"]["edit_id"].to_pylist()) == waiting | {"late"}  # of one who has been there all the time
 
 
+@pytest.mark.lakes
 def test_upkeep_is_no_news(copied: Copy, spark: SparkSession) -> None:
     """What people said before it still is, and that a table was tidied is recorded."""
     with Lake.open(copied("lake"), spark) as lake:
