@@ -42,8 +42,8 @@ def cycle(
 
     The cycle of a store with interval I runs at its organization's start + k × I; numbers go at the first cycle, not
     before they were taken in, once the schedule is open: the folder's own, else the store's. Where no cycle meets the
-    open time, the first after it serves, or they would wait for ever. The hierarchy goes even where the schedule is
-    Never. What a leaver still has to send waits for no schedule and no suspension.
+    open time, the first after it serves, or they would wait for ever. The hierarchy waits for no schedule, be it Never or
+    hours that are closed. What a leaver still has to send waits for no schedule and no suspension.
 
     Source: R4, R43; F42-F44, Q21; F69, Q22; D7.
     """
@@ -60,7 +60,7 @@ def cycle(
     leaving = F.col("standing") == Standing.DELETE_PENDING
     hierarchy = F.col("folder") == HIERARCHY
     said = F.coalesce("of_folder", "of_store")
-    schedule = F.when(leaving | (hierarchy & (said == "")), F.lit(None)).otherwise(said)
+    schedule = F.when(leaving | hierarchy, F.lit(None)).otherwise(said)
     counted = F.coalesce("since", "now")
     timed = here.withColumns(
         {

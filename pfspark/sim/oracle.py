@@ -957,7 +957,7 @@ class World:
         interval = store.interval or self.policy.interval
         schedule = parse_schedule(store.schedule or "always")
         if folder == HIERARCHY:
-            schedule = schedule or parse_schedule("always")  # F44: Never does not hold the hierarchy
+            schedule = parse_schedule("always")  # F44, F45: no hours hold the hierarchy, Never neither
         elif own := server.tree[folder].text("schedule"):
             schedule = parse_schedule(own)
         if not schedule and replica.standing != Standing.DELETE_PENDING:
