@@ -97,15 +97,18 @@ def address(
 ) -> DataFrame:
     """Letters as rows of `messages`: sender's label, status, recipients with the moment of delivery, and an id.
 
-    The id is made from time, sender, type, folder and order alone. What a store that is cut off sends is lost on the way,
-    for every recipient. A letter is never split by topology: one row however many recipients (R55, R56).
+    The id is made from time (microseconds since 1970, whatever the session's zone), sender, type, folder and order alone; the
+    order of letters alike in these is that of whom they go to, then of the numbers that they carry. What a store that is cut
+    off sends is lost on the way, for every recipient. A letter is never split by topology: one row however many recipients
+    (R55, R56).
 
     Source: R48, R55-R58.
     """
     labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("sender"))
-    order = Window.partitionBy(*HERE, "type").orderBy("peers", "carries", "asks", "flags")
+    carried = F.transform("carries", lambda each: F.struct(cnset.order_of(each["origin"]), each["cn_min"]))
+    order = Window.partitionBy(*HERE, "type").orderBy("peers", carried, "asks", "flags")
     nth = F.row_number().over(order).cast("string")
-    time = F.date_format("at", "yyyyMMdd'T'HHmmss.SSSSSS")
+    time = F.format_string("%018d", F.unix_micros("at"))
     cut_off = conditions.where("cut").select("org", "store", F.lit(str(Reason.CUT_OFF)).alias("lost"))
 
     def recipient(peer: Column) -> Column:

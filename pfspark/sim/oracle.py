@@ -57,11 +57,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
@@ -95,6 +95,7 @@ Properties = dict[str, tuple[str, Stamp]]
 
 NONE: Numbers = frozenset()
 TICK = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ORDER = tuple(MessageType(code) for code in ("0x2", "0x4", "0x8", "0x80000002", "0x80000004", "0x10", "0x20"))
 REPEATS = 3  # of an ordinary status request (design: status requests)
 label_key, split_label = cache(cntext.label_key), cache(cntext.split_label)
@@ -149,6 +150,7 @@ class Message:
     responders: tuple[str, ...] = ()
     flags: frozenset[Flag] = frozenset()
     bytes: int = 0
+    nth: int = 0  # among those of one sender, moment, folder and type
     sender: str = ""
     label: str = ""
     at: datetime = datetime.min
@@ -1000,9 +1002,12 @@ class World:
 
     def dispatch(self, server: Server) -> None:
         """Every message tells what the sender holds at the end of its round; then all leave together (R48, R57)."""
-        for message in server.drafts:
+        alike: Counter[tuple[str, MessageType]] = Counter()
+        for message in sorted(server.drafts, key=_letter_order):
             replica = server.replicas[message.folder]
             message.sender, message.label, message.at = server.name, replica.label, self.now
+            alike[message.folder, message.type] += 1
+            message.nth = alike[message.folder, message.type]
             message.status = {replica.label: (replica.shown, replica.empty & replica.shown)}
             if self.policy.relay_status:
                 for name in self.others(server, message.folder):
@@ -1026,7 +1031,8 @@ class World:
     def _fates(self, message: Message, recipient: str) -> Iterator[timedelta]:
         """By how much each copy of it is late that reaches the recipient; none where it is lost on the way (R59, R64)."""
         lost, twice, late = self.ways.get((message.sender, recipient), (0, 0, timedelta(0)))
-        said = f"{self.scenario.seed}/{self.now:%Y%m%dT%H%M%S.%f}/{message.sender}/{recipient}/{message.folder}/{message.type}/"
+        id = f"{(self.now - EPOCH) // TICK:018d}/{message.label}/{message.type}/{message.folder}/{message.nth}"
+        said = f"{self.scenario.seed}/{id}/{recipient}/"
 
         def fate(question: str) -> float:
             return int(hashlib.md5((said + question).encode()).hexdigest()[:8], 16) / 2**32
@@ -1428,6 +1434,12 @@ def _listing(properties: Properties) -> dict[str, Listing]:
 
 def _refused_order(line: Line) -> tuple[Any, ...]:
     return line["store"].encode(), line["what"], line["step"] or 0, line["reason"]
+
+
+def _letter_order(message: Message) -> tuple[Any, ...]:
+    """By whom they go to, then by the numbers that they carry; what a leaver is answered comes after what all are told."""
+    flags = [flag for flag in (Flag.DELETE_PENDING, Flag.ACKNOWLEDGE) if flag in message.flags]
+    return sorted(message.to, key=str.encode), sorted(map(_in_order, message.carries))[:1], flags
 
 
 def _message_order(line: Line) -> tuple[Any, ...]:

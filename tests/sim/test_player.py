@@ -386,10 +386,10 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         1h15m 0x20 PFS1>PFS2 /Plans
         1h15m 0x20 PFS2>PFS1 /Sales""",
     "lossy_line": """
-        2h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
-        2h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4
-        3h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
-        3h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4""",
+        2h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1
+        2h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1
+        3h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1
+        3h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1""",
     "lost_for_ever": """
         15m 0x4 PFS1>PFS2 /Sales PFS1:1-3
         45m 0x4 PFS1>PFS2 /Sales PFS1:4
@@ -645,7 +645,7 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
     },
     "lossy_line": {
         "1h45m state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1-4", "PFS2": "PFS1:1-3,PFS2:1-4", "PFS3": "PFS1:1-2"},
-        "2h30m state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": "PFS1:3,PFS2:1-4"},
+        "2h30m state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": "PFS1:3,PFS2:1"},
         "4h state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": ""},
     },
     "lost_for_ever": {
