@@ -29,13 +29,14 @@ def seen_paths(world: World, org: str, store: str) -> dict[str, str]:
     by_id = {folder: path for path, folder in seen.items()} | {ROOT: ""}
     making = [
         row for row in world["edits"].to_pylist()
-        if row["org"] == org and row["store"] == store and row["action"] == Action.CREATE_FOLDER
+        if (row["org"], row["store"], row["action"]) == (org, store, Action.CREATE_FOLDER) and row["at"] is not None
     ]  # fmt: skip
-    for row in sorted(making, key=lambda row: (row["at"], row["place"])):
-        sets = dict(row["properties"])
-        ref = f"@{row['edit_id']}"
-        by_id[ref] = f"{by_id.get(sets[PARENT], '')}/{sets[NAME]}"
-        seen.setdefault(by_id[ref], ref)
+    for row in sorted(making, key=lambda row: (row["at"], row["place"] or 0)):
+        sets = dict(row["properties"] or ())
+        if sets.get(NAME) is not None:  # else it will be refused
+            ref = f"@{row['edit_id']}"
+            by_id[ref] = f"{by_id.get(sets.get(PARENT, ROOT), '')}/{sets[NAME]}"
+            seen.setdefault(by_id[ref], ref)
     return seen
 
 

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.tables import CLAIM, RANGE
-from pfspark.words import HIERARCHY, Flag, MessageType, Reason
+from pfspark.words import HIERARCHY, LONGEST_S, Flag, MessageType, Reason
 
 HERE = ("org", "store", "folder")
 
@@ -145,7 +145,9 @@ def address(
 def _delays(stores: DataFrame, links: DataFrame) -> DataFrame:
     """How long mail takes from each store to those at other sites, as a map: org, store, `delays` in seconds by recipient."""
     site = stores.select("org", "store", F.col("site").alias("from_site"))
-    ways = links.select("org", "from_site", "to_site", "delay_s").where("delay_s > 0 and from_site != to_site")
+    ways = links.select("org", "from_site", "to_site", "delay_s").where(
+        F.col("delay_s").between(1, LONGEST_S) & (F.col("from_site") != F.col("to_site"))
+    )
     there = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"))
     delays = F.map_from_entries(F.collect_list(F.struct("peer", "delay_s"))).alias("delays")
     return site.join(ways, ["org", "from_site"]).join(there, ["org", "to_site"]).groupBy("org", "store").agg(delays)

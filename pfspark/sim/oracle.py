@@ -58,7 +58,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -67,15 +67,20 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.cntext import label
+from pfspark.errors import UsageError
 from pfspark.settings import open_at, parse_duration, parse_schedule, show_duration, show_schedule
 from pfspark.sim.scenario import Scenario, Step
 from pfspark.words import (
     CARRYING,
     DELETED,
     HIERARCHY,
+    LARGEST,
+    LEVELS,
     LIVE,
+    LONGEST_S,
     NAME,
     PARENT,
+    PRIORITIES,
     REPLICA,
     ROOT,
     Action,
@@ -539,6 +544,8 @@ class World:
         and standing of its place (R11-R30)."""
         for step in sorted(server.edits, key=lambda step: (step.at, step.number)):
             try:
+                if not _sound(step):
+                    raise Refused(Reason.BAD_VALUE)
                 if step.verb in ("post", "modify", "delete"):
                     self._edit_item(server, step)
                 else:
@@ -550,6 +557,8 @@ class World:
 
     def _edit_item(self, server: Server, step: Step) -> None:
         folder = self._folder_id(step.args["folder_ref"])
+        if folder == HIERARCHY:
+            raise Refused(Reason.UNKNOWN_FOLDER)
         why = self._closed(server, folder)
         if why or server.replicas[folder].standing != Standing.ACTIVE:  # D2: clients are refused
             raise Refused(why or Reason.NO_REPLICA_HERE)
@@ -582,6 +591,7 @@ class World:
         args = step.args
         if step.verb == "create_folder":
             parent = ROOT if args["parent_ref"] is None else self._known(server, args["parent_ref"])
+            self._not_too_deep(server, parent, 1)
             number = self._next(replica)
             self.made[step.number] = folder = _id(number)
             values = {NAME: args["name"], PARENT: parent} | args["properties"]
@@ -596,6 +606,7 @@ class World:
                 values = {NAME: args["name"]}
             case "move_folder":
                 values = {PARENT: ROOT if args["to_ref"] is None else self._known(server, args["to_ref"])}
+                self._not_too_deep(server, values[PARENT], self._height(server, folder))
             case "delete_folder":
                 values = {DELETED: True}
             case "set_folder":
@@ -611,6 +622,25 @@ class World:
                 values = {REPLICA + args["replica"]: Listing.REMOVED}
         action = Action.DELETE_FOLDER if step.verb == "delete_folder" else Action.SET_FOLDER
         self._change_folder(server, folder, action, values)
+
+    def _not_too_deep(self, server: Server, parent: str, levels: int) -> None:
+        """What would lie beneath that folder, it or anything under it deeper than may be, is refused."""
+        alive = {folder: seen.text(PARENT) or ROOT for folder, seen in server.tree.items() if not seen.deleted}
+        line: list[str] = []
+        while parent in alive and parent not in line:
+            line.append(parent)
+            parent = alive[parent]
+        if len(line) + levels > LEVELS:
+            raise Refused(Reason.TOO_DEEP)
+
+    def _height(self, server: Server, folder: str) -> int:
+        """How many levels a folder and the living beneath it take."""
+        alive = {each: seen.text(PARENT) for each, seen in server.tree.items() if not seen.deleted}
+        met, row, levels = {folder}, {folder}, 1
+        while row := {each for each, parent in alive.items() if parent in row} - met:
+            met |= row
+            levels += 1
+        return levels
 
     def _change_folder(
         self, server: Server, folder: str, action: Action, values: Mapping[str, Any], stamped: datetime | None = None
@@ -1421,6 +1451,29 @@ def _kept(name: str, text: str) -> str:
         case "age_limit" if text != "none":
             return str(int(parse_duration(text).total_seconds()))
     return text
+
+
+def _sound(step: Step) -> bool:
+    """Whether each value of an edit is of its kind: whoever writes edits without asking may write anything."""
+    kinds: dict[str, Callable[[Any], bool]] = {
+        "schedule": _is_schedule,
+        "size_limit": lambda value: 0 <= value < LARGEST,
+        "age_limit": lambda value: value is None or timedelta(0) < value <= timedelta(seconds=LONGEST_S),
+        "deleted_item_retention": lambda value: timedelta(0) <= value <= timedelta(seconds=LONGEST_S),
+        "conflict": lambda value: value in (0, 1, 2),
+        "priority": lambda value: value in PRIORITIES,
+        DELETED: lambda value: False,
+    }
+    said = step.args.get("properties", {})
+    return 0 <= step.args.get("size", 0) < LARGEST and all(kinds[name](said[name]) for name in kinds.keys() & said.keys())
+
+
+def _is_schedule(text: str) -> bool:
+    try:
+        parse_schedule(text)
+    except UsageError:
+        return False
+    return True
 
 
 def _listing(properties: Properties) -> dict[str, Listing]:

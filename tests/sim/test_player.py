@@ -483,6 +483,10 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         3h15m 0x10 REDMOND>NEW /Deals
         3h15m 0x10 ROME>NEW /Deals
         9h30m 0x8 NEW>NEAR /Deals OLD:1-3""",
+    "too_deep": """
+        30m 0x2 PFS1>PFS2 1-1 PFS1:34
+        45m 0x2 PFS1>PFS2 1-1 PFS1:35-37
+        2h15m 0x2 PFS2>PFS1 1-1 PFS2:1""",
     "two_leave_at_once": """
         30m 0x2 PFS3>PFS1,PFS2 1-1 PFS3:1-2
         45m 0x20 PFS1>PFS3 /Sales
@@ -710,6 +714,13 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "1h item /Sales version": {"PFS1": "PFS2:1", "PFS2": "PFS2:1"},
         "1h item /Sales conflict": {"PFS1": "False", "PFS2": "False"},
         "1h item /Sales losers": {"PFS1": "PFS1:2", "PFS2": "PFS1:2"},
+    },
+    "too_deep": {
+        "15m refused - reason": {"PFS1": "too_deep"},
+        "45m refused - reason": {"PFS1": "too_deep"},
+        "1h refused - reason": {"PFS2": "too_deep"},
+        "2h state 1-1 applied": {"PFS1": "PFS1:1-37", "PFS2": "PFS1:1-37"},
+        "3h folder - path": {"PFS1": "/A", "PFS2": "/A"},
     },
 }  # fmt: skip
 ENDS = {

@@ -32,6 +32,7 @@ def one_round(
     at = given.moment(now)
     with given.opened(lake) as there:
         tell(there, there.round(at, dry_run), json=json)
+        _tell_unfit(there)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -48,6 +49,7 @@ def run(
     with given.opened(lake) as there:
         count = there.run(end, until_quiet, lambda played: tell(there, played, json=json))
         screen.note(f"{screen.number(count, 'round')} played")
+        _tell_unfit(there)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -60,6 +62,11 @@ def wait(at_most: Annotated[str, typer.Option(help="How long, by the clock.")] =
             if time.monotonic() - began > seconds:
                 raise PfsparkError(f"not equal after {at_most}; `pfspark status` and `pfspark gaps` show where it stands")
             time.sleep(1)
+
+
+def _tell_unfit(there: Lake) -> None:
+    for why in there.unfit.values():
+        screen.note(why)
 
 
 def tell(there: Lake, played: Played, *, json: bool) -> None:
