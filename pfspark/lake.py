@@ -40,12 +40,11 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
 from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
-from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, kept_world, newest, policy_of, trees
+from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, entries, kept_world, newest, policy_of, trees
 from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import items, state
 from pfspark.settings import (
-    LAST,
     NOW,
     confirmed,
     differences,
@@ -59,7 +58,7 @@ from pfspark.settings import (
 from pfspark.sim.invention import set_properties, slots
 from pfspark.sim.scenario import FOLDER_PROPERTIES
 from pfspark.tables import LINES
-from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing, Outcome
+from pfspark.words import HIERARCHY, LAST, NAME, PARENT, REPLICA, ROOT, Action, Listing, Outcome
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -174,7 +173,7 @@ class Lake:
         policy = override(profiled, options or {})
         known = self._directory("organizations").get((org,))
         now = datetime.now(UTC)
-        begin = _time(start) or (known["start"] if known else now.replace(hour=0, minute=0, second=0, microsecond=0))
+        begin = _time(start) or (known and known["start"]) or now.replace(hour=0, minute=0, second=0, microsecond=0)
         said = json.dumps(differences(policy, profiled), sort_keys=True)
         self._say(
             "organizations",
@@ -564,6 +563,11 @@ class Lake:
         self._runner.cut = frozenset(cut)
         return self._runner.round(self._at(now), dry_run=dry_run)
 
+    @property
+    def unfit(self) -> Mapping[str, str]:
+        """Organizations that did not play, as their entries in the directory cannot be followed, each with what is wrong."""
+        return self._runner.unfit
+
     def run(
         self,
         until: When | timedelta = None,
@@ -592,7 +596,7 @@ class Lake:
         """So long after the last round; before the first, after the last edit, or the start."""
         clocks: list[datetime] = list(self._runner.clocks().values()) or [
             *(row["start"] for row in self._directory("organizations").values()),
-            *self._world()["edits"]["at"].to_pylist(),
+            *(at for at in self._world()["edits"]["at"].to_pylist() if at is not None),
         ]
         return min(max(clocks) + span, LAST)
 
@@ -877,6 +881,14 @@ class Lake:
             snapshot = replace(snapshot, standing=True)
         world = kept_world(snapshot).tables if snapshot.standing else self._world(as_of)
         orgs = {name: row for (name,), row in self._directory("organizations", snapshot).items() if org in (None, name)}
+        policies = {}
+        for name, row in list(orgs.items()):
+            try:
+                policies[name] = policy_of(row)
+            except UsageError:
+                if org is not None:
+                    raise
+                del orgs[name]  # it does not play (`unfit`), and the others are asked all the same
         turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
         last = {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
         return Answers(
@@ -885,7 +897,7 @@ class Lake:
             views={name: lines.Stores(world, name, apart=True) for name in sorted(orgs)},
             at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
             played={name: name in last for name in orgs},
-            policies={name: policy_of(row) for name, row in orgs.items()},
+            policies=policies,
         )
 
     def _paths(self, known: Mapping[str, pa.Table]) -> DataFrame:
@@ -929,7 +941,7 @@ class Lake:
         """The entries of a table of the directory by their keys."""
         version = snapshot.people[name] if snapshot and name in snapshot.people else self._tables.version(name)
         if name not in self._entries or self._entries[name][0] != version:
-            rows = newest((snapshot or self._tables.snapshot()).read(name), DIRECTORY[name], "at").toArrow().to_pylist()
+            rows = entries(snapshot or self._tables.snapshot(), name).toArrow().to_pylist()
             self._entries[name] = version, {tuple(row[key] for key in DIRECTORY[name]): row for row in rows}
         return self._entries[name][1]
 

@@ -241,10 +241,20 @@ def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
         when=[of_folders, uncalled, called_again, leaving],
     )
     deletions = cut("edits", lambda: intake.deletions(of_folders), when=[of_folders])
-    doomed = cut("doomed", lambda: intake.doomed(aimed, folders=arrived.folders), when=[deletions])
+    placements = cut("edits", lambda: intake.placements(of_folders), when=[of_folders])
+    reaching = cut("viewers", lambda: intake.reaching(aimed, folders=arrived.folders), when=[placements])
+    followed = cut(
+        "followed",
+        lambda: intake.follow(aimed, folders=arrived.folders, reaching=reaching),
+        when=[deletions, reaching],
+    )
+    doomed = cut("doomed", lambda: intake.doomed(followed), when=[followed])
+    too_deep = cut("too deep", lambda: intake.too_deep(followed), when=[followed])
     judged_folders = cut(
         "judged folders",
-        lambda: intake.judge_folders(aimed, folders=arrived.folders, lists=arrived.lists, tree=arrived.tree, doomed=doomed),
+        lambda: intake.judge_folders(
+            aimed, folders=arrived.folders, lists=arrived.lists, tree=arrived.tree, doomed=doomed, too_deep=too_deep
+        ),
         when=[aimed],
     )
     numbered_folders = cut(

@@ -20,21 +20,20 @@ from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from pfspark.errors import ProfileError, UsageError
+from pfspark.words import FIRST, LAST
 
 UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 SIZES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
 NONE = ("none", "off")
-FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
-"""Between which times lie: any of them, in any zone and a round later, is one that Python knows."""
+NOW = "now"
+"""The clock on the wall, in place of a time."""
+AHEAD = timedelta(days=1)
+"""How far ahead of the clock on the wall a time may be without being confirmed: further than clocks go wrong."""
 
 _DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?", re.ASCII)
 _SIZE = re.compile(r"(\d{1,15})\s*([KMG]?B)?", re.ASCII)
 _CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _DOUBLING = re.compile(r"(\w+) doubling to (\w+)")
-NOW = "now"
-"""The clock on the wall, in place of a time."""
-AHEAD = timedelta(days=1)
-"""How far ahead of the clock on the wall a time may be without being confirmed: further than clocks go wrong."""
 
 
 # --- texts ------------------------------------------------------------------------------------------------------------

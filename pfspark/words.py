@@ -6,6 +6,7 @@ never spells a word by itself.
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from enum import StrEnum
 
 HIERARCHY = "1-1"
@@ -121,6 +122,10 @@ class Reason(StrEnum):
     CUT_OFF = "cut_off"
     DOWN = "down"
     UNREACHABLE = "lost_on_the_way"
+    BAD_VALUE = "bad_value"
+    """An edit that no rule could follow: a text where a number belongs, an unknown action, a time that no calendar has."""
+    TOO_DEEP = "too_deep"
+    """A folder would lie deeper than `LEVELS`, or what is beneath it would."""
 
 
 class Why(StrEnum):
@@ -146,6 +151,14 @@ class Why(StrEnum):
 
 LEVELS = 32
 """How deep a tree of folders is followed: deeper than any client shows."""
+FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
+"""Between which times lie: any of them, in any zone and a round later, is one that Python knows."""
+LARGEST = 2**62
+"""No number of bytes is so large: what is larger fits into no column, or not twice."""
+LONGEST_S = 10**11
+"""No length of time has so many seconds: more than a text of `settings.parse_duration` can say, and far from what overflows."""
+SLOTS = r"\A(\d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*)?\z"
+"""A schedule as tables hold it: `opens-closes,...` in minutes of the week; Never is the empty text. Written for Java."""
 DELETED = "deleted"
 NAME = "name"
 PARENT = "parent"

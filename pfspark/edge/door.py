@@ -54,7 +54,8 @@ class View:
         for row in own["replicas"]:
             if row["standing"] == Standing.ACTIVE and row["folder"] in self.folders:
                 self.folders[row["folder"]].is_open = True
-        for row in sorted(own["edits"], key=lambda row: (row["at"], row["place"])):
+        legible = (row for row in own["edits"] if row["at"] is not None)  # else it will be refused
+        for row in sorted(legible, key=lambda row: (row["at"], row["place"] or 0)):
             if row["action"] in HIERARCHY_ACTIONS:
                 self._take_in(row)
 

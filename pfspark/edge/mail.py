@@ -465,7 +465,7 @@ def write_mbox(items: Iterable[Item], target: Path) -> int:
 def write_eml(items: Iterable[Item], folder: Path) -> int:
     """Writes each mail as a file of its own, `<name>.eml`, into a new or empty folder; how many.
 
-    Of a name all but letters, digits and `_ . - ~` is percent-encoded, a leading dot too; a long one is cut and ends in
+    Of a name all but letters, digits and `_ . - ~` is percent-encoded, a leading dot or dash too; a long one is cut and ends in
     its hash; one that was used before, in whatever case, gets `~2`, `~3`, …
 
     Raises MailError if the folder is a link or holds anything, or a file cannot be written; what was written stays.
@@ -493,16 +493,23 @@ def write_eml(items: Iterable[Item], folder: Path) -> int:
 def _as_in_mbox(envelope: bytes | None, raw: bytes) -> tuple[bytes, bytes, bytes]:
     """Opening, mail and closing. What no mbox can have had, an envelope that is none or a mail that it would cut in two,
     is written like a mail without an envelope."""
-    if envelope is None or not ENVELOPE_FORM.fullmatch(envelope) or CUT.search(raw):
+    if envelope is None or not ENVELOPE_FORM.fullmatch(envelope) or CUT.search(raw, int(_begins_endlessly(envelope, raw))):
         return ENVELOPE, TO_QUOTE.sub(rb">\1", raw) + (b"" if raw.endswith(b"\n") else b"\n"), b"\n"
     opening = (envelope.find(b"\n") + 1 or len(envelope)) if envelope.startswith(b"From ") else 0
     return envelope[:opening], raw, envelope[opening:]
 
 
+def _begins_endlessly(envelope: bytes, raw: bytes) -> bool:
+    """Whether the mail begins with a `From ` line that was too long to be an envelope, which the mbox began it with."""
+    first = raw[:ENVELOPE_BYTES]
+    endless = first.startswith(b"From ") and len(first) == ENVELOPE_BYTES and b"\n" not in first
+    return endless and not envelope.startswith(b"From ")
+
+
 def _file_name(name: str) -> str:
     safe = quote(name, safe="", errors="surrogatepass") or "mail"
-    if safe.startswith("."):
-        safe = "%2E" + safe[1:]
+    if safe.startswith((".", "-")):  # hidden, or taken by a shell's command for an option
+        safe = f"%{ord(safe[0]):02X}{safe[1:]}"
     return safe if len(safe) <= NAME_CHARS else f"{safe[:NAME_CHARS]}~{hashlib.sha256(safe.encode()).hexdigest()[:16]}"
 
 

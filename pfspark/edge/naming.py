@@ -37,14 +37,15 @@ def seen_paths(world: World, org: str, store: str) -> dict[str, list[str]]:
             seen[by_id[folder]].append(folder)
     making = [
         row for row in world["edits"].to_pylist()
-        if row["org"] == org and row["store"] == store and row["action"] == Action.CREATE_FOLDER
+        if (row["org"], row["store"], row["action"]) == (org, store, Action.CREATE_FOLDER) and row["at"] is not None
     ]  # fmt: skip
-    for row in sorted(making, key=lambda row: (row["at"], row["place"])):
-        sets = dict(row["properties"])
-        ref = f"@{row['edit_id']}"
-        by_id[ref] = f"{by_id.get(sets[PARENT], '')}/{sets[NAME]}"
-        if not seen[by_id[ref]]:
-            seen[by_id[ref]].append(ref)
+    for row in sorted(making, key=lambda row: (row["at"], row["place"] or 0)):
+        sets = dict(row["properties"] or ())
+        if sets.get(NAME) is not None:  # else it will be refused
+            ref = f"@{row['edit_id']}"
+            by_id[ref] = f"{by_id.get(sets.get(PARENT, ROOT), '')}/{sets[NAME]}"
+            if not seen[by_id[ref]]:
+                seen[by_id[ref]].append(ref)
     return seen
 
 

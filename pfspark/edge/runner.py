@@ -22,11 +22,12 @@ from pfspark.cuts import Cuts
 from pfspark.edge import restoring, upkeep
 from pfspark.edge.delta import FACTS, REFUSALS, THREADS, Restored, Row, Snapshot, Tables, Writer
 from pfspark.edge.digests import digest, numbered
-from pfspark.edge.world import DIRECTORY, PAIR, as_frame, directory, kept_world, lists_of, newest, policy_of
+from pfspark.edge.world import DIRECTORY, PAIR, as_frame, directory, kept_world, lists_of, newest, policies_of
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
-from pfspark.settings import LAST, Policy
-from pfspark.words import HIERARCHY, Standing, Why
+from pfspark.rules import intake
+from pfspark.settings import Policy
+from pfspark.words import FIRST, HIERARCHY, LAST, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
@@ -68,6 +69,8 @@ class Runner:
         self._news = False
         """Whether the directory has changed since the last round."""
         self._policies: dict[str, tuple[Mapping[str, Any], Policy]] = {}
+        self.unfit: dict[str, str] = {}
+        """Organizations that do not play, as their entries in the directory cannot be followed, each with what is wrong."""
         self._last: dict[str, datetime] = {}
         self.cut: frozenset[str] = frozenset()
         """Stores that are cut off in the rounds to come: what they send, or would get, is lost."""
@@ -144,7 +147,7 @@ class Runner:
             retention = {
                 org: max(moment, self._last.get(org, row["start"])) - policy.deleted_item_retention
                 for org, (row, policy) in self._policies.items()
-            }
+            } | dict.fromkeys(self.unfit, FIRST)  # of who cannot say how long, all is kept
             return upkeep.keep_up(self._tables.snapshot(), retention, told)
 
         return self.tend(keep_up)
@@ -219,7 +222,9 @@ class Runner:
         due = due_moments(self._kept, suspended={org for org, (row, _) in self._policies.items() if row["suspended"]})
         edits = self._kept.tables["edits"]
         for org, at in zip(edits["org"].to_pylist(), edits["at"].to_pylist(), strict=True):
-            due[org] = min(at, due.get(org, at))
+            if org in self._policies:
+                at = at or self._last.get(org, self._policies[org][0]["start"])  # of no time: refused by the next round
+                due[org] = min(at, due.get(org, at))
         if self._news:
             due |= {org: self._last.get(org, row["start"]) for org, (row, _) in self._policies.items()}
         return {org: moment for org, moment in due.items() if org in self._policies}
@@ -294,7 +299,9 @@ class Runner:
         self._number, self._cursor = snapshot.row.round, people["edits"]
         self._directory = {name: people[name] for name in DIRECTORY}
         self._news = any(version != snapshot.row.versions[name] for name, version in self._directory.items())
-        self._obey(newest(snapshot.read("organizations"), DIRECTORY["organizations"], "at").toArrow())
+        with Cuts(self._tables.spark, {}) as cut:
+            views = directory(snapshot, cut)
+            self._policies, self.unfit = policies_of(**{name: cut.rows(views[name]) for name in DIRECTORY})
         self._kept = kept_world(snapshot)
         self._repeat(self._kept, snapshot.row.cursors["edits"])
 
@@ -307,13 +314,10 @@ class Runner:
         if since == self._cursor:
             return
         try:
-            fresh = self._tables.edits_between(since, self._cursor).toArrow()
+            fresh = intake.legible(self._tables.edits_between(since, self._cursor)).toArrow()
         except REFUSALS:
             return
         self._receive(kept, fresh, repeats=True)
-
-    def _obey(self, organizations: pa.Table) -> None:
-        self._policies = {row["org"]: (row, policy_of(row)) for row in organizations.to_pylist()}
 
     def _take_up(self) -> None:
         """What people did since: entries of the directory, and edits."""
@@ -325,7 +329,7 @@ class Runner:
             self._directory, self._news = directory, True
         if people["edits"] > self._cursor:
             try:
-                fresh = self._tables.edits_between(self._cursor, people["edits"]).toArrow()
+                fresh = intake.legible(self._tables.edits_between(self._cursor, people["edits"])).toArrow()
             except REFUSALS:  # the history reaches no longer back so far
                 self._begin(self._tables.snapshot())
                 return
@@ -340,7 +344,8 @@ class Runner:
             stores = views["stores"]
             views["lists"] = cut("lists", lambda: lists_of(tree, folders=folders, stores=stores))
             rows = {name: cut.rows(frame) for name, frame in views.items()}
-        self._obey(rows.pop("organizations"))
+        self._policies, self.unfit = policies_of(**{name: rows[name] for name in DIRECTORY})
+        del rows["organizations"]
         for name, table in rows.items():
             kept.reset(name, ())
             kept.append(name, table)

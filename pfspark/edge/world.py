@@ -7,7 +7,9 @@ two rounds, or within one, and another goes on.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -16,16 +18,17 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark import cnset
+from pfspark import cnset, cntext
 from pfspark.cuts import Cuts
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import FACTS, Snapshot
+from pfspark.errors import UsageError
 from pfspark.kept import Kept
 from pfspark.rows import ddl, local, nothing, rows_of, schema_of
-from pfspark.rules import backfill, hierarchy, items, state
+from pfspark.rules import backfill, hierarchy, intake, items, state
 from pfspark.settings import Policy, load_profile, override
 from pfspark.tables import EVERY
-from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing
+from pfspark.words import CARRYING, FIRST, HIERARCHY, LARGEST, LAST, LONGEST_S, SLOTS, Entry, Outcome, Standing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,7 +131,8 @@ def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, 
 
 def waiting(edits: DataFrame, receipts: DataFrame) -> DataFrame:
     """Edits that have not been taken in."""
-    return edits.join(receipts.where("edit_id is not null").select("org", "edit_id"), ["org", "edit_id"], "left_anti")
+    taken = receipts.where("edit_id is not null").select("org", "edit_id")
+    return intake.legible(edits).join(taken, ["org", "edit_id"], "left_anti")
 
 
 def unheard(receipts: DataFrame, snapshot: Snapshot) -> DataFrame:
@@ -218,11 +222,13 @@ def _reading(snapshot: Snapshot, name: str, cut: Cuts) -> DataFrame:
 
 def directory(snapshot: Snapshot, cut: Cuts, names: Iterable[str] = DIRECTORY) -> dict[str, DataFrame]:
     """The entries of the directory, each table by its name."""
-    return {name: cut(name, partial(_entries, snapshot, name)) for name in names}
+    return {name: cut(name, partial(entries, snapshot, name)) for name in names}
 
 
-def _entries(snapshot: Snapshot, name: str) -> DataFrame:
-    return newest(snapshot.read(name), DIRECTORY[name], "at")
+def entries(snapshot: Snapshot, name: str) -> DataFrame:
+    """The latest row of each entry; a start outside all calendars is none, for Python has no word for it."""
+    rows = newest(snapshot.read(name), DIRECTORY[name], "at")
+    return rows.withColumns({when: intake.in_time(when) for when in ("at", "start") if when in rows.columns})
 
 
 def delivered(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> DataFrame:
@@ -280,14 +286,84 @@ def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
 
 
 def merging_whole(spark: SparkSession, organizations: pa.Table) -> DataFrame:
-    """The organizations in which the whole object of the highest stamp wins: org."""
-    named = [(row["org"],) for row in organizations.to_pylist() if policy_of(row).hierarchy_merge == "object"]
+    """The organizations in which the whole object of the highest stamp wins: org; of those whose policy cannot be read none."""
+    named = []
+    for row in organizations.to_pylist():
+        with suppress(UsageError):
+            if policy_of(row).hierarchy_merge == "object":
+                named.append((row["org"],))
     return spark.createDataFrame(named, "org string")
 
 
 def policy_of(row: Mapping[str, Any]) -> Policy:
-    """The policy that a row of `organizations` says."""
-    return override(load_profile(row["profile"], conf_folder()), json.loads(row["options"] or "{}"))
+    """The policy that a row of `organizations` says.
+
+    Raises UsageError where it says none, or no start.
+    """
+    try:
+        if row["start"] is None:
+            raise UsageError(f"its start is no time, expected one from {FIRST:%Y} to {LAST:%Y}")
+        options = json.loads(row["options"] or "{}")
+        if not isinstance(options, dict):
+            raise UsageError(f"options {row['options'][:80]!r} are no table of options by name")
+        return override(load_profile(row["profile"] or "", conf_folder()), options)
+    except (ValueError, RecursionError) as error:
+        raise _unfit(row, f"options {row['options'][:80]!r} are not JSON: {error}") from None
+    except UsageError as error:
+        raise _unfit(row, str(error)) from None
+
+
+def _unfit(row: Mapping[str, Any], why: str, verb: str = "organization") -> UsageError:
+    return UsageError(f"the organization {row['org']!r} does not play: {why}. Say it anew, by Lake.{verb}()")
+
+
+def policies_of(
+    organizations: pa.Table, stores: pa.Table, links: pa.Table
+) -> tuple[dict[str, tuple[Mapping[str, Any], Policy]], dict[str, str]]:
+    """Each organization's row and policy; and of those whose entries in the directory cannot be followed, what is wrong.
+
+    Anybody who may write the directory may write nonsense into it; it harms the organization that it is about, and no other.
+    """
+    policies: dict[str, tuple[Mapping[str, Any], Policy]] = {}
+    unfit: dict[Any, str] = {}
+    for row in organizations.to_pylist():
+        try:
+            policies[row["org"]] = row, policy_of(row)
+        except UsageError as error:
+            unfit[row["org"]] = str(error)
+    for name, of, faults in (("store", stores, _faults_of_store), ("link", links, _faults_of_link)):
+        for row in of.to_pylist():
+            for column, expected in faults(row):
+                entry = " to ".join(str(row[key]) for key in DIRECTORY[f"{name}s"][1:])
+                why = f"the {name} {entry!r} has {column} {row[column]!r}, expected {expected}"
+                unfit.setdefault(row["org"], str(_unfit(row, why, name)))
+    unfit.pop(None, None)  # a row about nobody
+    return {org: known for org, known in policies.items() if org is not None and org not in unfit}, unfit
+
+
+def _faults_of_store(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The columns of a store that no rule could follow, each with what it should be."""
+    if row["store"] is None or not cntext.is_store_name(row["store"]):
+        yield "store", "letters, digits and . _ -, a letter or digit first, at most 64"
+    if row["site"] is None:
+        yield "site", "a text"
+    if row["interval_s"] is not None and not 0 < row["interval_s"] <= LONGEST_S:
+        yield "interval_s", f"seconds from 1 to {LONGEST_S}, or null"
+    if row["size_limit"] is not None and not 0 <= row["size_limit"] < LARGEST:
+        yield "size_limit", "bytes from 0 on, or null"
+    if row["schedule"] is not None and not re.fullmatch(SLOTS.removeprefix(r"\A").removesuffix(r"\z"), row["schedule"]):
+        yield "schedule", "opens-closes,... in minutes of the week, or null"
+
+
+def _faults_of_link(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The columns of a link that no rule could follow, each with what it should be."""
+    for site in ("from_site", "to_site"):
+        if row[site] is None:
+            yield site, "a text"
+    if row["cost"] is None or not -LARGEST < row["cost"] < LARGEST:
+        yield "cost", "a whole number"
+    if row["delay_s"] is None or not 0 <= row["delay_s"] <= LONGEST_S:
+        yield "delay_s", f"seconds from 0 to {LONGEST_S}"
 
 
 def as_frame(spark: SparkSession, name: str, rows: pa.Table) -> DataFrame:

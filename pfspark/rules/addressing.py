@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.tables import CLAIM, RANGE
-from pfspark.words import HIERARCHY, Flag, MessageType, Reason
+from pfspark.words import HIERARCHY, LONGEST_S, Flag, MessageType, Reason
 
 HERE = ("org", "store", "folder")
 
@@ -97,15 +97,18 @@ def address(
 ) -> DataFrame:
     """Letters as rows of `messages`: sender's label, status, recipients with the moment of delivery, and an id.
 
-    The id is made from time, sender, type, folder and order alone. What a store that is cut off sends is lost on the way,
-    for every recipient. A letter is never split by topology: one row however many recipients (R55, R56).
+    The id is made from time (microseconds since 1970, whatever the session's zone), sender, type, folder and order alone; the
+    order of letters alike in these is that of whom they go to, then of the numbers that they carry. What a store that is cut
+    off sends is lost on the way, for every recipient. A letter is never split by topology: one row however many recipients
+    (R55, R56).
 
     Source: R48, R55-R58.
     """
     labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("sender"))
-    order = Window.partitionBy(*HERE, "type").orderBy("peers", "carries", "asks", "flags")
+    carried = F.transform("carries", lambda each: F.struct(cnset.order_of(each["origin"]), each["cn_min"]))
+    order = Window.partitionBy(*HERE, "type").orderBy("peers", carried, "asks", "flags")
     nth = F.row_number().over(order).cast("string")
-    time = F.date_format("at", "yyyyMMdd'T'HHmmss.SSSSSS")
+    time = F.format_string("%018d", F.unix_micros("at"))
     cut_off = conditions.where("cut").select("org", "store", F.lit(str(Reason.CUT_OFF)).alias("lost"))
 
     def recipient(peer: Column) -> Column:
@@ -142,7 +145,9 @@ def address(
 def _delays(stores: DataFrame, links: DataFrame) -> DataFrame:
     """How long mail takes from each store to those at other sites, as a map: org, store, `delays` in seconds by recipient."""
     site = stores.select("org", "store", F.col("site").alias("from_site"))
-    ways = links.select("org", "from_site", "to_site", "delay_s").where("delay_s > 0 and from_site != to_site")
+    ways = links.select("org", "from_site", "to_site", "delay_s").where(
+        F.col("delay_s").between(1, LONGEST_S) & (F.col("from_site") != F.col("to_site"))
+    )
     there = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"))
     delays = F.map_from_entries(F.collect_list(F.struct("peer", "delay_s"))).alias("delays")
     return site.join(ways, ["org", "from_site"]).join(there, ["org", "to_site"]).groupBy("org", "store").agg(delays)

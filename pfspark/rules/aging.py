@@ -5,18 +5,24 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pfspark.words import HIERARCHY, LIVE, Action, Why
+from pfspark.words import HIERARCHY, LIVE, LONGEST_S, Action, Why
 
 HERE = ("org", "store", "folder")
 ITEM = (*HERE, "object")
 
 
 def limited(replicas: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
-    """Replicas whose items grow old: org, store, folder, `limit_s`; the folder's own limit before the policy's (F57)."""
+    """Replicas whose items grow old: org, store, folder, `limit_s`; the folder's own limit before the policy's (F57).
+
+    A limit that is no length of time is as if the folder had none of its own.
+    """
     said = tree.where(F.col("property") == "age_limit").select(*HERE, F.col("value").alias("said"))
     alive = replicas.where(F.col("standing").isin(*LIVE) & (F.col("folder") != HIERARCHY))
     known = alive.select(*HERE).join(said, list(HERE), "left").join(turns.select("org", "age_limit_s"), "org")
-    limit = F.when(F.col("said").isNull(), F.col("age_limit_s")).otherwise(F.expr("try_cast(said as bigint)"))
+    own = F.col("said").try_cast("bigint")
+    limit = F.when(own.between(1, LONGEST_S), own).when(
+        F.coalesce(F.col("said") != "none", F.lit(True)), F.col("age_limit_s")
+    )
     return known.select(*HERE, limit.alias("limit_s")).where("limit_s is not null")
 
 

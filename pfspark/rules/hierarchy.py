@@ -16,8 +16,9 @@ from pyspark.sql import functions as F
 from pfspark.words import DELETED, HIERARCHY, LEVELS, PARENT, REPLICA, WHOLE, Action, Listing, Standing
 
 HERE = ("org", "store", "folder")
-DOUBLINGS = (LEVELS - 1).bit_length()
-"""Ancestors are followed by doubling the step."""
+DOUBLINGS = (2 * LEVELS - 1).bit_length()
+"""Ancestors are followed by doubling the step: twice as far as edits may place a folder, for merging moves that two stores made
+apart may put one tree beneath another."""
 
 
 def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame:
@@ -85,7 +86,11 @@ def of_viewers(tree: DataFrame, changed: DataFrame) -> DataFrame:
 
 
 def folders(tree: DataFrame) -> DataFrame:
-    """One row a folder as a store sees it: parent, and whether it is `dead`: deleted, or under a deleted one (R140)."""
+    """One row a folder as a store sees it: parent, and whether it is `dead`: deleted, or under a deleted one (R140).
+
+    Of one that only merging has put deeper than twice `LEVELS` an ancestor more distant than that does not tell: it lives on
+    where that one was deleted, alike at all stores, and harms nobody but itself.
+    """
     value = F.col("value")
     own = tree.groupBy(*HERE).agg(
         F.max(F.when(F.col("property") == PARENT, value)).alias("parent"),
@@ -110,7 +115,7 @@ def lists(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFram
 
     Source: R2, R14, R58; D2, D4, D10.
     """
-    entries = tree.where(F.col("property").startswith(REPLICA)).select(
+    entries = tree.where(F.col("property").startswith(REPLICA) & F.col("value").isin(*Listing)).select(
         *HERE,
         F.expr(f"substring(property, {len(REPLICA) + 1})").alias("peer"),
         F.when(F.col("value") == Listing.LEAVING, Listing.REMOVED).otherwise(F.col("value")).alias("listing"),

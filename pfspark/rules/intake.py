@@ -13,12 +13,19 @@ from pfspark import cnset
 from pfspark.tables import PREDECESSOR
 from pfspark.words import (
     DELETED,
+    FIRST,
     HIERARCHY,
     HIERARCHY_ACTIONS,
+    LARGEST,
+    LAST,
     LEVELS,
+    LONGEST_S,
+    NAME,
     PARENT,
+    PRIORITIES,
     REPLICA,
     ROOT,
+    SLOTS,
     WHOLE,
     Action,
     Listing,
@@ -27,6 +34,9 @@ from pfspark.words import (
 )
 
 HERE = ("org", "store", "folder")
+DOUBLINGS = (LEVELS - 1).bit_length()
+REACH = 2 * LEVELS
+"""How many levels of a tree are followed down: what merging joins may be deeper than edits may make it."""
 BEFORE = -(2**31)
 """The place of what a folder was before all edits of the round, and before what leavers say of themselves."""
 
@@ -34,19 +44,23 @@ BEFORE = -(2**31)
 def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions: DataFrame, turns: DataFrame) -> DataFrame:
     """Edits to take in now, in order: `place` counts within (org, store), `reason` is set where one is refused at once.
 
-    Edits at a store that is down wait. A store that does not exist, and an `edit_id` that was taken in before or stands
-    earlier among these, are refused.
+    Edits at a store that is down wait. A store that does not exist, an `edit_id` that was taken in before or stands
+    earlier among these, and what no rule could follow (`_is_bad`), are refused.
 
     Source: R42; `edit_id` makes a repeat harmless.
     """
-    due = edits.join(turns.select("org", "now"), "org").where(F.col("at") <= F.col("now"))
+    due = edits.join(turns.select("org", "now"), "org").where(~_in_time(F.col("at")) | (F.col("at") <= F.col("now")))
     awake = due.join(conditions.where("down").select("org", "store"), ["org", "store"], "left_anti")
     known = stores.select("org", "store", F.lit(True).alias("known"))
     before = taken.select("org", "edit_id", F.lit(True).alias("before")).distinct()
     repeats = Window.partitionBy("org", "edit_id").orderBy("at", "place", "store")
     order = Window.partitionBy("org", "store").orderBy("at", "place", "edit_id")
     again = F.coalesce("before", F.lit(False)) | (F.row_number().over(repeats) > 1)
-    reason = F.when(F.col("known").isNull(), Reason.UNKNOWN_STORE).when(again, Reason.ALREADY_TAKEN_IN)
+    reason = (
+        F.when(F.col("known").isNull(), Reason.UNKNOWN_STORE)
+        .when(again, Reason.ALREADY_TAKEN_IN)
+        .when(_is_bad(), Reason.BAD_VALUE)
+    )
     return (
         awake.join(known, ["org", "store"], "left")
         .join(before, ["org", "edit_id"], "left")
@@ -55,6 +69,66 @@ def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions
         .withColumn("decided", F.lit(None).cast("timestamp"))
         .drop("known", "before")
     )
+
+
+def legible(edits: DataFrame) -> DataFrame:
+    """Edits as a round is given them: of a row without an organization or an `edit_id` nobody can be told what became of it,
+    so it is none; a moment outside all calendars is null, for Python has no word for it."""
+    moments = {name: in_time(name) for name in edits.columns if name in ("at", "written")}
+    return edits.where(F.col("org").isNotNull() & F.col("edit_id").isNotNull()).withColumns(moments)
+
+
+def in_time(moment: str) -> Column:
+    """That column where it is a moment between which times lie, else null."""
+    return F.when(_in_time(F.col(moment)), F.col(moment))
+
+
+def _in_time(at: Column) -> Column:
+    """Whether it is a moment between which times lie; null is none."""
+    return F.coalesce(F.unix_micros(at).between(*(int(each.timestamp()) * 10**6 for each in (FIRST, LAST))), F.lit(False))
+
+
+def _is_bad() -> Column:
+    """Whether an edit is such that a rule would stumble over it, or a reader would: `edits` is open to everybody.
+
+    An unknown action; a time or a size that there is not; a post that says which item it will be; a folder without a name or
+    place, or with a property whose text is not of its kind. What headers an item has nobody minds.
+    """
+    properties = F.coalesce("properties", F.create_map().cast("map<string,string>"))
+    of_folder = F.col("action").isin(*HIERARCHY_ACTIONS)
+    fits = F.forall(F.map_entries(properties), lambda each: _fits(each["key"], each["value"]))
+    creates = F.col("action") == Action.CREATE_FOLDER
+    placed = F.try_element_at(properties, F.lit(NAME)).isNotNull() & F.try_element_at(properties, F.lit(PARENT)).isNotNull()
+    good = (
+        F.col("action").isin(*Action)
+        & _in_time(F.col("at"))
+        & F.coalesce(F.col("size").between(0, LARGEST - 1), F.lit(True))
+        & ((F.col("action") != Action.POST) | F.col("item").isNull())
+        & (~of_folder | fits)
+        & (~creates | placed)
+    )
+    return ~F.coalesce(good, F.lit(False))
+
+
+def _fits(name: Column, value: Column) -> Column:
+    """Whether a property of a folder may have that text; the list of replicas is changed by adding and removing alone."""
+
+    def within(least: int, most: int) -> Column:
+        return value.try_cast("bigint").between(least, most)
+
+    kinds = {
+        "schedule": value.rlike(SLOTS),
+        "size_limit": within(0, LARGEST - 1),
+        "age_limit": (value == "none") | within(1, LONGEST_S),
+        "deleted_item_retention": within(0, LONGEST_S),
+        "conflict": value.isin("0", "1", "2"),
+        "priority": value.isin(*PRIORITIES),
+        DELETED: F.lit(False),
+    }
+    kind = F.when(name.startswith(REPLICA), value.isin(Listing.LISTED, Listing.REMOVED)).when(name.startswith(WHOLE), False)
+    for each, fits in kinds.items():
+        kind = kind.when(name == each, fits)
+    return F.coalesce(kind.otherwise(value.isNotNull()), F.lit(False))
 
 
 def of_folders(received: DataFrame) -> DataFrame:
@@ -95,55 +169,108 @@ def aim(edits: DataFrame, *, names: DataFrame) -> DataFrame:
     return _named("parent", names, aimed.withColumn("parent", F.coalesce(F.col("properties")[PARENT], F.lit(ROOT))))
 
 
+def placements(edits: DataFrame) -> DataFrame:
+    """Those of hierarchy edits that create a folder, or move one."""
+    return edits.where((F.col("action") == Action.CREATE_FOLDER) | F.col("properties")[PARENT].isNotNull())
+
+
 def deletions(edits: DataFrame) -> DataFrame:
     """Those of hierarchy edits that delete a folder."""
     return edits.where(F.col("action") == Action.DELETE_FOLDER)
 
 
-def doomed(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
-    """The folders that deletions among aimed edits take along: org, store, folder, `since`, the place of the deletion.
+def reaching(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
+    """The stores (org, store) in whose tree some folder might come to lie deeper than `LEVELS` by its aimed edits: all that
+    these put anywhere is there at once, beside where it was. Ancestors are followed by doubling the step."""
+    there = placements(edits)
+    up = (
+        folders.where("not dead")
+        .join(there.select("org", "store"), ["org", "store"], "left_semi")
+        .select("org", "store", "folder", "parent")
+        .unionByName(there.select("org", "store", F.col("target").alias("folder"), "parent"))
+    )
+    for _ in range(DOUBLINGS):
+        above = up.select("org", "store", F.col("folder").alias("parent"), F.col("parent").alias("farther"))
+        up = up.join(above, ["org", "store", "parent"]).select("org", "store", "folder", F.col("farther").alias("parent"))
+        up = up.distinct()
+    return up.where(F.col("parent") != ROOT).select("org", "store").distinct()
+
+
+def follow(edits: DataFrame, *, folders: DataFrame, reaching: DataFrame) -> DataFrame:
+    """What becomes of the trees of stores that delete folders, and of those that are `reaching` too deep, edit by edit: org,
+    store, the `doomed` folders, each with `since`, and the places of edits that are `too_deep`.
 
     A deletion takes all that is beneath its folder at its place: what was moved or made there before it too, and not what
-    was moved away. A folder made in this round is named `@` and its edit. Stores that delete nothing have no row.
+    was moved away. An edit that would place a folder so that it, or a living one beneath it, lies deeper than `LEVELS`
+    changes nothing. A folder made in this round is named `@` and its edit.
+
+    What only merging brings, as when two stores move folders and neither knows of the other, is followed twice as deep
+    (`REACH`); what lies deeper still is not reached by the deletion of so distant an ancestor, and harms nobody but itself.
 
     Source: R12, R140.
     """
-    deleting = deletions(edits).select("org", "store").distinct()
+    stores = deletions(edits).select("org", "store").unionByName(reaching.select("org", "store")).distinct()
     places = F.struct(F.col("folder"), F.col("parent"))
     trees = (
-        folders.join(deleting, ["org", "store"], "left_semi")
+        folders.join(stores, ["org", "store"], "left_semi")
         .groupBy("org", "store")
         .agg(F.collect_list(places).alias("tree"), F.collect_set(F.when(F.col("dead"), F.col("folder"))).alias("gone"))
     )
     edit = F.struct("nth", "action", "target", "parent")
     in_order = (
-        edits.where(F.col("action").isin(Action.CREATE_FOLDER, Action.DELETE_FOLDER) | F.col("properties")[PARENT].isNotNull())
-        .join(deleting, ["org", "store"], "left_semi")
+        placements(edits)
+        .unionByName(deletions(edits).where(F.col("properties")[PARENT].isNull()))
+        .join(stores, ["org", "store"], "left_semi")
         .groupBy("org", "store")
         .agg(F.array_sort(F.collect_list(edit)).alias("edits"))
     )
+    steps = F.sequence(F.lit(1), F.lit(REACH))
 
     def beneath(tree: Column, folder: Column) -> Column:
         def lower(those: Column, _: Column) -> Column:
             return F.array_union(those, F.filter(tree, lambda each: F.array_contains(those, each["parent"]))["folder"])
 
-        return F.aggregate(F.sequence(F.lit(1), F.lit(LEVELS)), F.array(folder), lower)
+        return F.aggregate(steps, F.array(folder), lower)
+
+    def height(tree: Column, folder: Column) -> Column:
+        def lower(so_far: Column, _: Column) -> Column:
+            below = F.filter(tree, lambda each: F.array_contains(so_far["row"], each["parent"]))["folder"]
+            row = F.array_except(below, so_far["all"])
+            levels = so_far["levels"] + F.when(F.size(row) > 0, 1).otherwise(0)
+            return F.struct(F.array_union(so_far["all"], row).alias("all"), row.alias("row"), levels.alias("levels"))
+
+        start = F.struct(F.array(folder).alias("all"), F.array(folder).alias("row"), F.lit(1).alias("levels"))
+        return F.aggregate(steps, start, lower)["levels"]
+
+    def level(tree: Column, folder: Column) -> Column:
+        def higher(line: Column, _: Column) -> Column:
+            above = F.filter(tree, lambda each: each["folder"] == F.element_at(line, -1))["parent"]
+            return F.array_union(line, F.filter(above, lambda one: F.exists(tree, lambda each: each["folder"] == one)))
+
+        return F.size(F.aggregate(steps, F.array(folder), higher))
 
     def take(so_far: Column, edit: Column) -> Column:
+        gone = so_far["gone"]
+        alive = F.filter(so_far["tree"], lambda each: ~F.array_contains(gone, each["folder"]))
+
         def living(folder: Column) -> Column:
-            known = F.exists(so_far["tree"], lambda each: each["folder"] == folder)
-            return known & ~F.array_contains(so_far["gone"], folder)
+            return F.exists(alive, lambda each: each["folder"] == folder)
 
         creates, deletes = (edit["action"] == action for action in (Action.CREATE_FOLDER, Action.DELETE_FOLDER))
-        taken = (creates | living(edit["target"])) & (deletes | (edit["parent"] == ROOT) | living(edit["parent"]))
+        follows = (creates | living(edit["target"])) & (deletes | (edit["parent"] == ROOT) | living(edit["parent"]))
+        above = F.when(edit["parent"] == ROOT, 0).otherwise(level(alive, edit["parent"]))
+        deep = follows & ~deletes & (above + height(alive, edit["target"]) > LEVELS)
+        taken = follows & ~deep
         elsewhere = F.filter(so_far["tree"], lambda each: each["folder"] != edit["target"])
         placed = F.concat(elsewhere, F.array(F.struct(edit["target"].alias("folder"), edit["parent"].alias("parent"))))
-        along = F.array_except(beneath(so_far["tree"], edit["target"]), so_far["gone"])
+        along = F.array_except(beneath(so_far["tree"], edit["target"]), gone)
         since = F.transform(along, lambda folder: F.struct(folder.alias("folder"), edit["nth"].alias("since")))
+        refused = F.array_append(so_far["too_deep"], edit["nth"])
         return F.struct(
             F.when(taken & ~deletes, placed).otherwise(so_far["tree"]).alias("tree"),
-            F.when(taken & deletes, F.array_union(so_far["gone"], along)).otherwise(so_far["gone"]).alias("gone"),
+            F.when(taken & deletes, F.array_union(gone, along)).otherwise(gone).alias("gone"),
             F.when(taken & deletes, F.concat(so_far["doomed"], since)).otherwise(so_far["doomed"]).alias("doomed"),
+            F.when(deep, refused).otherwise(so_far["too_deep"]).alias("too_deep"),
         )
 
     def no(kind: str) -> Column:
@@ -153,19 +280,32 @@ def doomed(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
         F.coalesce("tree", no("struct<folder:string,parent:string>")).alias("tree"),
         F.coalesce("gone", no("string")).alias("gone"),
         no("struct<folder:string,since:int>").alias("doomed"),
+        no("int").alias("too_deep"),
     )
-    doomed = F.aggregate("edits", start, take)["doomed"]
-    return in_order.join(trees, ["org", "store"], "left").select("org", "store", F.inline(doomed))
+    after = in_order.join(trees, ["org", "store"], "left").withColumn("after", F.aggregate("edits", start, take))
+    return after.select("org", "store", "after.doomed", "after.too_deep")
 
 
-def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, doomed: DataFrame) -> DataFrame:
+def doomed(followed: DataFrame) -> DataFrame:
+    """The folders that deletions take along: org, store, folder, `since`, the place of the deletion."""
+    return followed.select("org", "store", F.inline("doomed"))
+
+
+def too_deep(followed: DataFrame) -> DataFrame:
+    """The edits that would place a folder too deep: org, store, nth."""
+    return followed.select("org", "store", F.explode("too_deep").alias("nth"))
+
+
+def judge_folders(
+    edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, doomed: DataFrame, too_deep: DataFrame
+) -> DataFrame:
     """Aimed edits, each with its `reason`, and whether its store is `on` the folder's list after it: judged in order
     against the list as the edits before it leave it.
 
     Taking the last replica off a list is refused, and so is taking off a store that is not on it; so is what concerns a
-    folder the store does not know or knows to be deleted, or would place one there. A list that keeps a replica because
-    merging left it empty does so until another is put on it. What a leaver says by itself it does not say once it is on
-    the list again.
+    folder the store does not know or knows to be deleted, or would place one there, or too deep. A list that keeps a replica
+    because merging left it empty does so until another is put on it. What a leaver says by itself it does not say once it is
+    on the list again.
 
     Source: R11-R19; Q26, R148.
     """
@@ -175,7 +315,7 @@ def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tre
     entry = F.col("property").startswith(REPLICA) & (F.col("value") == Listing.LISTED)
     listed = _lists(tree.where(entry), _peer(F.col("property")), "listed")
     full = (
-        _beneath(edits, folders=folders, doomed=doomed)
+        _beneath(edits, folders=folders, doomed=doomed, too_deep=too_deep)
         .join(live, ["org", "store", "target"], "left")
         .join(ending, ["org", "store", "target"], "left")
         .join(listed, ["org", "store", "target"], "left")
@@ -239,10 +379,11 @@ def judge_folders(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tre
     return edits.join(verdicts, ["org", "edit_id"])
 
 
-def _beneath(edits: DataFrame, *, folders: DataFrame, doomed: DataFrame) -> DataFrame:
-    """Aimed edits with `nowhere`: the reason where their `parent` is no folder, or a deleted one, at their place.
+def _beneath(edits: DataFrame, *, folders: DataFrame, doomed: DataFrame, too_deep: DataFrame) -> DataFrame:
+    """Aimed edits with `nowhere`: the reason where their `parent` is no folder, or a deleted one, at their place, or lies so
+    deep that nothing may lie there.
 
-    A folder made earlier in the round will do, unless it was refused for a parent of its own.
+    A folder made earlier in the round will do, unless it was refused for a place of its own.
     """
     above = ["org", "store", "parent"]
     known = folders.select("org", "store", F.col("folder").alias("parent"), F.col("dead").alias("parent_dead"))
@@ -257,8 +398,9 @@ def _beneath(edits: DataFrame, *, folders: DataFrame, doomed: DataFrame) -> Data
         edits.join(known, above, "left")
         .join(ending, above, "left")
         .join(made, above, "left")
-        .withColumn("nowhere", nowhere)
-        .drop("parent_dead", "parent_since", "made")
+        .join(too_deep.withColumn("deep", F.lit(Reason.TOO_DEEP)), ["org", "store", "nth"], "left")
+        .withColumn("nowhere", F.coalesce(nowhere, "deep"))
+        .drop("parent_dead", "parent_since", "made", "deep")
     )
 
     def refuse(so_far: Column, creation: Column) -> Column:
@@ -432,7 +574,8 @@ def _judge_places(
     )
     active = F.col("standing") == Standing.ACTIVE
     reason = (
-        F.when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED)
+        F.when(F.col("folder") == HIERARCHY, Reason.UNKNOWN_FOLDER)  # the tree is a folder of folders: no item lies there
+        .when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED)
         .when(F.col("on"), F.lit(None))
         .when(F.col("on").isNotNull(), Reason.NO_REPLICA_HERE)
         .when(F.coalesce(active, F.lit(False)), F.lit(None))

@@ -6,7 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import HIERARCHY, LIVE, Action, Listing, Standing, Why
+from pfspark.words import HIERARCHY, LARGEST, LIVE, LONGEST_S, PRIORITIES, SLOTS, Action, Listing, Standing, Why
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -42,8 +42,8 @@ def cycle(
 
     The cycle of a store with interval I runs at its organization's start + k × I; numbers go at the first cycle, not
     before they were taken in, once the schedule is open: the folder's own, else the store's. Where no cycle meets the
-    open time, the first after it serves, or they would wait for ever. The hierarchy goes even where the schedule is
-    Never. What a leaver still has to send waits for no schedule and no suspension.
+    open time, the first after it serves, or they would wait for ever. The hierarchy waits for no schedule, be it Never or
+    hours that are closed. What a leaver still has to send waits for no schedule and no suspension.
 
     Source: R4, R43; F42-F44, Q21; F69, Q22; D7.
     """
@@ -59,13 +59,14 @@ def cycle(
     )
     leaving = F.col("standing") == Standing.DELETE_PENDING
     hierarchy = F.col("folder") == HIERARCHY
-    said = F.coalesce("of_folder", "of_store")
-    schedule = F.when(leaving | (hierarchy & (said == "")), F.lit(None)).otherwise(said)
+    said = F.coalesce("of_folder", F.when(F.col("of_store").rlike(SLOTS), F.col("of_store")))
+    schedule = F.when(leaving | hierarchy, F.lit(None)).otherwise(said)
     counted = F.coalesce("since", "now")
+    interval = F.when(F.col("interval_s").between(1, LONGEST_S), F.col("interval_s"))
     timed = here.withColumns(
         {
             "since": counted,
-            "due": _next_cycle(counted, F.col("start"), F.coalesce("interval_s", "of_policy"), schedule),
+            "due": _next_cycle(counted, F.col("start"), F.coalesce(interval, "of_policy"), schedule),
         }
     )
     held = F.col("suspended") & ~hierarchy & ~leaving
@@ -95,17 +96,26 @@ def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Colu
 
 
 def limits(tree: DataFrame) -> DataFrame:
-    """What administrators set on a folder for its messages, as a store sees it: `schedule`, `size_limit`, `priority` (F48)."""
+    """What administrators set on a folder for its messages, as a store sees it: `schedule`, `size_limit`, `priority` (F48).
+
+    A text that is not of its kind is as if nothing was set: what is in the tree already must not stop anybody.
+    """
 
     def value(name: str) -> Column:
         return F.max(F.when(F.col("property") == name, F.col("value")))
 
     own = tree.where(F.col("property").isin("schedule", "size_limit", "priority"))
-    return own.groupBy(*HERE).agg(
+    said = own.groupBy(*HERE).agg(
         value("schedule").alias("schedule"),
-        value("size_limit").cast("bigint").alias("size_limit"),
+        value("size_limit").try_cast("bigint").alias("size_limit"),
         value("priority").alias("priority"),
     )
+    kinds = {
+        "schedule": F.col("schedule").rlike(SLOTS),
+        "size_limit": F.col("size_limit").between(0, LARGEST - 1),
+        "priority": F.col("priority").isin(*PRIORITIES),
+    }
+    return said.select(*HERE, *(F.when(fits, F.col(name)).alias(name) for name, fits in kinds.items()))
 
 
 def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:

@@ -69,7 +69,7 @@ def _facts(candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contac
         .join(policy, "org")
     )
     same = F.col("from_site") == F.col("to_site")
-    version = F.coalesce(F.regexp_extract("version", r"^(\d+(\.\d+)?)", 1).cast("double"), F.lit(0.0))
+    version = F.coalesce(F.regexp_extract("version", r"^(\d{1,9}(\.\d{1,9})?)", 1).try_cast("double"), F.lit(0.0))
     facts = {
         "since_2000": version >= EXCHANGE_2000,
         "before_2000": version < EXCHANGE_2000,

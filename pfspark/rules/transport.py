@@ -14,19 +14,19 @@ FATES = 2**32
 def befall(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
     """Messages as the way delivers them: some are lost for a recipient, some are late, and some come a second time.
 
-    A copy is a row of its own, with the recipients that it goes to. What befalls a letter is drawn by a hash of who sends
-    it to whom, when, about which folder and of which type, and of the seed: a scenario that is played again is the same
-    story. Mail of ways that nothing is wrong with stays as it is.
+    A copy is a row of its own, with the recipients that it goes to. What befalls a letter is drawn by a hash of the seed, its
+    id and whom it goes to: of several about one folder and moment each has a fate of its own, and a scenario that is played
+    again is the same story. Mail of ways that nothing is wrong with stays as it is.
 
     Source: R59 and R64 (mail may be lost, and nobody confirms a delivery).
     """
     troubles = F.struct("lost", "twice", "late_s", "seed")
     ways = faults.groupBy("org", "store").agg(F.map_from_entries(F.collect_list(F.struct("peer", troubles))).alias("ways"))
-    met = messages.join(ways, ["org", "store"], "left")
-    time = F.date_format("at", "yyyyMMdd'T'HHmmss.SSSSSS")
+    # A lambda takes the id of the copy, made beside it, for the letter's own: so that one has a name of its own.
+    met = messages.join(ways, ["org", "store"], "left").withColumn("letter", F.col("message_id"))
 
     def fate(recipient: Column, question: str) -> Column:
-        asked = F.concat_ws("/", way(recipient)["seed"], time, "store", recipient["store"], "folder", "type", F.lit(question))
+        asked = F.concat_ws("/", way(recipient)["seed"], "letter", recipient["store"], F.lit(question))
         return F.conv(F.substring(F.md5(asked), 1, 8), 16, 10).cast("bigint") / F.lit(FATES)
 
     def way(recipient: Column) -> Column:

@@ -57,25 +57,30 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Any
 
 from pfspark import cntext
 from pfspark.cntext import label
+from pfspark.errors import UsageError
 from pfspark.settings import open_at, parse_duration, parse_schedule, show_duration, show_schedule
 from pfspark.sim.scenario import Scenario, Step
 from pfspark.words import (
     CARRYING,
     DELETED,
     HIERARCHY,
+    LARGEST,
+    LEVELS,
     LIVE,
+    LONGEST_S,
     NAME,
     PARENT,
+    PRIORITIES,
     REPLICA,
     ROOT,
     Action,
@@ -95,6 +100,7 @@ Properties = dict[str, tuple[str, Stamp]]
 
 NONE: Numbers = frozenset()
 TICK = timedelta(microseconds=1)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 ORDER = tuple(MessageType(code) for code in ("0x2", "0x4", "0x8", "0x80000002", "0x80000004", "0x10", "0x20"))
 REPEATS = 3  # of an ordinary status request (design: status requests)
 label_key, split_label = cache(cntext.label_key), cache(cntext.split_label)
@@ -149,6 +155,7 @@ class Message:
     responders: tuple[str, ...] = ()
     flags: frozenset[Flag] = frozenset()
     bytes: int = 0
+    nth: int = 0  # among those of one sender, moment, folder and type
     sender: str = ""
     label: str = ""
     at: datetime = datetime.min
@@ -537,6 +544,8 @@ class World:
         and standing of its place (R11-R30)."""
         for step in sorted(server.edits, key=lambda step: (step.at, step.number)):
             try:
+                if not _sound(step):
+                    raise Refused(Reason.BAD_VALUE)
                 if step.verb in ("post", "modify", "delete"):
                     self._edit_item(server, step)
                 else:
@@ -548,6 +557,8 @@ class World:
 
     def _edit_item(self, server: Server, step: Step) -> None:
         folder = self._folder_id(step.args["folder_ref"])
+        if folder == HIERARCHY:
+            raise Refused(Reason.UNKNOWN_FOLDER)
         why = self._closed(server, folder)
         if why or server.replicas[folder].standing != Standing.ACTIVE:  # D2: clients are refused
             raise Refused(why or Reason.NO_REPLICA_HERE)
@@ -580,6 +591,7 @@ class World:
         args = step.args
         if step.verb == "create_folder":
             parent = ROOT if args["parent_ref"] is None else self._known(server, args["parent_ref"])
+            self._not_too_deep(server, parent, 1)
             number = self._next(replica)
             self.made[step.number] = folder = _id(number)
             values = {NAME: args["name"], PARENT: parent} | args["properties"]
@@ -594,6 +606,7 @@ class World:
                 values = {NAME: args["name"]}
             case "move_folder":
                 values = {PARENT: ROOT if args["to_ref"] is None else self._known(server, args["to_ref"])}
+                self._not_too_deep(server, values[PARENT], self._height(server, folder))
             case "delete_folder":
                 values = {DELETED: True}
             case "set_folder":
@@ -609,6 +622,25 @@ class World:
                 values = {REPLICA + args["replica"]: Listing.REMOVED}
         action = Action.DELETE_FOLDER if step.verb == "delete_folder" else Action.SET_FOLDER
         self._change_folder(server, folder, action, values)
+
+    def _not_too_deep(self, server: Server, parent: str, levels: int) -> None:
+        """What would lie beneath that folder, it or anything under it deeper than may be, is refused."""
+        alive = {folder: seen.text(PARENT) or ROOT for folder, seen in server.tree.items() if not seen.deleted}
+        line: list[str] = []
+        while parent in alive and parent not in line:
+            line.append(parent)
+            parent = alive[parent]
+        if len(line) + levels > LEVELS:
+            raise Refused(Reason.TOO_DEEP)
+
+    def _height(self, server: Server, folder: str) -> int:
+        """How many levels a folder and the living beneath it take."""
+        alive = {each: seen.text(PARENT) for each, seen in server.tree.items() if not seen.deleted}
+        met, row, levels = {folder}, {folder}, 1
+        while row := {each for each, parent in alive.items() if parent in row} - met:
+            met |= row
+            levels += 1
+        return levels
 
     def _change_folder(
         self, server: Server, folder: str, action: Action, values: Mapping[str, Any], stamped: datetime | None = None
@@ -957,7 +989,7 @@ class World:
         interval = store.interval or self.policy.interval
         schedule = parse_schedule(store.schedule or "always")
         if folder == HIERARCHY:
-            schedule = schedule or parse_schedule("always")  # F44: Never does not hold the hierarchy
+            schedule = parse_schedule("always")  # F44, F45: no hours hold the hierarchy, Never neither
         elif own := server.tree[folder].text("schedule"):
             schedule = parse_schedule(own)
         if not schedule and replica.standing != Standing.DELETE_PENDING:
@@ -1000,9 +1032,12 @@ class World:
 
     def dispatch(self, server: Server) -> None:
         """Every message tells what the sender holds at the end of its round; then all leave together (R48, R57)."""
-        for message in server.drafts:
+        alike: Counter[tuple[str, MessageType]] = Counter()
+        for message in sorted(server.drafts, key=_letter_order):
             replica = server.replicas[message.folder]
             message.sender, message.label, message.at = server.name, replica.label, self.now
+            alike[message.folder, message.type] += 1
+            message.nth = alike[message.folder, message.type]
             message.status = {replica.label: (replica.shown, replica.empty & replica.shown)}
             if self.policy.relay_status:
                 for name in self.others(server, message.folder):
@@ -1026,7 +1061,8 @@ class World:
     def _fates(self, message: Message, recipient: str) -> Iterator[timedelta]:
         """By how much each copy of it is late that reaches the recipient; none where it is lost on the way (R59, R64)."""
         lost, twice, late = self.ways.get((message.sender, recipient), (0, 0, timedelta(0)))
-        said = f"{self.scenario.seed}/{self.now:%Y%m%dT%H%M%S.%f}/{message.sender}/{recipient}/{message.folder}/{message.type}/"
+        id = f"{(self.now - EPOCH) // TICK:018d}/{message.label}/{message.type}/{message.folder}/{message.nth}"
+        said = f"{self.scenario.seed}/{id}/{recipient}/"
 
         def fate(question: str) -> float:
             return int(hashlib.md5((said + question).encode()).hexdigest()[:8], 16) / 2**32
@@ -1417,6 +1453,29 @@ def _kept(name: str, text: str) -> str:
     return text
 
 
+def _sound(step: Step) -> bool:
+    """Whether each value of an edit is of its kind: whoever writes edits without asking may write anything."""
+    kinds: dict[str, Callable[[Any], bool]] = {
+        "schedule": _is_schedule,
+        "size_limit": lambda value: 0 <= value < LARGEST,
+        "age_limit": lambda value: value is None or timedelta(0) < value <= timedelta(seconds=LONGEST_S),
+        "deleted_item_retention": lambda value: timedelta(0) <= value <= timedelta(seconds=LONGEST_S),
+        "conflict": lambda value: value in (0, 1, 2),
+        "priority": lambda value: value in PRIORITIES,
+        DELETED: lambda value: False,
+    }
+    said = step.args.get("properties", {})
+    return 0 <= step.args.get("size", 0) < LARGEST and all(kinds[name](said[name]) for name in kinds.keys() & said.keys())
+
+
+def _is_schedule(text: str) -> bool:
+    try:
+        parse_schedule(text)
+    except UsageError:
+        return False
+    return True
+
+
 def _listing(properties: Properties) -> dict[str, Listing]:
     """The replica list; one that merging would leave empty keeps a replica (design: removal)."""
     entries = {name.removeprefix(REPLICA): each for name, each in properties.items() if name.startswith(REPLICA)}
@@ -1428,6 +1487,12 @@ def _listing(properties: Properties) -> dict[str, Listing]:
 
 def _refused_order(line: Line) -> tuple[Any, ...]:
     return line["store"].encode(), line["what"], line["step"] or 0, line["reason"]
+
+
+def _letter_order(message: Message) -> tuple[Any, ...]:
+    """By whom they go to, then by the numbers that they carry; what a leaver is answered comes after what all are told."""
+    flags = [flag for flag in (Flag.DELETE_PENDING, Flag.ACKNOWLEDGE) if flag in message.flags]
+    return sorted(message.to, key=str.encode), sorted(map(_in_order, message.carries))[:1], flags
 
 
 def _message_order(line: Line) -> tuple[Any, ...]:

@@ -16,12 +16,11 @@ from datetime import datetime, timedelta
 from functools import cache
 from itertools import permutations
 from pathlib import Path
-from typing import Any
+from typing import Any, AnyStr
 
 from pfspark import cntext
 from pfspark.errors import CnSetError, ProfileError, ScenarioError, UsageError
 from pfspark.settings import (
-    LAST,
     Policy,
     load_profile,
     nearest,
@@ -32,7 +31,7 @@ from pfspark.settings import (
     parse_time,
     show_duration,
 )
-from pfspark.words import PRIORITIES
+from pfspark.words import LARGEST, LAST, LEVELS, PRIORITIES
 
 FolderRef = tuple[str, int | str]
 """`("initial", index)` of the file's folders, `("step", number)` of the step that creates it, or `("id", "PFS1:7")`."""
@@ -172,7 +171,8 @@ def read(paths: Iterable[Path | str], conf_folder: Path) -> list[Scenario]:
     scenarios: dict[str, Scenario] = {}
     for path in (file for each in paths for file in _files(Path(each))):
         try:
-            text = path.read_text("utf-8-sig")
+            with path.open("rb") as opened:
+                text = _short(opened.read(LONGEST_FILE + 1), str(path)).decode("utf-8-sig").replace("\r\n", "\n")
         except UnicodeDecodeError as error:
             raise ScenarioError(f"{path}: cannot be read as text: {error}") from None
         except (OSError, ValueError) as error:  # a name may hold what no path can
@@ -186,6 +186,13 @@ def read(paths: Iterable[Path | str], conf_folder: Path) -> list[Scenario]:
     return list(scenarios.values())
 
 
+def _short(text: AnyStr, file: str) -> AnyStr:
+    """That text, unless it is too long to be looked at."""
+    if len(text) > LONGEST_FILE:
+        raise ScenarioError(f"{file}: more than {LONGEST_FILE // 2**20} MiB, expected a scenario; split it into several files")
+    return text
+
+
 def _files(path: Path) -> list[Path]:
     if not path.is_dir():
         return [path]
@@ -196,6 +203,9 @@ def _files(path: Path) -> list[Path]:
 
 def parse(text: str, file: str, conf_folder: Path) -> Scenario:
     """The scenario of one text; `file` stands in its errors. A text that cannot be played is a ScenarioError."""
+    if dotted := _DOTTED.search(_short(text, file)):
+        place = f"{file}:{text.count(chr(10), 0, dotted.start()) + 1}"
+        raise ScenarioError(f"{place}: a key of more than {MOST_DOTS} parts, expected at most four, as in policy.x.y")
     try:
         document = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -213,10 +223,14 @@ def parse(text: str, file: str, conf_folder: Path) -> Scenario:
 # --- the file ---------------------------------------------------------------------------------------------------------
 
 DEFAULT_SITE = "default"
-LARGEST = 2**62
-"""The largest number of anything: what is larger fits into no column, or not twice."""
 MOST_POSTED = 1_000_000
-"""Items that one step may post: more would only fill the memory."""
+"""Items that a scenario may hold at its start and post, all together: each is a row in memory, and more would only fill it."""
+LONGEST_FILE = 16 * 2**20
+"""Bytes of a file: a hundred times those of a scenario with a thousand steps."""
+MOST_DOTS = 32
+"""Parts of a dotted key. The key that goes deepest here has four; what a reader of TOML takes for one grows with their square."""
+_PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
+_DOTTED = re.compile(rf"""(?<![\w."'-])(?:{_PART}){{{MOST_DOTS}}}""")
 
 
 def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenario:
@@ -242,6 +256,14 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
     stores = _stores(top["stores"])
     names = [store.name for store in stores]
     folders = _folders(top.get("folders", {}), names)
+    steps = _steps(top.get("steps", []), names, start)
+    held = sum(cntext.size(each.holds) for each in folders)
+    posted: int = sum(step.args["count"] for step in steps if step.verb == "post")
+    if held + posted > MOST_POSTED:
+        raise UsageError(
+            f"found {held:,} items held and {posted:,} posted, expected at most {MOST_POSTED:,} in all; "
+            "a story of fewer tells the same"
+        )
     return Scenario(
         name=top.get("name", Path(file).stem),
         profile=policy.profile,
@@ -252,7 +274,7 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
         stores=stores,
         links=_links(top.get("links", []), sorted({store.site for store in stores})),
         folders=folders,
-        steps=_resolved(_steps(top.get("steps", []), names, start), folders, start),
+        steps=_resolved(steps, folders, start),
         file=file,
         faults=_faults(top.get("faults", []), names, start, end),
         seed=top.get("seed", 0),
@@ -718,6 +740,8 @@ def _path(value: object) -> str:
     parts = path.rstrip("/").split("/")
     if parts[0] or len(parts) < 2:
         raise UsageError(f"found {value!r}, expected a path such as /Sales or /Sales/North")
+    if len(parts) - 1 > LEVELS:
+        raise UsageError(f"found a path of {len(parts) - 1} folders, expected at most {LEVELS}, one beneath the other")
     return "/".join(["", *map(_folder_word, parts[1:])])
 
 

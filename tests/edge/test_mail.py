@@ -119,6 +119,24 @@ def test_a_from_line_without_end_is_mail_not_envelope(file):
     assert [(piece.envelope, piece.raw) for piece in split_mbox(file)] == [(b"\n", line + b"\n")]
 
 
+@pytest.mark.parametrize("longer", [0, 1])
+def test_an_mbox_with_a_from_line_without_end_comes_out_as_it_came_in(tmp_path, longer):
+    """It is part of the mail, yet an mbox that is written begins the mail with it, and quotes it no more than the others."""
+    line = b"From " + b"x" * (mail.ENVELOPE_BYTES - 5 + longer)
+    box = b"From a\nSubject: a\n\n" + line + b"\nSubject: b\n\n>From quoted\n\nFrom c\nz\n"
+    (tmp_path / "in").write_bytes(box)
+    pieces = list(split_mbox(tmp_path / "in"))
+    assert [piece.envelope for piece in pieces] == [b"From a\n\n", b"\n", b"From c\n"]
+    write_mbox([("", piece.envelope, piece.raw) for piece in pieces], tmp_path / "out")
+    assert (tmp_path / "out").read_bytes() == box
+
+
+@pytest.mark.parametrize(("name", "file"), [("-rf", "%2Drf.eml"), ("--", "%2D-.eml"), (".", "%2E.eml"), ("a-b", "a-b.eml")])
+def test_no_file_is_hidden_or_looks_like_an_option(tmp_path, name, file):
+    assert write_eml([(name, None, HEADERS)], tmp_path / "out") == 1
+    assert [each.name for each in (tmp_path / "out").iterdir()] == [file]
+
+
 def test_a_mail_too_large_for_a_row_is_told_and_the_next_is_found(file, monkeypatch):
     monkeypatch.setattr(mail, "KEPT_BYTES", 100)
     file.write_bytes(b"From a\n" + b"x" * 200 + b"\nFrom b\nsmall\n")

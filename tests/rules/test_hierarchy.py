@@ -57,3 +57,13 @@ def test_whatever_comes_first_the_tree_is_the_same(spark: SparkSession, merge: s
         for store in orders
     }
     assert len(set(map(frozenset, trees.values()))) == 1
+
+
+@pytest.mark.rule("R140")
+def test_a_deletion_takes_along_all_that_merging_puts_beneath_it(spark: SparkSession) -> None:
+    """Twice as many levels as edits may make, in a row: the lowest is dead too, and what lies beside lives."""
+    line = [(str(level), "parent", str(level - 1) if level > 1 else "") for level in range(1, 65)]
+    rows = [*line, ("1", "deleted", "true"), ("beside", "parent", "")]
+    tree = spark.createDataFrame([("o", "P1", *row, (stamp(1)["at"], "P1", 1)) for row in rows], schema_of("tree"))
+    dead = {row["folder"] for row in hierarchy.folders(tree).where("dead").collect()}
+    assert dead == {str(level) for level in range(1, 65)}

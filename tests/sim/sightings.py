@@ -90,6 +90,19 @@ def _other_source(rows: Rows) -> int:
     return found
 
 
+def _middle_lost(rows: Rows) -> int:
+    """Messages of one sender, moment, folder and type, of which the way took one and let one before it and one after it
+    through, to the same recipient."""
+    series: dict[Any, dict[int, bool]] = defaultdict(dict)
+    for row in rows["messages"]:
+        if row["type"] == MessageType.CONTENT and Flag.COPY not in row["flags"]:
+            *alike, nth = row["message_id"].split("/")
+            for to in row["recipients"]:
+                series[*alike, to["store"]][int(nth)] = to["lost"] == Reason.UNREACHABLE
+    in_order = ([lost for _, lost in sorted(one.items())] for one in series.values())
+    return sum((False, True, False) in zip(one, one[1:], one[2:], strict=False) for one in in_order)
+
+
 def _unasked(rows: Rows) -> int:
     return sum(row["type"] == MessageType.STATUS and len(row["recipients"]) > 1 for row in rows["messages"])
 
@@ -104,10 +117,12 @@ def _held_back(rows: Rows) -> int:
 
 SIGHTINGS: dict[str, Callable[[Rows], int]] = {
     "a message is lost on the way": lambda rows: sum(row["reason"] == Reason.UNREACHABLE for row in rows["receipts"]),
+    "the middle one of three messages of one folder and moment is lost": _middle_lost,
     "a second delivery is thrown away": _copies,
     "an edit is refused": lambda rows: sum(
         row["edit_id"] is not None and row["outcome"] == Outcome.REFUSED for row in rows["receipts"]
     ),
+    "a poison edit is refused": lambda rows: sum(row["reason"] == Reason.BAD_VALUE for row in rows["receipts"]),
     "a hole is filled before it is asked for": _came_late,
     "a request is split over two sources": _split,
     "another source is asked after one was silent": _other_source,

@@ -8,6 +8,7 @@ Some of the planted bugs are tried in every run, in turn.
 
 from __future__ import annotations
 
+import random
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
@@ -23,7 +24,8 @@ from pfspark.edge.config import conf_folder
 from pfspark.errors import ScenarioError
 from pfspark.settings import parse_duration, show_duration
 from pfspark.sim import oracle, player
-from pfspark.sim.scenario import Scenario, parse
+from pfspark.sim.scenario import Scenario, Step, parse
+from pfspark.words import HIERARCHY
 from tests.one_play import FACTS
 from tests.sim.against import by_org, first_difference
 from tests.sim.planted import BUGS, Bug, planted
@@ -40,6 +42,19 @@ GRID = parse_duration("30m")  # what worlds are played by
 EQUAL_IN = timedelta(minutes=STORY) + timedelta(hours=36 + 24 + 48) + 2 * GRID
 """From the start: what happens, the time that a clock stands still, the longest wait for a repeat of status, and the second
 wait of a remote backfill."""
+POISON: tuple[tuple[str, dict[str, Any]], ...] = (
+    *(("post", {"count": 2, "size": size, "item": None}) for size in (-1, 2**62)),
+    ("post", {"count": 1, "size": 1, "item": None, "folder_ref": ("id", HIERARCHY)}),
+    ("modify", {"item": "P1:1", "item_ref": "P1:1", "size": -5}),
+    *(("set_folder", {"properties": {"size_limit": limit}}) for limit in (-1, 10**30)),
+    *(("set_folder", {"properties": {"age_limit": timedelta(days=age)}}) for age in (0, -1)),
+    ("set_folder", {"properties": {"conflict": 7}}),
+    ("set_folder", {"properties": {"priority": "at once"}}),
+    ("set_folder", {"properties": {"deleted": "true"}}),
+    ("create_folder", {
+        "path": "/X", "name": "X", "parent_ref": None, "replicas": ("P1",), "properties": {"size_limit": -1},
+    }),
+)  # fmt: skip
 SHOWN = ("3h", "7h", "11h", "15h", "16h", "19h", "23h")
 WORLDS_OF_A_BUG = 6
 """Organizations that are played with each planted bug."""
@@ -65,7 +80,20 @@ def text_of(seed: int, rounds: int) -> str:
 
 
 def organization(seed: int, rounds: int) -> Scenario:
-    return parse(text_of(seed, rounds), f"world {seed}", conf_folder())
+    return poisoned(parse(text_of(seed, rounds), f"world {seed}", conf_folder()))
+
+
+def poisoned(scenario: Scenario) -> Scenario:
+    """In every other world, edits that no file may say and no rule could follow, as anybody may write them (X11)."""
+    draw = random.Random(f"{scenario.seed} poison")
+    steps = list(scenario.steps)
+    last = max(step.number for step in steps)
+    for nth in range(1, draw.choice([0, 1, 3, 5]) + 1):
+        who = {"store": draw.choice(scenario.stores).name, "folder": "", "folder_ref": ("initial", 0)}
+        verb, args = draw.choice(POISON)
+        at = scenario.start + timedelta(minutes=draw.randrange(0, 240, 10))
+        steps.append(Step(last + nth, at, verb, who | args))
+    return replace(scenario, steps=tuple(sorted(steps, key=lambda step: step.at)))
 
 
 def seeds(config: pytest.Config) -> list[int]:
@@ -89,7 +117,7 @@ def part(texts: Sequence[str], spark: SparkSession) -> list[bool]:
     playable = {}
     for place, text in enumerate(texts):
         with suppress(ScenarioError):
-            playable[place] = replace(parse(text, f"try {place}", conf_folder()), name=f"try {place}")
+            playable[place] = replace(poisoned(parse(text, f"try {place}", conf_folder())), name=f"try {place}")
     said = by_org(player.play(list(playable.values()), spark))
     return [
         place in playable and first_difference(said[f"try {place}"], list(oracle.play(playable[place]))) is not None

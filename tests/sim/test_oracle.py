@@ -804,7 +804,7 @@ def test_a_late_message_of_an_older_life_brings_content_and_no_news() -> None:
         ({}, {}, ["15m 0x2", "15m 0x4"]),
         ({"interval": "1h"}, {}, ["1h 0x2", "1h 0x4"]),
         ({"interval": "100m"}, {}, ["1h45m 0x2", "1h45m 0x4"]),
-        ({"schedule": "Mon.02:00-Mon.03:00"}, {}, ["2h 0x2", "2h 0x4"]),
+        ({"schedule": "Mon.02:00-Mon.03:00"}, {}, ["15m 0x2", "2h 0x4"]),
         ({"schedule": "never"}, {}, ["15m 0x2"]),
         ({"schedule": "never"}, {"schedule": "always"}, ["15m 0x2", "15m 0x4"]),
         ({}, {"schedule": "never"}, ["15m 0x2"]),

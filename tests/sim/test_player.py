@@ -291,6 +291,14 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         2h 0x4 PFS1>PFS2 /Nightly PFS1:1
         4h 0x2 PFS2>PFS1 1-1 PFS2:1
         4h15m 0x4 PFS1>PFS2 /Plain PFS1:1""",
+    "hours_hold_back_content_alone": """
+        15m 0x2 PFS1>PFS2 1-1 PFS1:2
+        30m 0x2 PFS2>PFS1 1-1 PFS2:1
+        1h 0x2 PFS1>PFS2 1-1 PFS1:3
+        1h 0x20 PFS1>PFS2 /Plans
+        1h15m 0x20 PFS2>PFS1 /Plans
+        7h15m 0x20 PFS2>PFS1 /Plans
+        8h 0x4 PFS1>PFS2 /Sales PFS1:1""",
     "generations_2000": """
         1d18h20m 0x8 ASKER>FAR /Sales NEAR:1-5
         1d18h25m 0x80000004 FAR>ASKER /Sales NEAR:1-5
@@ -378,10 +386,10 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         1h15m 0x20 PFS1>PFS2 /Plans
         1h15m 0x20 PFS2>PFS1 /Sales""",
     "lossy_line": """
-        2h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
-        2h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4
-        3h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1-4
-        3h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1-4""",
+        2h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1
+        2h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1
+        3h30m 0x8 PFS3>PFS1 /Sales PFS1:3,PFS2:1
+        3h45m 0x80000004 PFS1>PFS3 /Sales PFS1:3,PFS2:1""",
     "lost_for_ever": """
         15m 0x4 PFS1>PFS2 /Sales PFS1:1-3
         45m 0x4 PFS1>PFS2 /Sales PFS1:4
@@ -475,6 +483,10 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         3h15m 0x10 REDMOND>NEW /Deals
         3h15m 0x10 ROME>NEW /Deals
         9h30m 0x8 NEW>NEAR /Deals OLD:1-3""",
+    "too_deep": """
+        30m 0x2 PFS1>PFS2 1-1 PFS1:34
+        45m 0x2 PFS1>PFS2 1-1 PFS1:35-37
+        2h15m 0x2 PFS2>PFS1 1-1 PFS2:1""",
     "two_leave_at_once": """
         30m 0x2 PFS3>PFS1,PFS2 1-1 PFS3:1-2
         45m 0x20 PFS1>PFS3 /Sales
@@ -591,6 +603,11 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "3h state /Plain applied": {"PFS1": "PFS1:1", "PFS2": ""},
         "4h30m state /Plain applied": {"PFS1": "PFS1:1", "PFS2": "PFS1:1"},
     },
+    "hours_hold_back_content_alone": {
+        "7h45m state /Sales applied": {"PFS1": "PFS1:1", "PFS2": "PFS2:1"},
+        "7h45m state 1-1 applied": {"PFS1": "PFS1:1-3,PFS2:1", "PFS2": "PFS1:1-3,PFS2:1"},
+        "8h30m state /Sales applied": {"PFS1": "PFS1:1", "PFS2": "PFS1:1,PFS2:1"},
+    },
     "last_copy_is_kept": {
         "23h state /Sales standing": {"PFS1": "delete now", "PFS2": "active"},
         "23h state /Sales life": {"PFS1": "1", "PFS2": "2"},
@@ -632,7 +649,7 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
     },
     "lossy_line": {
         "1h45m state /Sales applied": {"PFS1": "PFS1:1-3,PFS2:1-4", "PFS2": "PFS1:1-3,PFS2:1-4", "PFS3": "PFS1:1-2"},
-        "2h30m state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": "PFS1:3,PFS2:1-4"},
+        "2h30m state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": "PFS1:3,PFS2:1"},
         "4h state /Sales missing": {"PFS1": "", "PFS2": "", "PFS3": ""},
     },
     "lost_for_ever": {
@@ -698,6 +715,13 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "1h item /Sales conflict": {"PFS1": "False", "PFS2": "False"},
         "1h item /Sales losers": {"PFS1": "PFS1:2", "PFS2": "PFS1:2"},
     },
+    "too_deep": {
+        "15m refused - reason": {"PFS1": "too_deep"},
+        "45m refused - reason": {"PFS1": "too_deep"},
+        "1h refused - reason": {"PFS2": "too_deep"},
+        "2h state 1-1 applied": {"PFS1": "PFS1:1-37", "PFS2": "PFS1:1-37"},
+        "3h folder - path": {"PFS1": "/A", "PFS2": "/A"},
+    },
 }  # fmt: skip
 ENDS = {
     "asked_by_a_life_that_is_over": (False, 3),  # who learns of them asks hours later
@@ -706,6 +730,7 @@ ENDS = {
     "never_answered": (False, 1),
     "night_missed_before_a_restore": (False, 0),  # the readers of PFS3 see what has expired elsewhere
     "old_when_it_arrives": (False, 0),  # the readers of PFS2 see an item that has expired at PFS1
+    "hours_hold_back_content_alone": (False, 0),  # what PFS2 posts stays there
     "slow_store": (False, 0),  # a folder of schedule Never keeps its post to itself
 }
 """Converged, and how much is missing in the end, where it is not all and nothing."""

@@ -707,3 +707,38 @@ def test_a_shipped_scenario_says_first_what_it_shows(path: Path) -> None:
     comment = path.read_text().split("\n\n", 1)[0]
     assert all(line == "#" or line.startswith("# ") for line in comment.splitlines())
     assert comment.rstrip().endswith((".", ")."))
+
+
+BEGINS = 'start = 2026-01-05T00:00:00Z\nend = "1h"\n[stores.P]\n[folders."/F"]\n'
+POSTS = '[[steps]]\nat = "0m"\npost = { store = "P", folder = "/F", count = 1000000 }\n'
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (".".join("a" * 100_000) + " = 1", "f.toml:1: a key of more than 32 parts"),
+        ("\n\n[" + ".".join(['"\\""'] * 33) + "]", "f.toml:3: a key of more than 32 parts"),
+        ("#" * 2**24 + "\n", "f.toml: more than 16 MiB"),
+        (BEGINS + 'holds = "P:1-9223372036854775807"', "found 9,223,372,036,854,775,807 items held and 0 posted"),
+        (BEGINS + POSTS * 2, "found 0 items held and 2,000,000 posted"),
+        (BEGINS + 'holds = "P:1"\n' + POSTS, "found 1 items held and 1,000,000 posted"),
+        (BEGINS + f'[folders."{"/a" * 33}"]', "found a path of 33 folders, expected at most 32"),
+    ],
+    ids=lambda each: each[:20],
+)
+def test_what_would_fill_the_memory_or_take_for_ever_is_refused_at_once(text: str, message: str) -> None:
+    with pytest.raises(ScenarioError) as refusal:
+        parse(text, "f.toml", CONF)
+    assert message in str(refusal.value)
+
+
+def test_what_is_large_but_possible_is_read() -> None:
+    """All that may be posted, a word of many dots, and a tree as deep as may be."""
+    deep = "".join(f'[folders."{"/a" * level}"]\n' for level in range(2, 33))
+    text = f'name = "{".".join("a" * 31)}"\n{BEGINS}[folders."/a"]\n{deep}{POSTS}'
+    assert parse(text, "f.toml", CONF).steps[0].args["count"] == 1_000_000
+
+
+def test_a_file_is_read_no_further_than_it_may_be_long() -> None:
+    with pytest.raises(ScenarioError, match="/dev/zero: more than 16 MiB"):
+        read(["/dev/zero"], CONF)

@@ -76,6 +76,7 @@ def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iter
     yield from _clocks(random.Random(f"{seed} clocks"), minutes)
     yield from _scenes(random.Random(f"{seed} scenes"), held, minutes)
     yield from _returns(random.Random(f"{seed} returns"), held, minutes)
+    yield from _series(random.Random(f"{seed} series"), held, minutes)
     yield from _steps(draw, list(stores), list(folders.values()), restores, minutes)
 
 
@@ -122,6 +123,16 @@ def _scenes(draw: random.Random, held: dict[str, list[str]], minutes: int) -> It
             yield f'[[faults]]\nsince = "{back}m"\nuntil = "{minutes}m"\nfrom = "{other}"\nlost = 1'
             if draw.random() < 0.2:
                 yield step(began + 3 * minutes // 10, "suspend = true")
+
+
+def _series(draw: random.Random, held: dict[str, list[str]], minutes: int) -> Iterator[str]:
+    """In every third world, more posts at once than fit into one message, on a way that loses a part of what it is given."""
+    for folder, (one, *_) in list(held.items())[:1]:
+        if draw.random() < 1 / 3:
+            moment = draw.randrange(0, minutes // 2, 30)
+            yield f'[[faults]]\nsince = "{moment}m"\nuntil = "{moment + 180}m"\nfrom = "{one}"\nlost = {draw.choice([0.3, 0.5])}'
+            post = f'store = "{one}", folder = "{folder}", count = {draw.randint(6, 12)}, size = 5000'
+            yield f'[[steps]]\nat = "{moment}m"\npost = {{ {post} }}'
 
 
 def _returns(draw: random.Random, held: dict[str, list[str]], minutes: int) -> Iterator[str]:

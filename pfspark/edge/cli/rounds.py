@@ -36,6 +36,7 @@ def one_round(
         told = tell(there, there.round(at, dry_run), json=json)
         screen.refusals(told)
         _say_ahead(there)
+        _tell_unfit(there)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -65,6 +66,7 @@ def run(
         screen.note(f"{screen.number(count, 'round')} played")
         screen.refusals(refused)
         _say_ahead(there)
+        _tell_unfit(there)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -77,6 +79,11 @@ def wait(at_most: Annotated[str, typer.Option(help="How long, by the clock.")] =
             if time.monotonic() - began > seconds:
                 raise PfsparkError(f"not equal after {at_most}; `pfspark status` and `pfspark gaps` show where it stands")
             time.sleep(1)
+
+
+def _tell_unfit(there: Lake) -> None:
+    for why in there.unfit.values():
+        screen.note(why)
 
 
 def tell(there: Lake, played: Played, *, json: bool) -> list[dict[str, Any]]:

@@ -1,0 +1,212 @@
+"""What intake lets in of what anybody may have written into `edits`, and what rules make of what is in the tree already."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pfspark.rows import arrow, local, schema_of
+from pfspark.rules import aging, hierarchy, intake, packing, sources
+from pfspark.tables import STAMP
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NOW = datetime.fromisoformat("2026-01-05T00:15:00+00:00")
+FOLDER = {"name": "Sales", "parent": ""}
+TREE = f"org string, store string, folder string, property string, value string, stamp {STAMP}"
+YEAR_20000 = "timestamp_micros(569000000000000000)"
+
+GOOD: dict[str, dict[str, Any]] = {
+    "post": {"action": "post"},
+    "a post of nothing": {"action": "post", "size": None, "properties": None},
+    "headers are anything": {"action": "post", "properties": {"schedule": "x", "deleted": "y", "*": "z"}},
+    "modify": {"action": "modify", "item": "P1:1", "size": 2**62 - 1},
+    "create": {"action": "create_folder", "properties": {**FOLDER, "replica:P1": "listed"}},
+    "set all": {
+        "action": "set_folder",
+        "properties": {
+            "schedule": "0-15,1920-1980", "size_limit": "0", "age_limit": "86400", "deleted_item_retention": "0", "conflict": "2",
+            "priority": "not urgent", "description": "", "replica:P2": "removed",
+        },
+    },
+    "never, and for ever": {"action": "set_folder", "properties": {"schedule": "", "age_limit": "none"}},
+}  # fmt: skip
+BAD: dict[str, dict[str, Any]] = {
+    "no action": {"action": None},
+    "unknown action": {"action": "drop"},
+    "no time": {"action": "post", "at": None},
+    "before all times": {"action": "post", "at": datetime(1, 1, 2)},
+    "after all times": {"action": "post", "at": datetime(9999, 12, 30)},
+    "less than nothing": {"action": "post", "size": -1},
+    "too large to be added": {"action": "post", "size": 2**63 - 1},
+    "a post that names its item": {"action": "post", "item": "garbage"},
+    "a folder without a name": {"action": "create_folder", "properties": {"parent": ""}},
+    "a folder without a place": {"action": "create_folder", "properties": {"name": "x"}},
+    "no name": {"action": "set_folder", "properties": {"name": None}},
+    **{
+        f"{name} {value}": {"action": "set_folder", "properties": {name: value}}
+        for name, values in {
+            "schedule": ("always", "1-2,", "1-2\n", "1", "-", "x-y", "123456-1", None),
+            "size_limit": ("300KB", "-1", str(2**62), "9" * 40, "1e3", "", None),
+            "age_limit": ("2d", "0", "-5", "9" * 18, None),
+            "deleted_item_retention": ("-1", "x"),
+            "conflict": ("3", "true"),
+            "priority": ("highest",),
+            "replica:P2": ("gone", "leaving", "yes", None),
+            "deleted": ("true",),
+            "*": ("",),
+            "*replica:P2": ("gone",),
+        }.items()
+        for value in values
+    },
+}
+
+
+def edits(spark: SparkSession, cases: dict[str, dict[str, Any]]) -> DataFrame:
+    common = {"org": "o", "store": "P1", "at": NOW - timedelta(minutes=1), "folder": "P1:1", "properties": {}, "size": 1}
+    rows = [{**common, "edit_id": name, "place": nth, **case} for nth, (name, case) in enumerate(cases.items())]
+    listed = [{**row, "properties": None if row["properties"] is None else [*row["properties"].items()]} for row in rows]
+    return local(spark, arrow(schema_of("edits"), listed), schema_of("edits"))
+
+
+def received(spark: SparkSession, rows: DataFrame) -> dict[str, str | None]:
+    found = intake.receive(
+        rows,
+        taken=spark.createDataFrame([], "org string, edit_id string"),
+        stores=spark.createDataFrame([("o", "P1")], "org string, store string"),
+        conditions=spark.createDataFrame([], "org string, store string, down boolean"),
+        turns=spark.createDataFrame([("o", NOW)], "org string, now timestamp"),
+    )
+    return {row["edit_id"]: row["reason"] for row in found.collect()}
+
+
+def test_what_no_rule_could_follow_is_refused_at_once(spark: SparkSession) -> None:
+    reasons = received(spark, edits(spark, GOOD | BAD))
+    assert reasons == dict.fromkeys(GOOD) | dict.fromkeys(BAD, "bad_value")
+
+
+def test_every_refused_edit_is_told_of_and_taken_in_no_further(spark: SparkSession) -> None:
+    """Also one whose action is none: it must not wait for ever, and call for a round each time."""
+    rows = edits(spark, BAD)
+    found = intake.receive(
+        rows,
+        taken=spark.createDataFrame([], "org string, edit_id string"),
+        stores=spark.createDataFrame([("o", "P1")], "org string, store string"),
+        conditions=spark.createDataFrame([], "org string, store string, down boolean"),
+        turns=spark.createDataFrame([("o", NOW)], "org string, now timestamp"),
+    )
+    assert not intake.of_folders(found).count() + intake.of_items(found).count()
+    told = {row["edit_id"]: (row["outcome"], row["reason"]) for row in intake.receipts(found).collect()}
+    assert told == dict.fromkeys(BAD, ("refused", "bad_value"))
+
+
+def test_what_cannot_be_read_at_all_is_no_edit(spark: SparkSession) -> None:
+    """Whoever has no name can be told nothing, and Python knows no year 20000."""
+    rows = edits(spark, {"good": {"action": "post"}, "later": {"action": "post"}, "nobody": {"action": "post", "org": None}})
+    late = rows.selectExpr(*(f"if(edit_id = 'later', {YEAR_20000}, at) as at" if n == "at" else n for n in rows.columns))
+    nameless = rows.where("edit_id = 'good'").selectExpr(*("null as edit_id" if n == "edit_id" else n for n in rows.columns))
+    found = intake.legible(late.unionByName(nameless)).toArrow().to_pylist()
+    assert {row["edit_id"]: row["at"] for row in found} == {"good": NOW - timedelta(minutes=1), "later": None}
+    assert received(spark, intake.legible(late).where("edit_id = 'later'")) == {"later": "bad_value"}
+
+
+DEEP = [("T", ""), *((f"T{level}", f"T{level - 1}" if level > 2 else "T") for level in range(2, 31))]
+"""A tree of thirty levels."""
+MOVES: dict[str, tuple[list[tuple[str, str, str]], list[int]]] = {  # edits in order, and which of them go too deep
+    "as deep as may be": ([("create_folder", "@a", "T30"), ("create_folder", "@b", "@a")], []),
+    "one deeper": ([("create_folder", "@a", "T30"), ("create_folder", "@b", "@a"), ("create_folder", "@c", "@b")], [3]),
+    "nothing beneath what was refused": (
+        [*(("create_folder", f"@{name}", above) for name, above in (("a", "T30"), ("b", "@a"), ("c", "@b"), ("d", "@c")))],
+        [3],
+    ),
+    "with what is beneath it": ([("create_folder", "@a", ""), ("create_folder", "@b", "@a"), ("set_folder", "T", "@b"),
+                                 ("create_folder", "@c", "T30"), ("set_folder", "@a", "")], [4]),
+    "room is made first": ([("set_folder", "T2", ""), ("create_folder", "@a", ""), ("create_folder", "@b", "@a"),
+                            ("set_folder", "T2", "@b"), ("create_folder", "@c", "T30"), ("create_folder", "@d", "@c")], [6]),
+    "the deleted count for nothing": ([("delete_folder", "T20", ""), ("create_folder", "@a", ""), ("create_folder", "@b", "@a"),
+                                       ("create_folder", "@c", "@b"), ("set_folder", "T", "@c")], []),
+    "beneath itself": ([("set_folder", "T", "T30")], [1]),
+}  # fmt: skip
+
+
+@pytest.mark.rule("R140")
+@pytest.mark.parametrize("case", MOVES)
+def test_no_edit_places_a_folder_deeper_than_a_tree_is_followed(spark: SparkSession, case: str) -> None:
+    """Each edit is judged by the tree as those before it leave it."""
+    moves, refused = MOVES[case]
+    columns = "org string, store string, nth int, action string, target string, parent string, properties map<string,string>"
+    aimed = spark.createDataFrame(
+        [
+            ("o", "P1", nth, action, target, parent, {"parent": parent} if action != "delete_folder" else {})
+            for nth, (action, target, parent) in enumerate(moves, 1)
+        ],
+        columns,
+    )
+    folders = spark.createDataFrame([("o", "P1", *each, False) for each in DEEP], schema_of("folders"))
+    reaching = intake.reaching(aimed, folders=folders)
+    followed = intake.follow(aimed, folders=folders, reaching=reaching)
+    assert [row["nth"] for row in intake.too_deep(followed).collect()] == refused
+    shallow = folders.where("folder in ('T', 'T2', 'T3')")
+    assert not intake.reaching(aimed.where("target = '@a'"), folders=shallow).count()
+
+
+def tree(spark: SparkSession, **said: dict[str, str]) -> DataFrame:
+    rows = [("o", "P1", folder, name, value, (NOW, "P1", 1)) for folder, sets in said.items() for name, value in sets.items()]
+    return spark.createDataFrame(rows, TREE)
+
+
+def test_limits_that_are_none_are_as_if_not_set(spark: SparkSession) -> None:
+    """They harm nobody, least of all the folder beside it."""
+    bad = {"schedule": "nonsense", "size_limit": "300KB", "priority": "highest"}
+    good = {"schedule": "0-15", "size_limit": "1024", "priority": "urgent"}
+    rows = packing.limits(tree(spark, bad=bad, good=good, minus={"size_limit": "-1"}, huge={"size_limit": "9" * 30})).collect()
+    found = {row["folder"]: (row["schedule"], row["size_limit"], row["priority"]) for row in rows}
+    none = (None, None, None)
+    assert found == {"bad": none, "good": ("0-15", 1024, "urgent"), "minus": none, "huge": none}
+
+
+def test_an_age_that_is_none_is_as_if_not_set(spark: SparkSession) -> None:
+    ages = {"bad": "2d", "minus": "-5", "huge": "9" * 18, "own": "60", "ever": "none"}
+    here = "org string, store string, folder string, standing string"
+    limited = aging.limited(
+        spark.createDataFrame([("o", "P1", folder, "active") for folder in (*ages, "silent")], here),
+        tree=tree(spark, **{folder: {"age_limit": value} for folder, value in ages.items()}),
+        turns=spark.createDataFrame([("o", 3600)], "org string, age_limit_s bigint"),
+    )
+    found = {row["folder"]: row["limit_s"] for row in limited.collect()}
+    assert found == {"bad": 3600, "minus": 3600, "huge": 3600, "own": 60, "silent": 3600}
+
+
+def test_an_entry_of_a_replica_list_that_says_nothing_known_is_none(spark: SparkSession) -> None:
+    seen = tree(spark, F={"replica:P1": "listed", "replica:P2": "perhaps"})
+    folders = spark.createDataFrame([("o", "P1", "F", "", False)], schema_of("folders"))
+    stores = spark.createDataFrame([], "org string, store string, retired boolean")
+    assert [(row["peer"], row["listing"]) for row in hierarchy.lists(seen, folders=folders, stores=stores).collect()] == [
+        ("P1", "listed")
+    ]
+
+
+@pytest.mark.parametrize("version", ["", "Exchange", "9" * 400, None])
+def test_a_version_that_is_no_number_is_an_old_one(spark: SparkSession, version: str | None) -> None:
+    known = sources._facts(
+        spark.createDataFrame(
+            [("o", "P1", "F", "P2", 1, 1)],
+            "org string, store string, folder string, peer string, amount bigint, whole bigint",
+        ),
+        stores=spark.createDataFrame(
+            [("o", "P1", "A", "2007", False), ("o", "P2", "A", version, False)],
+            "org string, store string, site string, version string, preferred boolean",
+        ),
+        links=spark.createDataFrame([], "org string, from_site string, to_site string, cost bigint, delay_s bigint"),
+        contacts=spark.createDataFrame([], "org string, store string, peer string, asked timestamp, silent timestamp"),
+        turns=spark.createDataFrame(
+            [("o", NOW, ["older_version"], False)],
+            "org string, now timestamp, source_keys array<string>, full_match_first boolean",
+        ),
+    )
+    assert known.collect()[0]["facts"]["before_2000"] is (version is None or not version.isdigit())
+
+
