@@ -4,9 +4,10 @@ The exit codes of all verbs, by one rule:
 
 - 0: done.
 - 1: refused. Something is wrong in a file, in a lake or in this machine: a scenario with an unknown profile, key or store,
-  mail that is no mail, a text that is no set of change numbers, a lake of a newer pfspark or without such a round, no Java.
+  mail that is no mail, a text that is no set of change numbers, a lake of a newer pfspark or without such a round, no Java;
+  an edit that its store refuses, as it has no replica there, or does not see the item.
 - 2: wrong usage. Something is wrong in the words of the command: an unknown verb or option, a value that does not fit, a
-  profile, organization, store, folder, item or rule that is not known, a file or a lake that is not there.
+  profile, organization, store, folder or rule that is not known, a file or a lake that is not there.
 - 3: a check found rows that break a promise.
 - 4: another writer holds the lake, or took it over.
 - 130: stopped by Ctrl-C; the lake needs no repair.

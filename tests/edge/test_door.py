@@ -248,18 +248,20 @@ def test_a_time_far_ahead_must_be_meant(begun: Path, spark: SparkSession, capsys
 
 
 def test_an_edit_far_ahead_waits_and_stops_nobody(copied: Copy, spark: SparkSession) -> None:
-    """Neither it nor one that somebody wrote for the last year there is takes anybody's clock along."""
+    """It takes nobody's clock along; one that somebody wrote for no time there is is refused."""
     with Lake.open(copied("lake"), spark, ahead=True) as lake:
         lake.post("PFS1", "/Sales", b"later", at="8999-12-30")
         late = datetime(9999, 12, 31, 23, 59, tzinfo=UTC)
         lake._tables.append("edits", rows_of("edits", [{"org": "main", "edit_id": "last", "store": "PFS1", "at": late, "place": 1,
                             "action": "post", "folder": "@nothing", "size": 0, "written": late}]))  # fmt: skip
         lake.run(until_quiet=True)
-        assert lake.status()["edits"] == 2
-        assert max(lake._runner.clocks().values()) < datetime.now(UTC) + timedelta(days=91)
-        lake.round("8999-06-01")
-        assert lake.run(until_quiet=True) > 0
         assert lake.status()["edits"] == 1
+        refused = lake.table("receipts").where("outcome = 'refused'").collect()
+        assert [(row["edit_id"], row["reason"]) for row in refused] == [("last", "bad_value")]
+        assert max(lake._runner.clocks().values()) < datetime.now(UTC) + timedelta(days=91)
+        lake.round("8999-12-01")
+        assert lake.run(until_quiet=True) > 0
+        assert lake.status()["edits"] == 0
 
 
 def test_who_is_ahead_of_the_clock_plays_its_next_cycle(copied: Copy, spark: SparkSession, run: Any) -> None:
