@@ -148,6 +148,8 @@ BUGS = (
     Bug("the oldest version wins", items, "readable", first(put("made_at", "timestamp_micros(-unix_micros(made_at))"))),
     Bug("items live twice as long", aging, "expire", given(night=put("limit_s", "limit_s * 2")), shows="empty"),
     Bug("requests name no numbers", addressing, "requests", first(put("cn_max", "cn_min"))),
+    Bug("bodies of less than nothing are taken in", intake, "receive", said(
+        put("reason", "if(size < 0, nullif(reason, 'bad_value'), reason)")), shows="less than nothing"),
 )  # fmt: skip
 
 

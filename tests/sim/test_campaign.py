@@ -141,6 +141,7 @@ def happens(seed: int, rounds: int) -> set[str]:
     scenario = organization(seed, rounds)
     seen = told(expected(seed, rounds)) | steps
     seen |= {"return"} if "new life" in seen and "restore" not in steps else set()
+    seen |= {"less than nothing"} if any(step.args.get("size", 0) < 0 for step in scenario.steps) else set()
     own: dict[Any, set[str]] = defaultdict(set)
     for step in scenario.steps:
         if step.verb.endswith("_replica") and step.args["store"] == step.args["replica"]:
