@@ -137,8 +137,9 @@ def test_the_demo(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.M
     assert gap == "PFS3 /Launch PFS2:1-9 2026-01-06 00:00 nobody yet 2026-01-06 12:00"
     readme = (SCENARIOS.parents[1] / "README.md").read_text()
     told = readme[readme.index("4. The line is back") :].partition("\n```")[0]
-    said = [line.rstrip() for line in shown.splitlines()]
-    assert [line.rstrip() for line in told.splitlines()] == said[said.index(told.partition("\n")[0]) :][: told.count("\n") + 1]
+    told_lines, said = ([line.rstrip() for line in text.splitlines() if line.strip()] for text in (told, shown))
+    first = said.index(told_lines[0])
+    assert told_lines == said[first : first + len(told_lines)]
     past = lines[lines.index("6. The past can still be asked") :]
     assert "PFS3 Paris PFS1:1-14 14 mails" in past  # as of the round before
     to_try = [shlex.split(line) for line in lines if line.startswith("pfspark ")][-3:]
