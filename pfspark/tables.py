@@ -710,16 +710,17 @@ changes | bigint | how many
             "check", "a promise, and how many rows break it", "audit", """
 id | string | its name
 says | string | what is promised
-rows | bigint | how many rows break it
+rows | bigint? | how many rows break it; null: not looked at, as a table cannot be read
 sample | string? | one of them, as JSON
 """),
         _line(
             "certificate", "what an audit has seen: its last line", "audit", """
 lake | string | the lake
-round | bigint | its last round
-ledger | string | the digest of that round's row, which covers all rows before
-checks | map<string,bigint> | how many rows break each promise
-tables | map<string,struct<rows:bigint,digest:string?>> | of each table, how many rows it has, and a SHA-256 over them
+round | bigint? | its last round; null: the ledger cannot be read
+ledger | string? | the digest of that round's row, which covers all rows before
+checks | map<string,bigint?> | how many rows break each promise; null: not looked at
+tables | map<string,struct<rows:bigint,digest:string?>?> | of each table its rows, and a SHA-256 over them; null: it \
+cannot be read
 """),
         _line(
             "remedy", "what would mend a broken promise", "audit", """

@@ -641,7 +641,8 @@ def _local(where: str | os.PathLike[str]) -> Path | None:
         return Path(path).absolute()
     configured = {"HADOOP_CONF_DIR", "DATABRICKS_RUNTIME_VERSION"} & os.environ.keys()
     other = _REMOTE.match(path) or _SCHEMA.fullmatch(path) or configured
-    return None if other or SparkSession.getActiveSession() else Path(path).absolute()
+    session = SparkSession.getActiveSession()
+    return None if other or (session and not files_are_local(session)) else Path(path).absolute()
 
 
 def _restored(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Restored, ...]:

@@ -159,6 +159,7 @@ def test_what_was_refused_is_imported_where_it_can_be(copied: Copy, spark: Spark
         assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/F") == {"posted": 0, "known": 1, "unkept": 0}
 
 
+@pytest.mark.lakes
 def test_what_a_restore_lost_is_imported_again(copied: Copy, spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "b.mbox").write_bytes(MBOX)
     with Lake.open(copied("lake"), spark) as lake:
@@ -183,6 +184,7 @@ def test_what_a_restore_lost_is_imported_again(copied: Copy, spark: SparkSession
         assert lake.items("PFS2", "/Sales").where("name = 'one'").count() == 1
 
 
+@pytest.mark.lakes
 def test_two_of_one_path_are_told_apart(copied: Copy, spark: SparkSession, run: Any, tmp_path: Path) -> None:
     """One store refuses a second folder of a path; two that had not heard of each other bring both, shown with their ids."""
     place = copied("lake")
@@ -212,6 +214,7 @@ def test_two_of_one_path_are_told_apart(copied: Copy, spark: SparkSession, run: 
     assert f"/New ({ids[0]})" in shown and f"/New ({ids[1]})" in shown
 
 
+@pytest.mark.lakes
 def test_a_replica_moves_from_where_it_is(copied: Copy, spark: SparkSession, run: Any) -> None:
     with Lake.open(copied("lake"), spark) as lake:
         lake.store("PFS3", "Redmond")
@@ -247,6 +250,7 @@ def test_a_time_far_ahead_must_be_meant(begun: Path, spark: SparkSession, capsys
         assert lake.table("edits").count() == 2
 
 
+@pytest.mark.lakes
 def test_an_edit_far_ahead_waits_and_stops_nobody(copied: Copy, spark: SparkSession) -> None:
     """It takes nobody's clock along; one that somebody wrote for no time there is is refused."""
     with Lake.open(copied("lake"), spark, ahead=True) as lake:
@@ -265,6 +269,7 @@ def test_an_edit_far_ahead_waits_and_stops_nobody(copied: Copy, spark: SparkSess
         assert lake.status()["edits"] == 0
 
 
+@pytest.mark.lakes
 def test_who_is_ahead_of_the_clock_plays_its_next_cycle(copied: Copy, spark: SparkSession, run: Any) -> None:
     place, now = copied("lake"), datetime.now(UTC)
     with Lake.open(place, spark, ahead=True) as lake:
@@ -283,6 +288,7 @@ def test_who_is_ahead_of_the_clock_plays_its_next_cycle(copied: Copy, spark: Spa
     assert "its clock is 1d" in run("status", "--lake", str(place))
 
 
+@pytest.mark.lakes
 def test_what_is_due_by_now_is_done_now(copied: Copy, spark: SparkSession) -> None:
     with Lake.open(copied("lake"), spark) as lake:
         lake.run("now")
