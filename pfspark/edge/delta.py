@@ -461,6 +461,8 @@ class Tables:
             left = [place / file for file in _names_in(place) - before if (place / file).is_file()]
             size = sum(file.stat().st_size for file in left)
             for file in left:
+                with contextlib.suppress(OSError):
+                    os.truncate(file, 0)  # whoever failed may still have it open, and then it would keep its room
                 file.unlink(missing_ok=True)
             if _FULL.search(str(error)):
                 told = f"Its {size / 2**20:.1f} MB written so far are removed; free more than that where {self.where} is."

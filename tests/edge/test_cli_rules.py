@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-import time
 
 import pytest
 
@@ -17,11 +16,9 @@ BOOK = [json.loads(line) for line in (ROOT / "conf" / "rules.jsonl").read_text()
 
 
 def rules(*words: str, code: int = 0) -> str:
-    """What it prints, or says when it refuses; there is no Java, and it takes no time."""
+    """What it prints, or says when it refuses; there is no Java."""
     asked = [sys.executable, "-c", PFSPARK, "rules", *words]
-    began = time.monotonic()
     done = subprocess.run(asked, capture_output=True, text=True, env=NO_JAVA | {"COLUMNS": "160"}, timeout=60)
-    assert time.monotonic() - began < 3  # 0.3 s on a quiet machine
     assert done.returncode == code
     return done.stderr if code else done.stdout
 

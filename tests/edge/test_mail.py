@@ -420,7 +420,7 @@ def test_a_mail_that_another_program_moves_meanwhile_is_a_row_that_cannot_be_rea
 
 @pytest.mark.parametrize(("name", "seen"), [("", "empty path"), ("a\0b", "no name of a file")])
 def test_what_names_no_file(name, seen):
-    with pytest.raises(MailError, match=seen):
+    with pytest.raises(UsageError, match=seen):
         find([name])
 
 
