@@ -656,7 +656,7 @@ class Lake:
             yield {
                 "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
                 "what": "edit" if row["edit_id"] else "message", "edit": row["edit_id"], "reason": row["reason"],
-                "type": row["type"], "folder": row["folder"] and views[row["org"]].path(row["store"], row["folder"]),
+                "type": row["type"], "folder": _shown(views[row["org"]], row["store"], row["folder"]),
                 "item": items.get((row["org"], row["edit_id"])),
             }  # fmt: skip
         if played.turns:
@@ -1090,6 +1090,11 @@ class Lake:
             there = [name for ref, name in names.items() if name and ref not in gone]
             raise RefusedError(f"the item {item!r} is not known in that folder at {store}{nearest(item, there)}")
         return named[0]
+
+
+def _shown(stores: lines.Stores, store: str, folder: str | None) -> str | None:
+    """The path of a folder; of one that the store does not see, what names it."""
+    return stores.path(store, folder) if folder == HIERARCHY or folder in stores.tree[store] else folder
 
 
 def _some(names: Sequence[str]) -> str:

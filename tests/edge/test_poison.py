@@ -89,6 +89,7 @@ def test_one_bad_row_stops_nobody_else(spark: SparkSession, tmp_path: Path) -> N
         said = list(lake.said(lake.round(f"{DAY}00:05:00Z")))
         refused = {line["edit"]: line["reason"] for line in said if line["kind"] == "refused"}
         assert refused == dict.fromkeys(("hours", "limit", "no time", "no action", "no folder", "late"), "bad_value")
+        assert {line["folder"] for line in said if line["kind"] == "refused"} == {f"@{made}"}
         lake.round(f"{DAY}00:10:00Z")
         held = lake.answers(org="main").views["main"]
         assert [cntext.show(held.held(store, "PFS1:1")) for store in ("PFS1", "PFS2")] == ["PFS1:1", "PFS1:1"]

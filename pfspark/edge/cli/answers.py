@@ -47,6 +47,8 @@ def status(
         screen.lines(found, json=json, none="no organizations yet")
         replicas = there.lines("replicas", when, org=org, store=store, folder=folder)
         screen.lines(replicas, json=json, orgs=len(found) > 1)
+        for why in there.unfit.values():
+            screen.note(why)
 
 
 @verbs.command(rich_help_panel=PANEL)

@@ -60,6 +60,8 @@ def run(
     end = _end(until)
     refused: list[dict[str, Any]] = []
     with given.opened(lake) as there:
+        if end is None and not until_quiet:
+            _say_ahead(there)  # it ends by Ctrl-C alone
         count = there.run(
             end, until_quiet, lambda played: refused.extend(tell(there, played, json=json)), resting=_say_next
         )  # fmt: skip
