@@ -1007,9 +1007,10 @@ class Lake:
         self._check(row, folder or "")
         if edit_id:
             row["edit_id"] = self._id_of(org, edit_id)
+        edit = rows_of("edits", [row])
         if body is not None:  # before the edit: an edit whose body is not there would be a promise
             self._tables.append("content", rows_of("content", [{"hash": digest, "body": body, "size": len(body), "at": written}]))
-        self._tables.append("edits", rows_of("edits", [row]))
+        self._tables.append("edits", edit)
         return str(row["edit_id"])
 
     def _at(self, said: When) -> datetime | None:
