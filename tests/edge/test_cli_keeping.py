@@ -30,4 +30,4 @@ def test_keeping_for_programs(run: Callable[..., str], parted_place: Path, tmp_p
     assert kept.pop("kind") == "maintain" and sum(kept.values()) > 0
     *checks, certificate = said("audit", told="round")
     assert {line["kind"] for line in checks} == {"check"} and certificate["kind"] == "certificate"
-    assert [line["what"] for line in said("log", "rounds", told="")][-2:] == ["restored", "maintained"]
+    assert [line["what"] for line in said("log", "rounds", told="")][-3:] == ["restored", "opened", "maintained"]
