@@ -40,7 +40,7 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Hook, Snapshot, Tables
 from pfspark.edge.runner import Played, Runner
 from pfspark.edge.session import open_session
-from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, entries, kept_world, newest, policy_of, trees
+from pfspark.edge.world import DIRECTORY, HERE, as_frame, as_kept, clocks, entries, kept_world, policy_of, trees
 from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import items, state
@@ -481,8 +481,8 @@ class Lake:
         self._check({"org": org, "store": store, "folder": target, "action": Action.POST, "properties": None}, folder)
         first = time.time_ns()
         counts = {"posted": 0, "known": 0, "unkept": 0}
+        made = self._made(org, F.col("edit_id").contains(f"mail:{named}:")).drop("org").persist()
         for mails in mail.read_batches(spark, sources, progress=progress or (lambda done, total: None)):
-            made = self._made(org, F.col("edit_id").contains(f"mail:{named}:")).drop("org")
             ids = mails.withColumn("first", mail.edit_id(F.lit(named), "sha256", "occurrence"))
             told = (
                 ids.join(F.broadcast(made), "first", "left")
@@ -503,6 +503,7 @@ class Lake:
             counts["posted"] += new
             counts["known"] += found["known"]
             counts["unkept"] += found["unkept"]
+        made.unpersist()
         return counts
 
     def _write_mails(self, mails: DataFrame, org: str, store: str, folder: str, at: datetime, first: int) -> None:
@@ -594,19 +595,22 @@ class Lake:
 
     def _from_last(self, span: timedelta) -> datetime:
         """So long after the last round; before the first, after the last edit, or the start."""
-        clocks: list[datetime] = list(self._runner.clocks().values()) or [
+        furthest = self._tables.snapshot().furthest
+        moments: list[datetime] = [furthest] if furthest else [
             *(row["start"] for row in self._directory("organizations").values()),
             *(at for at in self._world()["edits"]["at"].to_pylist() if at is not None),
         ]
-        return min(max(clocks) + span, LAST)
+        return min(max(moments) + span, LAST)
 
     def ahead(self) -> dict[str, timedelta]:
         """By how much the clocks of organizations are ahead of the clock on the wall; who is not ahead is left out.
 
         What is posted meanwhile waits for the next cycle there: no clock of an organization goes back.
         """
-        now = datetime.now(UTC)
-        return {org: at - now for org, at in sorted(self._runner.clocks().items()) if at > now}
+        snapshot, now = self._tables.snapshot(), datetime.now(UTC)
+        if snapshot.furthest is None or snapshot.furthest <= now:
+            return {}
+        return {org: at - now for org, at in sorted(clocks(snapshot).items()) if at > now}
 
     def losses(self, store: str, to: When, *, org: str | None = None) -> list[Line]:
         """What restoring a store to an earlier round would lose for ever: one line a folder; see `restoring.losses`."""
@@ -889,8 +893,7 @@ class Lake:
                 if org is not None:
                     raise
                 del orgs[name]  # it does not play (`unfit`), and the others are asked all the same
-        turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
-        last = {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
+        last = clocks(snapshot)
         return Answers(
             snapshot,
             world,

@@ -9,22 +9,20 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask import events, gaps, lines, standing
 from pfspark.ask.eventlog import Event
 from pfspark.edge.delta import Row, Snapshot
+from pfspark.edge.pages import by_pages, pages, within
 from pfspark.edge.world import HERE, as_frame
 from pfspark.rules import items, referral, state
 from pfspark.settings import Policy
 from pfspark.words import HIERARCHY, PARENT
 
 Line = dict[str, Any]
-
-PAGE = 10_000
-"""Rows of a log that are read at once."""
 
 @dataclass(frozen=True)
 class Answers:
@@ -98,8 +96,7 @@ class Answers:
         sent = self.snapshot.read("messages")
         for org in self.views:
             own = sent.where(F.col("org") == org)
-            for page in pages(own):
-                rows = own.where(_in(page)).toArrow()
+            for rows in by_pages(own):
                 for number in sorted(set(rows["round"].to_pylist())):
                     yield from lines.messages(rows.filter(pc.equal(rows["round"], number)), self.views)
 
@@ -125,8 +122,8 @@ class Answers:
         told = messages.select("round").unionAll(receipts.select("round"))
         told = told.unionAll(self.snapshot.read("replicas").where(mine).select("round"))
         for page in pages(told):
-            received = receipts.where(_in(page))
-            named = received.select("message_id").union(messages.where(_in(page)).select("message_id")).distinct()
+            received = receipts.where(within(page))
+            named = received.select("message_id").union(messages.where(within(page)).select("message_id")).distinct()
             here = messages.join(named, "message_id", "left_semi")
             key = ["folder", "origin"]
             carried = cnset.canonical(here.select("folder", F.inline("carries")), key)
@@ -148,32 +145,14 @@ class Answers:
 
     def rounds(self) -> Iterator[Line]:
         """The ledger; read by pages, not all at once."""
-        ledger, last = self.snapshot.read("rounds"), self.snapshot.row.round
-        found = (ledger.where(_in(range(first, first + PAGE))).orderBy("round").toArrow() for first in range(1, last + 1, PAGE))
-        for row in (Row.read(each) for page in found for each in page.to_pylist()):
+        found = (page.sort_by("round").to_pylist() for page in by_pages(self.snapshot.read("rounds")))
+        for row in (Row.read(each) for rows in found for each in rows):
             yield {
                 "kind": "round", "round": row.round, "what": row.kind, "writer": row.writer,
                 "turns": {org: lines.moment(now) for org, now in row.turns.items()},
                 "began": lines.moment(row.began), "ended": lines.moment(row.ended), "counts": row.counts,
                 "next_due": {org: lines.moment(due) for org, due in row.next_due.items()},
             }  # fmt: skip
-
-
-def pages(rows: DataFrame) -> Iterator[range]:
-    """Rounds one behind the other, of about `PAGE` of these rows each; a round is never cut."""
-    counted = rows.groupBy("round").count().orderBy("round").toArrow()
-    first = last = held = 0
-    for number, count in zip(counted["round"].to_pylist(), counted["count"].to_pylist(), strict=True):
-        if held and held + count > PAGE:
-            yield range(first, last + 1)
-            first, held = last + 1, 0
-        last, held = number, held + count
-    if held:
-        yield range(first, last + 1)
-
-
-def _in(page: range) -> Column:
-    return F.col("round").between(page.start, page.stop - 1)
 
 
 def _said(at: datetime | None) -> str | None:

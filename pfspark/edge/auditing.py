@@ -9,14 +9,13 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge.answers import Answers
 from pfspark.edge.delta import FACTS, LEDGER, REFUSALS, AsOf, Row, Snapshot, Tables, damage
-from pfspark.edge.digests import digest as digest_of
-from pfspark.edge.digests import digests_by_round
+from pfspark.edge.digests import digest_of_pages, digests_by_round
+from pfspark.edge.pages import by_pages
 from pfspark.edge.world import begun, delivered, own_rows
 from pfspark.errors import DamageError
 from pfspark.rules import checks, history
@@ -99,11 +98,12 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
     broken = []
     for name in FACTS:
         anew = max((row.round for row in rows if row.kind == "maintained" and name in row.facts), default=0)
-        there = snapshot.read(name).toArrow()
-        upto = pc.less_equal(there["round"], anew)
-        found = digests_by_round(name, there.filter(pc.invert(upto)))
+        there, rewritten = snapshot.read(name), F.col("round") <= anew
+        found: dict[int, str] = {}
+        for page in by_pages(there.where(~rewritten)):
+            found |= digests_by_round(name, page)
         if anew:
-            found[anew] = digest_of(name, there.filter(upto))
+            found[anew] = digest_of_pages(name, by_pages(there.where(rewritten)))
         told = {row.round: row.facts.get(name) for row in rows if row.round >= max(anew, 1) and row.kind != "opened"}
         unknown = {row.round for row in rows if row.format == 1}
         differ = {number for number in {*told, *found} - unknown if found.get(number) != told.get(number)}

@@ -76,7 +76,7 @@ _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
 _UNREAD = re.compile(r"FAILED_READ_FILE\.\w+\] Encountered error while reading file (?P<path>.+?\.(?:parquet|json))\b|"
                      r"(?:FileNotFoundException: |is not a Parquet file: )(?:File )?(?P<other>\S+\.parquet)\b")  # fmt: skip
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
-_CAUSES = re.compile(r"No space left on device|Permission denied|Read-only file system|File too large|Disk quota exceeded")
+_CAUSES = re.compile(rf"{_FULL.pattern}|Permission denied|Read-only file system|File too large")
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ class Tables:
         self.spark = spark
         self.hook = hook
         named = os.fspath(where)
-        path = re.sub(r"^file:(//(?=/))?", "", named).rstrip("/") or "/"
+        path = _path(named)
         by_default = files_are_local(spark)
         said_local = named.startswith("file:")
         is_schema = not said_local and _SCHEMA.fullmatch(path) and not Path(path).exists() and _is_catalog(spark, path)
@@ -634,11 +634,16 @@ def _whole(commit: Path) -> bool:
         return False
 
 
+def _path(named: str) -> str:
+    """A path without `file:`, and without what stands at its end for nothing."""
+    return re.sub(r"^file:(//(?=/))?", "", named).rstrip("/") or "/"
+
+
 def _local(where: str | os.PathLike[str]) -> Path | None:
     """The folder of this machine that is named, as far as can be said without Spark: not where a schema, or another file
     system, may be meant."""
     named = os.fspath(where)
-    path = re.sub(r"^file:(//(?=/))?", "", named).rstrip("/") or "/"
+    path = _path(named)
     if named.startswith("file:") or Path(path).exists():
         return Path(path).absolute()
     configured = {"HADOOP_CONF_DIR", "DATABRICKS_RUNTIME_VERSION"} & os.environ.keys()

@@ -23,7 +23,12 @@ def numbered(rows: pa.Table, round: int) -> pa.Table:
 
 def digest(name: str, rows: pa.Table) -> str:
     """SHA-256 over the rows of a table of `tables.TABLES`."""
-    return _over(_row_digests(name, rows))
+    return digest_of_pages(name, [rows])
+
+
+def digest_of_pages(name: str, pages: Iterable[pa.Table]) -> str:
+    """The same of a table that is read page by page."""
+    return _over(row for page in pages for row in _row_digests(name, page))
 
 
 def digests_by_round(name: str, rows: pa.Table) -> dict[int, str]:

@@ -16,13 +16,12 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F
 
 from pfspark.cuts import Cuts
 from pfspark.edge import restoring, upkeep
 from pfspark.edge.delta import FACTS, REFUSALS, THREADS, Restored, Row, Snapshot, Tables, Writer
 from pfspark.edge.digests import digest, numbered
-from pfspark.edge.world import DIRECTORY, PAIR, as_frame, directory, kept_world, lists_of, newest, policies_of
+from pfspark.edge.world import DIRECTORY, PAIR, as_frame, clocks, directory, kept_world, lists_of, policies_of
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
 from pfspark.rules import intake
@@ -185,11 +184,6 @@ class Runner:
         self._look()
         return self._moments()
 
-    def clocks(self) -> dict[str, datetime]:
-        """The time of each organization's last round; absent: it had none yet."""
-        self._look()
-        return dict(self._last)
-
     def kept(self) -> Kept:
         """The world as the last round left it, with what people did since."""
         self._look()
@@ -294,8 +288,7 @@ class Runner:
     def _begin(self, snapshot: Snapshot) -> None:
         people = self._people()
         snapshot = replace(snapshot, people=people)
-        turns = snapshot.read("rounds").select("round", F.inline("turns"))
-        self._last = {row["org"]: row["now"] for row in newest(turns, ["org"], "round").toArrow().to_pylist()}
+        self._last = clocks(snapshot)
         self._number, self._cursor = snapshot.row.round, people["edits"]
         self._directory = {name: people[name] for name in DIRECTORY}
         self._news = any(version != snapshot.row.versions[name] for name, version in self._directory.items())

@@ -16,7 +16,8 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.edge.delta import FACTS, Snapshot, among
-from pfspark.edge.digests import digest
+from pfspark.edge.digests import digest_of_pages
+from pfspark.edge.pages import by_pages
 from pfspark.edge.world import HERE, begun, newest, open_array, own_rows, waiting
 from pfspark.kept import RANGE_KEY
 from pfspark.rules import items, state
@@ -94,7 +95,7 @@ def keep_up(
     for name, rows in shortened(snapshot).items():
         told(f"rewriting {name}")
         tables.rewrite(name, rows, snapshot.row.round)
-        facts[name] = digest(name, replace(snapshot, standing=True).read(name).toArrow())
+        facts[name] = digest_of_pages(name, by_pages(replace(snapshot, standing=True).read(name)))
     told("bodies")
     gone = [row["hash"] for row in unneeded_bodies(snapshot, retention).collect()]
     for first in range(0, len(gone), AT_ONCE):

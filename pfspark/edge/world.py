@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
+from datetime import datetime
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +128,12 @@ def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, 
     gone = own["replicas"].where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
     state_since = own["state"].join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
     return own | {"state": state_since}
+
+
+def clocks(snapshot: Snapshot) -> dict[str, datetime]:
+    """The time of each organization's last round, by the ledger alone; absent: it had none yet."""
+    turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
+    return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
 
 
 def waiting(edits: DataFrame, receipts: DataFrame) -> DataFrame:

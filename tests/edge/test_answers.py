@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines
-from pfspark.edge import answers
+from pfspark.edge import pages
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
 from pfspark.tables import LINES
@@ -117,14 +117,14 @@ def test_what_is_not_known_is_refused(lake: Lake, name: str) -> None:
 @pytest.mark.lakes
 def test_logs_are_read_by_pages(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a page holds, the same lines in the same order; no page but one of a single round is larger than told."""
-    whole = {name: [*lake.lines(name)] for name in ("messages", "events")}
+    whole = {name: [*lake.lines(name)] for name in ("messages", "events", "rounds")}
     texts = [text for log in lake.event_logs() for _, text in log.lines()]
     assert len(whole["messages"]) > 4 and len(whole["events"]) > 4
-    monkeypatch.setattr(answers, "PAGE", 2)
-    pages = [*answers.pages(lake.messages())]
-    assert len(pages) > 2 and pages[0].start == 0
-    assert [page.start for page in pages[1:]] == [page.stop for page in pages[:-1]]
-    for page in pages:
+    monkeypatch.setattr(pages, "PAGE", 2)
+    parts = [*pages.pages(lake.messages())]
+    assert len(parts) > 2 and parts[0].start == 0
+    assert [page.start for page in parts[1:]] == [page.stop for page in parts[:-1]]
+    for page in parts:
         held = [row["round"] for row in lake.messages().collect() if row["round"] in page]
         assert len(held) <= 2 or len(set(held)) == 1
     assert {name: [*lake.lines(name)] for name in whole} == whole

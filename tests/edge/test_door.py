@@ -13,6 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge import cli, door
+from pfspark.edge.world import clocks
 from pfspark.errors import RefusedError, UsageError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
@@ -262,7 +263,7 @@ def test_an_edit_far_ahead_waits_and_stops_nobody(copied: Copy, spark: SparkSess
         assert lake.status()["edits"] == 1
         refused = lake.table("receipts").where("outcome = 'refused'").collect()
         assert [(row["edit_id"], row["reason"]) for row in refused] == [("last", "bad_value")]
-        assert max(lake._runner.clocks().values()) < datetime.now(UTC) + timedelta(days=91)
+        assert max(clocks(lake._tables.snapshot()).values()) < datetime.now(UTC) + timedelta(days=91)
         lake.post("PFS1", "/Sales", b"there", at="8999-12-01")
         lake.round("8999-12-01")  # meant, and near enough from there
         assert lake.run(until_quiet=True) > 0
@@ -279,7 +280,7 @@ def test_who_is_ahead_of_the_clock_plays_its_next_cycle(copied: Copy, spark: Spa
         lake.post("PFS1", "/Sales", b"today", name="today")
         assert lake.ahead()["main"] > timedelta(hours=28)
         assert lake.run("now") == 1  # what is due by now, and no more
-        assert lake._runner.clocks() == {"main": far + timedelta(minutes=5)}
+        assert clocks(lake._tables.snapshot()) == {"main": far + timedelta(minutes=5)}
         assert lake.status()["edits"] == 0
         assert [line["name"] for line in lake.lines("items") if line["store"] == "PFS2"] == ["first"]
         played = lake.round()  # the next cycle there, on its own grid

@@ -13,7 +13,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge.delta import FACTS
-from pfspark.edge.world import world
+from pfspark.edge.world import clocks, world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, assert_same_world, facts, small_disk
@@ -124,7 +124,7 @@ def test_an_idle_round_writes_nothing(copied: Callable[[str], Path], spark: Spar
     place = copied("lake")
     with Lake.open(place, spark) as lake:
         lake.run(until_quiet=True)
-        [last] = lake._runner.clocks().values()
+        [last] = clocks(lake._tables.snapshot()).values()
     before = sorted(str(file) for file in place.rglob("*"))
     for now in (last + timedelta(seconds=1), last - timedelta(days=1)):  # nobody has anything to do, by either clock
         with Lake.open(place, spark) as again:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -185,7 +185,7 @@ def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iter
 
     seen = there.answers(as_of, org)
     waiting = Counter(seen.world["edits"]["org"].to_pylist())
-    ahead = there.ahead() if as_of is None else {}
+    now = datetime.now(UTC)
     for name, stores in seen.views.items():
         replicas = list(lines.state(stores, name, seen.at[name]))
         sets = defaultdict(set)
@@ -193,11 +193,12 @@ def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iter
             if line["standing"] == "active":
                 sets[line["folder"]].add(line["applied"])
         due = seen.snapshot.row.next_due.get(name)
+        is_ahead = as_of is None and seen.played[name] and seen.at[name] > now
         yield {
             "org": name, "at": lines.moment(seen.at[name]), "kind": "status", "replicas": len(replicas),
             "played": seen.played[name], "equal": seen.played[name] and all(len(held) == 1 for held in sets.values()),
             "waiting": waiting[name],
             "missing": sum(cntext.size(cntext.parse(line["missing"])) for line in replicas),
             "lost": sum(cntext.size(cntext.parse(line["lost"])) for line in replicas),
-            "due": due and lines.moment(due), "ahead": screen.span(ahead[name]) if name in ahead else None,
+            "due": due and lines.moment(due), "ahead": screen.span(seen.at[name] - now) if is_ahead else None,
         }  # fmt: skip

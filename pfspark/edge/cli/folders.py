@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -182,9 +181,9 @@ def move_replica(
     screen.edited(edit, json=json)
 
 
-def _played(there: Lake, played: Played) -> Iterator[dict[str, Any]]:
+def _played(there: Lake, played: Played) -> list[dict[str, Any]]:
     rounds.note(played)
-    return (line for line in there.said(played) if line["kind"] == "refused" and line["what"] == "edit")
+    return rounds.refused_edits(there.said(played))
 
 
 @replica.command("remove")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -96,6 +96,11 @@ def tell(there: Lake, played: Played, *, json: bool) -> list[dict[str, Any]]:
         screen.round_line("played" if played.round else "dry run" if played.turns else "idle", played)
     else:
         note(played)
+    return refused_edits(said)
+
+
+def refused_edits(said: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Of what a round said, the edits that it refused."""
     return [line for line in said if line["kind"] == "refused" and line["what"] == "edit"]
 
 
