@@ -53,7 +53,7 @@ def _between(points: DataFrame, keys: Sequence[str], keep: Column, *measures: st
     return pieces.select(*keys, (F.col(_POINT) + 1).alias("cn_min"), "cn_max", *measures)
 
 
-def line(keys: Sequence[str], *layers: DataFrame) -> DataFrame:
+def coverage(keys: Sequence[str], *layers: DataFrame) -> DataFrame:
     """The number line of each key, cut wherever a range of any layer begins or ends.
 
     A layer is a frame of keys, `cn_min`, `cn_max` and any number of whole-number measures. One row of the result is one
@@ -62,7 +62,7 @@ def line(keys: Sequence[str], *layers: DataFrame) -> DataFrame:
 
     >>> held = spark.createDataFrame([("PFS1", 1, 11, 1)], "origin string, cn_min bigint, cn_max bigint, held bigint")
     >>> told = spark.createDataFrame([("PFS1", 1, 17, 1)], "origin string, cn_min bigint, cn_max bigint, told bigint")
-    >>> line(["origin"], held, told).select("cn_min", "cn_max", "held", "told").orderBy("cn_min").collect()
+    >>> coverage(["origin"], held, told).select("cn_min", "cn_max", "held", "told").orderBy("cn_min").collect()
     [Row(cn_min=1, cn_max=11, held=1, told=1), Row(cn_min=12, cn_max=17, held=0, told=1)]
     """
     points, measures = _sweep(keys, layers)

@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -17,9 +18,10 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
 from pfspark.cntext import canonical, label
-from pfspark.cuts import Cuts, frames
-from pfspark.round import Outcome, World, play
+from pfspark.execute import Made, execute
+from pfspark.round import Outcome, World, drawn
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
+from pfspark.tables import REPLACED
 from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
@@ -52,19 +54,14 @@ class Kept:
         }
         self._schemas["taken"] = struct("org string, edit_id string")
         self._frames: dict[str, DataFrame] = {}
-        self.columns = frames()
-        """Columns of the frames of a round, by name."""
         self.tables: dict[str, pa.Table] = {}
         self._joined = 0
         for name, schema in self._schemas.items():
             self.tables[name] = arrow(schema, (rows or {}).get(name, ()))
 
-    def world(self, cuts: Cuts | None = None) -> World:
-        """The world as frames; `cuts` is told which of them have no rows."""
-        known = {name: self._frame(name) for name in self._schemas}
-        if cuts is not None:
-            known = {name: cuts.know(frame, self.tables[name]) for name, frame in known.items()}
-        return World(**known)
+    def world(self) -> World:
+        """The world as frames."""
+        return World(**{name: self._frame(name) for name in self._schemas})
 
     def _frame(self, name: str) -> DataFrame:
         if name not in self._frames:
@@ -76,6 +73,10 @@ class Kept:
         self.tables[name] = table
         self._frames.pop(name, None)
 
+    def put_rows(self, name: str, rows: pa.Table) -> None:
+        """The rows of a table of the world, anew, of any that have its columns."""
+        self.put(name, self._fit(name, rows))
+
     def reset(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """The rows of a table of the world, anew."""
         self.put(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
@@ -85,14 +86,18 @@ class Kept:
         self.append(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
 
     def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
-        """One round of the organizations named: their columns of `turns` by name. Gives the new rows of every table."""
-        rows = rows_of("turns", ({"org": org, **columns} for org, columns in sorted(turns.items())))
-        frame = local(self.spark, rows, schema_of("turns"))
-        with Cuts(self.spark, self.columns) as cuts:
-            outcome = play(self.world(cuts), cuts.know(frame, rows), cuts)
-            made = {field.name: cuts.rows(getattr(outcome, field.name)) for field in fields(Outcome)}
+        """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table."""
+        outcome = drawn()
+        wanted = {each.name: getattr(outcome, each.name) for each in fields(Outcome)}
+        made = execute(self.spark, wanted, self.given(turns))
         self.fold(made)
         return made
+
+    def given(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, Made]:
+        """What a round is given, by name."""
+        rows = rows_of("clock", ({"org": org, **columns} for org, columns in sorted(turns.items())))
+        clock = Made(lambda: local(self.spark, rows, schema_of("clock")), rows)
+        return {name: Made(partial(self._frame, name), self.tables[name]) for name in self._schemas} | {"clock": clock}
 
     def ask(self, org: str, stores: Iterable[str], now: datetime, *, seeming_gaps: bool) -> None:
         """Stores that start again ask for status: of the hierarchy, and of all folders or those that seem to lack something.
@@ -143,22 +148,14 @@ class Kept:
         for name in ("changes", "state"):
             self.append(name, made[name])
         self._join_ranges()
-        for name, key in (
-            ("tree", HERE),
-            ("folders", HERE[:2]),
-            ("lists", HERE[:2]),
-            ("replicas", HERE),
-            ("contacts", ("org", "store", "peer")),
-        ):
-            self._replace(name, made[name], key)
-        self._replace("array", made["array"], HERE, also=made["touched"])
+        for name, key in REPLACED.items():
+            self._replace(name, made[name], key, also=made["dirty"] if name == "array" else None)
         erased = made["replicas"].filter(pc.equal(made["replicas"]["standing"], str(Standing.ERASED)))
         if erased.num_rows:  # a replica that is made again begins with an empty table (R7)
             self._drop("state", HERE, set(_keys(erased, HERE)))
-        self._replace("agenda", made["agenda"], (*HERE, "why", "peer"))
         self.put("agenda", self.tables["agenda"].filter(pc.is_valid(self.tables["agenda"]["due"])))
         if made["lives"].num_rows or self.tables["lives"].num_rows:
-            self.put("lives", self._fit("lives", made["lives"]))
+            self.put_rows("lives", made["lives"])
         self._deliver(made["messages"], made["receipts"])
 
     def _join_ranges(self) -> None:

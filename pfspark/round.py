@@ -1,9 +1,10 @@
 """A round: the one place where the rules meet.
 
-`play` takes the world as it is and the organizations whose turn it is, and gives the new rows of every table, together
-with the rows that change in the views the next round begins with. It reads and writes nothing. It goes as the articles
-tell it: what arrives is let in and sifted, the replication state table learns, people's edits are taken in, holes are
-noted and asked for, questions are answered, what waits is packed, and all letters leave together.
+`play` draws what becomes of the world as it is, for the organizations whose turn it is: the new rows of every table, and
+the rows that change in the views the next round begins with. It reads and writes nothing, and asks Spark nothing: what it
+gives is made by `execute`. It goes as the articles tell it: what arrives is let in and sifted, the replication state table
+learns, people's edits are taken in, holes are noted and asked for, questions are answered, what waits is packed, and all
+letters leave together.
 
 Rows of many stores stand in one frame: every join carries `org` and `store`, and only `arrive` moves a row from one store
 to another. One rule looks over all stores, as the nightly maintenance may: `erase`, that no last copy goes.
@@ -11,15 +12,12 @@ to another. One rule looks over all stores, as the nightly maintenance may: `era
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from functools import reduce
-from typing import Protocol
+from dataclasses import dataclass, fields
+from functools import cache, reduce
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
-from pfspark import cnset
+from pfspark.frame import phase, source
 from pfspark.rules import (
     addressing,
     agenda,
@@ -37,30 +35,9 @@ from pfspark.rules import (
     status,
     transport,
 )
-from pfspark.words import CARRYING, Entry, Why
-
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
-RANGES = (*LINE, "cn_min", "cn_max")
-PAIR = ("org", "store", "peer")
-
-
-class Cut(Protocol):
-    """Ends a plan: the rows that `build` gives, as a frame that is not computed again.
-
-    Where every frame of `when` is known to have no rows, nothing is built, and the answer is `otherwise`, or no rows: a
-    rule of which nothing is to be said costs nothing. Building always, and giving back what was built, is a correct cut.
-    """
-
-    def __call__(
-        self,
-        name: str,
-        build: Callable[[], DataFrame],
-        *,
-        when: Sequence[DataFrame] | None = None,
-        otherwise: DataFrame | None = None,
-    ) -> DataFrame:
-        """`name` stands for the columns: frames of one name have the same."""
+from pfspark.rules.frames import amend, append, dated, going, in_folders, keys_of, picked, staying, together
+from pfspark.tables import REPLACED
+from pfspark.words import Entry, Why
 
 
 @dataclass(frozen=True)
@@ -85,13 +62,17 @@ class World:
     contacts: DataFrame
     lives: DataFrame
 
+    @property
+    def trees(self) -> Trees:
+        """What stores see of the tree before the round."""
+        return Trees(self.tree, self.folders, self.lists)
+
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a round adds: new rows of tables, and rows that replace those of the same key in the views.
+    """What a round adds: new rows of tables, and rows that replace those of the same key in the views (`tables.REPLACED`).
 
-    `array` replaces whole folders (org, store, folder), `folders` and `lists` whole trees (org, store), `tree` folders.
-    A round with `offences` may not count.
+    A round with `violations` may not count.
     """
 
     changes: DataFrame
@@ -105,529 +86,85 @@ class Outcome:
     folders: DataFrame
     lists: DataFrame
     array: DataFrame
-    touched: DataFrame
+    dirty: DataFrame
     contacts: DataFrame
     lives: DataFrame
-    offences: DataFrame
+    violations: DataFrame
 
 
-def play(world: World, turns: DataFrame, cut: Cut) -> Outcome:
-    """One round of the organizations in `turns`, each at its own time."""
-    clock = turns.select("org", F.col("now").alias("at"))
-    directory = {"stores": world.stores, "links": world.links}
-
-    # A store that is down plays no part: what is due there waits.
-    down = cut("down", lambda: world.conditions.where("down").select("org", "store"), when=[world.conditions])
-    calendar = cut(
-        "calendar",
-        lambda: world.agenda.join(down, ["org", "store"], "left_anti"),
-        when=[down],
-        otherwise=world.agenda,
-    )
-    due = cut("due", lambda: agenda.due(calendar, turns=turns), when=[calendar])
-
-    # Arrive: what is due by now reaches its recipient, or is lost at the door.
-    reached = cut(
-        "reached",
-        lambda: transport.arrive(world.mail, conditions=world.conditions, replicas=world.replicas, turns=turns),
-        when=[world.mail],
-    )
-    held = state.own(world.state, replicas=world.replicas)
-    applied_by = held.where(F.col("entry") == Entry.APPLIED).select(*RANGES)
-    empty_by = held.where(F.col("entry") == Entry.EMPTY).select(*RANGES)
-
-    # Whoever is heard is available from now on.
-    met = cut(
-        "contacts",
-        lambda: sources.hear(world.contacts, delivered=reached.where("lost is null"), carrying=CARRYING),
-        when=[reached],
-    )
-    contacts = _take("contacts", world.contacts, met, cut, key=PAIR)
-
-    # Sift the hierarchy first, and see the tree it gives.
-    tree_mail = cut("tree mail", lambda: receipt.unpack(receipt.of_hierarchy(reached)), when=[reached])
-    told = cut(
-        "told",
-        lambda: items.seen(world.changes, applied=receipt.sift(tree_mail, applied=applied_by)),
-        when=[tree_mail],
-    )
-    was = Trees(world.tree, world.folders, world.lists)
-    whole = hierarchy.merging_whole(turns)
-    arrived, on_arrival = _see(was, told, whole=whole, stores=world.stores, cut=cut)
-    first_steps = cut(
-        "steps",
-        lambda: hierarchy.stand(world.replicas, lists=on_arrival.lists, folders=on_arrival.folders).join(clock, "org"),
-        when=[on_arrival.folders],
-    )
-    enrolled = _take("replicas", world.replicas, first_steps, cut)
-
-    # Let content in, or refuse it, against that tree.
-    judged = cut(
-        "judged",
-        lambda: receipt.judge(reached, replicas=enrolled, folders=arrived.folders),
-        when=[reached],
-    )
-    let_in = cut("let in", lambda: judged.where("lost is null and reason is null"), when=[judged])
-    lives = cut("lives", lambda: state.read_lives(let_in, lives=world.lives), when=[let_in], otherwise=world.lives)
-    in_force = cut("let in", lambda: state.in_force(let_in, lives=lives), when=[lives], otherwise=let_in)
-    carried = cut("carried", lambda: receipt.unpack(let_in.where(F.col("type").isin(*CARRYING))), when=[let_in])
-
-    in_hand = applied_by.unionByName(carried.select(*RANGES))
-
-    # Whoever learns that it gave numbers it does not know begins a new life, with all it holds.
-    forgetful = cut(
-        "steps",
-        lambda: state.forgotten(let_in, applied=in_hand, replicas=enrolled).join(clock, "org"),
-        when=[let_in],
-    )
-    carried_over = cut("carried over", lambda: state.carried_over(world.state, begun=forgetful), when=[forgetful])
-    kept_table = cut(
-        "state table",
-        lambda: world.state.unionByName(carried_over),
-        when=[carried_over],
-        otherwise=world.state,
-    )
-    living = _take("replicas", enrolled, forgetful, cut)
-
-    # Remove: leavers whose content is safe elsewhere go, and those whose night has come are erased.
-    vouched = cut("vouched", lambda: removal.vouched(in_force, replicas=living, turns=turns), when=[let_in])
-    tonight = cut("keys", lambda: removal.tonight(due), when=[due])
-    erased = cut(
-        "steps",
-        lambda: removal.erase(living, tonight=tonight, applied=in_hand, empty=empty_by).join(clock, "org"),
-        when=[tonight],
-    )
-    uncalled = cut(
-        "keys",
-        lambda: removal.uncalled(living, seen=on_arrival.folders, tree=arrived.tree),
-        when=[on_arrival.folders],
-    )
-    called_again = cut(
-        "keys",
-        lambda: removal.called_again(living, lists=on_arrival.lists),
-        when=[on_arrival.lists],
-    )
-    leaving = cut(
-        "steps",
-        lambda: (
-            removal.advance(vouched, applied=in_hand, replicas=living, uncalled=uncalled).join(clock, "org").unionByName(erased)
-        ),
-        when=[vouched, erased],
-    )
-    standing = _take("replicas", living, leaving, cut)
-
-    # Take in edits: folders first, then items against the tree and standing as of their place.
-    names = world.changes.where("edit_id is not null").select("org", "edit_id", "object")
-    edits = cut(
-        "edits",
-        lambda: intake.resolve_items(
-            intake.receive(world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, turns=turns),
-            names=names,
-        ),
-        when=[world.edits],
-    )
-    of_folders = cut("edits", lambda: intake.of_folders(edits), when=[edits])
-    of_items = cut("edits", lambda: intake.of_items(edits), when=[edits])
-    aimed = cut(
-        "aimed",
-        lambda: intake.aim(
-            _stack(
-                of_folders,
-                removal.say_leaving(uncalled, tree=arrived.tree, turns=turns),
-                removal.say_gone(leaving, called_again=called_again, tree=arrived.tree, turns=turns),
-            ),
-            names=names,
-        ),
-        when=[of_folders, uncalled, called_again, leaving],
-    )
-    deletions = cut("edits", lambda: intake.deletions(of_folders), when=[of_folders])
-    placements = cut("edits", lambda: intake.placements(of_folders), when=[of_folders])
-    reaching = cut("viewers", lambda: intake.reaching(aimed, folders=arrived.folders), when=[placements])
-    followed = cut(
-        "followed",
-        lambda: intake.follow(aimed, folders=arrived.folders, reaching=reaching),
-        when=[deletions, reaching],
-    )
-    doomed = cut("doomed", lambda: intake.doomed(followed), when=[followed])
-    too_deep = cut("too deep", lambda: intake.too_deep(followed), when=[followed])
-    judged_folders = cut(
-        "judged folders",
-        lambda: intake.judge_folders(
-            aimed, folders=arrived.folders, lists=arrived.lists, tree=arrived.tree, doomed=doomed, too_deep=too_deep
-        ),
-        when=[aimed],
-    )
-    numbered_folders = cut(
-        "numbered folders",
-        lambda: intake.number_folders(judged_folders, numbers=intake.last_numbers(standing, applied=applied_by)),
-        when=[judged_folders],
-    )
-    folder_edits = cut(
-        "folder edits",
-        lambda: _stack(intake.write_folders(numbered_folders, tree=arrived.tree), intake.refused(judged_folders)),
-        when=[judged_folders],
-    )
-    folder_changes = cut("new changes", lambda: intake.as_folder_changes(folder_edits), when=[folder_edits])
-    seen, by_edits = _see(arrived, folder_changes, whole=whole, stores=world.stores, cut=cut)
-    last_steps = cut(
-        "steps",
-        lambda: hierarchy.stand(
-            standing, lists=by_edits.lists, folders=by_edits.folders, entries=intake.entries(folder_edits)
-        ).join(clock, "org"),
-        when=[by_edits.folders],
-    )
-    replicas = _take("replicas", standing, last_steps, cut)
-    let_go = cut("steps", lambda: removal.let_go(living, replicas=replicas), when=[leaving])
-    speaking = _take("replicas", replicas, let_go, cut)
-    lineage = cut(
-        "lineage",
-        lambda: items.lineage(
-            items.versions(cnset.without(items.seen(intake.edited(world.changes, of_items), applied=in_hand), empty_by, LINE))
-        ),
-        when=[of_items],
-    )
-    judged_items = cut(
-        "judged items",
-        lambda: intake.judge_items(
-            of_items, standing=standing, folders=arrived.folders, folder_edits=folder_edits, doomed=doomed, lineage=lineage
-        ),
-        when=[of_items],
-    )
-    numbered_items = cut(
-        "numbered items",
-        lambda: intake.number_items(judged_items, replicas=replicas, numbers=intake.last_numbers(replicas, applied=applied_by)),
-        when=[judged_items],
-    )
-    item_edits = cut(
-        "item edits",
-        lambda: _stack(intake.write_items(numbered_items), intake.refused(judged_items)),
-        when=[judged_items],
-    )
-    new_changes = cut(
-        "new changes",
-        lambda: folder_changes.unionByName(intake.as_item_changes(item_edits)),
-        when=[item_edits],
-        otherwise=folder_changes,
-    )
-    steps = reduce(lambda steps, later: _take("steps", steps, later, cut), (forgetful, leaving, last_steps), first_steps)
-
-    # What must be looked at: folders with mail, edits, a changed list, or an entry of the agenda that is due.
-    touched = cut(
-        "touched",
-        lambda: _distinct(
-            HERE,
-            let_in.select("org", F.col("recipient").alias("store"), "folder"),
-            new_changes,
-            on_arrival.lists,
-            by_edits.lists,
-            steps,
-            due,
-        ),
-        when=[let_in, new_changes, on_arrival.lists, by_edits.lists, steps, due],
-    )
-    table = cut("table", lambda: kept_table.join(touched, list(HERE), "left_semi"), when=[touched])
-    mine = cut("mine", lambda: state.own(table, replicas=replicas), when=[table])
-    own, empty_before, sent_before = (
-        mine.where(F.col("entry") == entry).select(*RANGES) for entry in (Entry.APPLIED, Entry.EMPTY, Entry.SENT)
-    )
-    beliefs = state.believed(table, replicas=replicas).drop("relayed")
-    lists = cut("lists", lambda: seen.lists.join(touched, list(HERE), "left_semi"), when=[touched])
-    recipients = packing.recipients(lists)
-
-    # Learn what others hold, and draw the number line of every folder looked at.
-    news = cut("news", lambda: state.learn(in_force, believed=beliefs, lives=lives), when=[let_in])
-    believed = cut("believed", lambda: beliefs.unionByName(news.drop("relayed")), when=[table, news])
-    current = state.current_only(believed, lives=lives)
-    claims = cut(
-        "claims",
-        lambda: state.claims(believed, lists=lists, lives=lives, stores=world.stores),
-        when=[believed],
-    )
-    line = cut(
-        "line",
-        lambda: cnset.line(
-            LINE,
-            own.withColumn("applied", F.lit(1)),
-            carried.select(*RANGES, F.lit(1).alias("arriving")),
-            state.layers_of_claims(claims),
-            backfill.layer(world.array.join(touched, list(HERE), "left_semi")),
-        ),
-        when=[touched],
-    )
-    fresh = line.where("applied = 0 and arriving > 0").select(*RANGES)
-    settled = cut("ranges", lambda: backfill.settle_empty(line, replicas=speaking).select(*RANGES), when=[claims])
-    empty = empty_before.unionByName(settled)
-    returned = packing.returned(_stack(fresh, settled))
-    issued = packing.issued(new_changes)
-    gained = cut("ranges", lambda: _stack(fresh, settled, issued), when=[carried, new_changes, claims])
-    applied = cut(
-        "ranges",
-        lambda: cnset.canonical(own.unionByName(gained), LINE),
-        when=[mine, gained],
-    )
-
-    # Note holes; ask for those whose time has come, each of its best source.
-    noted = cut("noted", lambda: backfill.note(line, replicas=replicas, turns=turns), when=[line])
-    timed = cut("timed", lambda: backfill.due(noted, turns=turns), when=[noted])
-    asking = cut("timed", lambda: backfill.asked_now(timed), when=[timed])
-    gives = cut("gives", lambda: sources.content(_of(claims, asking)), when=[asking])
-    ranked = cut(
-        "ranked",
-        lambda: sources.rank(_of(timed, asking), gives=gives, contacts=contacts, turns=turns, **directory),
-        when=[gives],
-    )
-    asks = cut(
-        "asks",
-        lambda: backfill.retry(
-            backfill.let_out(sources.choose(asking, ranked=ranked, gives=gives), lists=lists, turns=turns), turns=turns
-        ),
-        when=[ranked],
-    )
-    array = cut("array", lambda: backfill.enter(noted, asks=asks), when=[noted])
-
-    # What waits goes at its cycle; what does not go yet is not shown.
-    waiting = cut(
-        "ranges",
-        lambda: packing.waiting(applied, sent=sent_before.unionByName(returned), replicas=replicas),
-        when=[applied],
-    )
-    limits = cut("limits", lambda: packing.limits(_of(seen.tree, touched)), when=[touched])
-    cycle = cut(
-        "cycle",
-        lambda: packing.cycle(waiting, agenda=calendar, replicas=replicas, limits=limits, stores=world.stores, turns=turns),
-        when=[waiting],
-    )
-    sending = cut("ranges", lambda: _of(waiting, cycle.where("goes")), when=[cycle])
-    hidden = cut("ranges", lambda: packing.hidden(waiting, cycle=cycle, replicas=replicas), when=[cycle])
-    shown = cut("ranges", lambda: state.shown(applied, hidden=hidden), when=[hidden], otherwise=applied)
-    shown_empty = cut("ranges", lambda: state.shown(empty, hidden=hidden), when=[hidden], otherwise=empty)
-
-    told_before = cut(
-        "ranges",
-        lambda: state.shown(applied, hidden=packing.unsent(waiting, replicas=replicas)),
-        when=[waiting],
-        otherwise=applied,
-    )
-
-    # Answer requests for content and for status.
-    questions = cut("let in", lambda: status.answerable(in_force, replicas=speaking), when=[last_steps], otherwise=in_force)
-    content_requests = cut("let in", lambda: backfill.requests(questions), when=[let_in])
-    answers = cut("answers", lambda: backfill.answer(content_requests, applied=applied, empty=empty), when=[content_requests])
-    status_requests = cut("status requests", lambda: status.asked_for(questions), when=[let_in])
-    answered = cut(
-        "answered",
-        lambda: status.answer(
-            status_requests, shown=told_before, applied=applied, beliefs=current, replicas=replicas, turns=turns
-        ),
-        when=[status_requests],
-    )
-    unserved = cut(
-        "unserved",
-        lambda: backfill.unserved(content_requests, answers=answers, told=answered),
-        when=[content_requests],
-    )
-
-    # Pack what goes, and what was asked for.
-    packed = cut(
-        "packed",
-        lambda: packing.pack(
-            packing.updates(
-                _stack(answers, _of(sending, recipients)),
-                changes=_stack(world.changes, new_changes.drop("store")),
-                applied=applied,
-                empty=empty,
-            ),
-            stores=world.stores,
-            limits=limits,
-            turns=turns,
-        ),
-        when=[answers, sending],
-    )
-
-    # Inquire after a change of the own entry, and tell unasked when a folder has been quiet.
-    begin = cut("begin", lambda: status.begin(steps, due=due, turns=turns), when=[steps, due])
-    responders = cut(
-        "responders",
-        lambda: sources.responders(
-            status.choosing(begin, replicas=speaking),
-            holders=status.holders(lists),
-            contacts=contacts,
-            tree=_of(seen.tree, begin),
-            turns=turns,
-            **directory,
-        ),
-        when=[begin],
-    )
-    asked = cut("contacts", lambda: sources.remember(contacts, asks=asks, responders=responders), when=[asks, responders])
-    inquiring = cut("agenda", lambda: status.inquiring(calendar, touched=touched), when=[touched])
-    inquiries = cut(
-        "inquiries",
-        lambda: status.inquire(
-            begin=begin,
-            responders=responders,
-            inquiring=inquiring,
-            delivered=in_force,
-            replicas=speaking,
-            lists=lists,
-            stores=world.stores,
-            turns=turns,
-        ),
-        when=[begin, inquiring],
-    )
-    changed = cut("keys", lambda: _distinct(HERE, fresh, issued), when=[gained])
-    repeating = cut("repeating", lambda: status.repeating(turns), when=[touched])
-    repeats = cut(
-        "repeats",
-        lambda: status.repeat(
-            status.behind(_of(shown, status.speakers(replicas)), beliefs=current, peers=recipients),
-            keys=touched,
-            agenda=calendar,
-            changed=changed,
-            turns=repeating,
-        ),
-        when=[repeating],
-    )
-    taken_in = packing.issued(new_changes.where("edit_id is not null"))
-    quiet = cut(
-        "keys",
-        lambda: status.fall_due(due, changed=_distinct(HERE, fresh, taken_in)),
-        when=[due],
-    )
-    telling = cut(
-        "keys",
-        lambda: _distinct(
-            HERE,
-            _of(quiet, status.speakers(speaking)),
-            repeats.where("goes"),
-        ),
-        when=[quiet, repeats],
-    )
-
-    # Address everything, with the sender's status in each.
-    letters = cut(
-        "letters",
-        lambda: _stack(
-            addressing.changes(packed, recipients=recipients),
-            addressing.responses(packed),
-            addressing.requests(asks),
-            addressing.answers(answered, unserved),
-            addressing.unasked(telling, recipients=status.holders(lists)),
-            addressing.inquiries(inquiries),
-        ),
-        when=[packed, asks, answered, unserved, telling, inquiries],
-    )
-    sent = cut(
-        "messages",
-        lambda: addressing.address(
-            letters,
-            status=state.tell(
-                addressing.senders(letters, replicas=replicas),
-                shown=shown,
-                empty=shown_empty,
-                claims=claims,
-                turns=turns,
-            ),
-            limits=limits,
-            replicas=replicas,
-            conditions=world.conditions,
-            turns=turns,
-            **directory,
-        ),
-        when=[letters],
-    )
-    messages = cut("messages", lambda: transport.befall(sent, faults=world.faults), when=[world.faults], otherwise=sent)
-
-    # Grow old: items that the nightly maintenance finds past their limit.
-    limited = cut(
-        "limited",
-        lambda: aging.limited(_of(replicas, touched), tree=_of(seen.tree, touched), turns=turns),
-        when=[touched],
-    )
-    night_shift = cut("night shift", lambda: aging.at_night(limited, due=due, turns=turns), when=[due])
-    readable = cut(
-        "versions",
-        lambda: items.versions(
-            items.seen(
-                _stack(world.changes, new_changes.drop("store")),
-                applied=cnset.subtract(_of(applied, night_shift), empty, LINE),
-            )
-        ),
-        when=[night_shift],
-    )
-    expired = cut(
-        "ranges",
-        lambda: aging.expire(readable, winners=items.readable(readable), night=night_shift),
-        when=[readable],
-    )
-
-    # The agenda of every folder looked at.
-    wanted = cut(
-        "wanted",
-        lambda: _stack(
-            agenda.entries(cycle.where("not goes"), Why.SEND),
-            agenda.entries(backfill.next_due(timed, asks=asks), Why.BACKFILL),
-            agenda.entries(inquiries, Why.INQUIRE),
-            agenda.entries(status.restart_clock(changed, turns=turns), Why.STATUS),
-            agenda.entries(repeats, Why.REPEAT),
-            agenda.entries(agenda.maintenance(agenda.to_erase(_of(replicas, touched)), turns=turns), Why.ERASE),
-            agenda.entries(agenda.maintenance(limited, turns=turns), Why.EXPIRE),
-        ),
-        when=[touched],
-    )
-    entries = cut(
-        "entries",
-        lambda: agenda.update(
-            world.agenda,
-            wanted=wanted,
-            anew=agenda.decided(touched, quiet=quiet, replicas=replicas),
-        ).join(clock, "org"),
-        when=[touched],
-    )
-
+def play(world: World, clock: DataFrame) -> Outcome:
+    """One round of the organizations in `clock`, each at its own time."""
+    due = calendar(world, clock)
+    mail = arrive(world, clock)
+    news = sift_hierarchy(world, mail, clock)
+    inbox = accept(world, mail, news, clock)
+    standing = advance(world, due, news, inbox, clock)
+    edits = take_in(world, news, inbox, standing, clock)
+    dirty = look_at(due, news, inbox, standing, edits)
+    known = learn(world, news, inbox, standing, edits, dirty, clock)
+    gaps = note_and_ask(world, mail, known, edits, clock)
+    cycle = keep_cycle(world, due, known, edits, dirty, clock)
+    told = answer(known, inbox, edits, cycle, clock)
+    asked = inquire(world, mail, due, inbox, known, gaps, edits, dirty, clock)
+    quiet = tell_unasked(due, known, edits, cycle, dirty, clock)
+    messages = pack_and_address(world, known, gaps, edits, cycle, told, asked, quiet, clock)
+    night = expire(world, due, known, edits, dirty, clock)
+    entries = remind(world, due, known, gaps, edits, cycle, asked, quiet, night, dirty, clock)
     return Outcome(
-        changes=new_changes.drop("store"),
+        changes=intake.as_changes(edits.changes),
         messages=messages,
-        receipts=cut(
-            "receipts",
-            lambda: _stack(
-                receipt.receipts(judged, news=receipt.sift(carried, applied=applied_by, keys=(*LINE, "message_id"))),
-                intake.receipts(_stack(edits.where("reason is not null"), folder_edits.where("decided is null"), item_edits)),
-            ),
-            when=[judged, edits],
-        ),
-        state=cut(
-            "state",
-            lambda: _stack(
-                state.record(
-                    {
-                        Entry.APPLIED: (gained,),
-                        Entry.EMPTY: (settled, expired),
-                        Entry.SENT: (sending, returned),
-                    },
-                    replicas=replicas,
-                    turns=turns,
-                ),
-                news.join(clock, "org"),
-                carried_over.join(clock, "org"),
-            ),
-            when=[gained, sending, news, expired, carried_over],
-        ),
-        replicas=steps,
-        backfill=cut("backfill", lambda: backfill.steps(noted, asks=asks, turns=turns), when=[noted]),
+        receipts=account_for(news, inbox, edits),
+        state=record(known, edits, cycle, night, standing, clock),
+        replicas=edits.steps,
+        backfill=backfill.steps(gaps.noted, asks=gaps.asks, clock=clock),
         agenda=entries,
-        tree=_take("tree", on_arrival.tree, by_edits.tree, cut),
-        folders=_take("folders", on_arrival.folders, by_edits.folders, cut, key=("org", "store")),
-        lists=_take("lists", on_arrival.lists, by_edits.lists, cut, key=("org", "store")),
-        array=array,
-        touched=touched,
-        contacts=_take("contacts", met, asked, cut, key=PAIR),
-        lives=lives,
-        offences=cut(
-            "offences",
-            lambda: checks.of_round(new_changes, changes=world.changes, array=array, applied=applied),
-            when=[new_changes, array],
-        ),
+        tree=_amend("tree", news.changed.tree, edits.changed.tree),
+        folders=_amend("folders", news.changed.folders, edits.changed.folders),
+        lists=_amend("lists", news.changed.lists, edits.changed.lists),
+        array=gaps.array,
+        dirty=dirty,
+        contacts=_amend("contacts", mail.met, asked.met),
+        lives=inbox.lives,
+        violations=checks.of_round(edits.changes, changes=world.changes, array=gaps.array, applied=known.applied),
     )
+
+
+@cache
+def drawn() -> Outcome:
+    """The round as it is drawn once and for all, of a world and a `clock` that are given by name."""
+    return play(World(**{each.name: source(each.name) for each in fields(World)}), source("clock"))
+
+
+@dataclass(frozen=True)
+class Due:
+    """The agenda of the stores that are up, and its entries whose time has come."""
+
+    agenda: DataFrame
+    entries: DataFrame
+
+
+@phase
+def calendar(world: World, clock: DataFrame) -> Due:
+    """What is due now."""
+    awake = agenda.awake(world.agenda, conditions=world.conditions)
+    return Due(awake, agenda.due(awake, clock=clock))
+
+
+@dataclass(frozen=True)
+class Mail:
+    """What has been delivered, whom its recipients have heard by it (`met`), and so all contacts."""
+
+    delivered: DataFrame
+    met: DataFrame
+    contacts: DataFrame
+
+
+@phase
+def arrive(world: World, clock: DataFrame) -> Mail:
+    """What is due by now reaches its recipient, or is lost at the door; whoever is heard is available from now on."""
+    delivered = transport.arrive(world.mail, conditions=world.conditions, replicas=world.replicas, clock=clock)
+    met = sources.hear(world.contacts, delivered=delivered)
+    return Mail(delivered, met, _amend("contacts", world.contacts, met))
 
 
 @dataclass(frozen=True)
@@ -639,34 +176,505 @@ class Trees:
     lists: DataFrame
 
 
-def _see(trees: Trees, learned: DataFrame, *, whole: DataFrame, stores: DataFrame, cut: Cut) -> tuple[Trees, Trees]:
-    """The trees after hierarchy changes, and what changed of them: folders of `tree`, a store's whole `folders`, `lists`."""
-    retold = cut("tree", lambda: hierarchy.merge(trees.tree, learned, whole=whole), when=[learned])
-    tree = _take("tree", trees.tree, retold, cut)
-    own = cut("tree", lambda: hierarchy.of_viewers(tree, retold), when=[retold])
-    folders = cut("folders", lambda: hierarchy.folders(own), when=[own])
-    lists = cut("lists", lambda: hierarchy.lists(own, folders=folders, stores=stores), when=[own])
-    seen = Trees(
-        tree,
-        _take("folders", trees.folders, folders, cut, key=("org", "store")),
-        _take("lists", trees.lists, lists, cut, key=("org", "store")),
+@dataclass(frozen=True)
+class News:
+    """The trees after the mail, and what `changed` of them; the numbers held before; and what the new lists make of replicas."""
+
+    trees: Trees
+    changed: Trees
+    applied: DataFrame
+    empty: DataFrame
+    steps: DataFrame
+    replicas: DataFrame
+
+
+@phase
+def sift_hierarchy(world: World, mail: Mail, clock: DataFrame) -> News:
+    """The hierarchy first: what mail brings of it, and the tree that it gives."""
+    own = state.own(world.state, replicas=world.replicas)
+    applied = state.ranges_of(own, entry=Entry.APPLIED)
+    carried = receipt.unpack(receipt.of_hierarchy(mail.delivered))
+    versions = items.learned(world.changes, applied=receipt.sift(carried, applied=applied))
+    trees, changed = _see(world.trees, versions, world, clock)
+    steps = dated(hierarchy.stand(world.replicas, lists=changed.lists, folders=changed.folders), clock=clock)
+    replicas = _amend("replicas", world.replicas, steps)
+    return News(trees, changed, applied, state.ranges_of(own, entry=Entry.EMPTY), steps, replicas)
+
+
+@dataclass(frozen=True)
+class Inbox:
+    """Mail with the verdict on it; what was accepted, and of that what comes from current replicas; the lives read of;
+    the numbers `carried`, and what is held with them (`in_hand`)."""
+
+    validated: DataFrame
+    accepted: DataFrame
+    current: DataFrame
+    lives: DataFrame
+    carried: DataFrame
+    in_hand: DataFrame
+
+
+@phase
+def accept(world: World, mail: Mail, news: News, clock: DataFrame) -> Inbox:
+    """Content is let in, or refused, against that tree."""
+    validated = receipt.validate(mail.delivered, replicas=news.replicas, folders=news.trees.folders)
+    accepted = receipt.accepted(validated)
+    lives = state.read_lives(accepted, lives=world.lives)
+    carried = receipt.unpack(receipt.carrying(accepted))
+    in_hand = together(news.applied, state.numbers(carried))
+    return Inbox(validated, accepted, state.from_current_replicas(accepted, lives=lives), lives, carried, in_hand)
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How replicas stand before people's edits: those `alive` before leavers advance, and after; the steps; the rows that new
+    lives take over, and the state table with them; leavers that say so anew, and who has gone and is called removed again."""
+
+    alive: DataFrame
+    replicas: DataFrame
+    begun: DataFrame
+    leaving: DataFrame
+    carried_over: DataFrame
+    table: DataFrame
+    unlisted: DataFrame
+    called_again: DataFrame
+
+
+@phase
+def advance(world: World, due: Due, news: News, inbox: Inbox, clock: DataFrame) -> Standing:
+    """Replicas begin new lives, where numbers that they gave come back to them unknown; leavers whose content is safe
+    elsewhere go, and those whose night has come are erased."""
+    begun = dated(state.forgotten(inbox.accepted, applied=inbox.in_hand, replicas=news.replicas), clock=clock)
+    carried_over = state.carried_over(world.state, begun=begun)
+    alive = _amend("replicas", news.replicas, begun)
+    acknowledged = removal.acknowledgements(inbox.current, replicas=alive, clock=clock)
+    unlisted = removal.unlisted(alive, seen=news.changed.folders, tree=news.trees.tree)
+    released = removal.advance(acknowledged, applied=inbox.in_hand, replicas=alive, unlisted=unlisted)
+    erased = removal.erase(alive, tonight=removal.tonight(due.entries), applied=inbox.in_hand, empty=news.empty)
+    leaving = dated(together(released, erased), clock=clock)
+    return Standing(
+        alive,
+        _amend("replicas", alive, leaving),
+        begun,
+        leaving,
+        carried_over,
+        append(world.state, carried_over),
+        unlisted,
+        removal.called_again(alive, lists=news.changed.lists),
     )
+
+
+@dataclass(frozen=True)
+class Edits:
+    """The verdicts on edits, the changes made, all changes; the trees after them, and what changed of those; replicas after
+    them, those who still speak in this round (`speaking`), and all steps of the round."""
+
+    received: DataFrame
+    of_folders: DataFrame
+    of_items: DataFrame
+    changes: DataFrame
+    all_changes: DataFrame
+    trees: Trees
+    changed: Trees
+    replicas: DataFrame
+    speaking: DataFrame
+    steps: DataFrame
+
+
+@phase
+def take_in(world: World, news: News, inbox: Inbox, standing: Standing, clock: DataFrame) -> Edits:
+    """What people did: folders first, then items against the tree and standing as of their place."""
+    names = intake.names(world.changes)
+    received = intake.receive(
+        world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, clock=clock
+    )  # fmt: skip
+    edits = intake.resolve_items(received, names=names)
+    own_words = _say_by_themselves(news, standing, clock)
+    of_folders, deleted = _take_in_folders(together(intake.of_folders(edits), *own_words), names, news, standing)
+    folder_changes = intake.as_folder_changes(of_folders)
+    trees, changed = _see(news.trees, folder_changes, world, clock)
+    moves = hierarchy.stand(standing.replicas, lists=changed.lists, folders=changed.folders, entries=intake.entries(of_folders))
+    last = dated(moves, clock=clock)
+    replicas = _amend("replicas", standing.replicas, last)
+    of_items = _take_in_items(intake.of_items(edits), of_folders, deleted, replicas, world, news, inbox, standing)
+    changes = append(folder_changes, intake.as_item_changes(of_items))
+    let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
+    return Edits(
+        edits,
+        of_folders,
+        of_items,
+        changes,
+        together(world.changes, intake.as_changes(changes)),
+        trees,
+        changed,
+        replicas,
+        _amend("replicas", replicas, let_go),
+        reduce(lambda before, later: _amend("replicas", before, later), (standing.begun, standing.leaving, last), news.steps),
+    )
+
+
+def _say_by_themselves(news: News, standing: Standing, clock: DataFrame) -> tuple[DataFrame, DataFrame]:
+    """What leavers say of themselves: that they leave, where their list does not know it, and that they are gone."""
+    tree = news.trees.tree
+    return (
+        removal.say_leaving(standing.unlisted, tree=tree, clock=clock),
+        removal.say_gone(standing.leaving, called_again=standing.called_again, tree=tree, clock=clock),
+    )
+
+
+def _take_in_folders(edits: DataFrame, names: DataFrame, news: News, standing: Standing) -> tuple[DataFrame, DataFrame]:
+    """Edits of the hierarchy with their verdicts, and the folders that deletions take along."""
+    tree, folders, lists = news.trees.tree, news.trees.folders, news.trees.lists
+    resolved = intake.resolve_folders(edits, names=names)
+    reaching = intake.reaching(intake.placements(resolved), folders=folders)
+    followed = intake.follow(resolved, deleting=intake.deletions(resolved), folders=folders, reaching=reaching)
+    deleted, too_deep = intake.deleted_with_parent(followed), intake.too_deep(followed)
+    validated = intake.validate_folders(resolved, folders=folders, lists=lists, tree=tree, deleted=deleted, too_deep=too_deep)
+    last = intake.last_numbers(standing.replicas, applied=news.applied)
+    written = intake.write_folders(intake.number_folders(validated, numbers=last), tree=tree)
+    return intake.verdicts_of_folders(written, intake.refused(validated)), deleted
+
+
+def _take_in_items(
+    edits: DataFrame,
+    folder_edits: DataFrame,
+    deleted: DataFrame,
+    replicas: DataFrame,
+    world: World,
+    news: News,
+    inbox: Inbox,
+    standing: Standing,
+) -> DataFrame:
+    """Edits of items with their verdicts."""
+    lineage = items.made_upon(intake.edited(world.changes, edits), applied=inbox.in_hand, empty=news.empty)
+    validated = intake.validate_items(
+        edits,
+        standing=standing.replicas, folders=news.trees.folders, folder_edits=folder_edits, deleted=deleted, lineage=lineage,
+    )  # fmt: skip
+    last = intake.last_numbers(replicas, applied=news.applied)
+    written = intake.write_items(intake.number_items(validated, replicas=replicas, numbers=last))
+    return intake.verdicts_of_items(written, intake.refused(validated))
+
+
+@phase
+def look_at(due: Due, news: News, inbox: Inbox, standing: Standing, edits: Edits) -> DataFrame:
+    """The folders to be looked at: with mail, edits, a changed list, a step, or an entry of the agenda that is due."""
+    return keys_of(
+        receipt.recipients(inbox.accepted), edits.changes, news.changed.lists, edits.changed.lists, edits.steps, due.entries
+    )
+
+
+@dataclass(frozen=True)
+class Known:
+    """What stores know of the folders looked at: lists, beliefs of `current` replicas, claims, news of others; numbers that came
+    `fresh`, were `settled` without content, `issued` here, all these `gained`; all that is `applied`, `empty`, `sent`, and
+    what came back (`returned`) counts as sent; and what covers the numbers of each folder."""
+
+    lists: DataFrame
+    news: DataFrame
+    current: DataFrame
+    claims: DataFrame
+    coverage: DataFrame
+    fresh: DataFrame
+    settled: DataFrame
+    returned: DataFrame
+    gained: DataFrame
+    applied: DataFrame
+    empty: DataFrame
+    sent: DataFrame
+    changed: DataFrame
+
+
+@phase
+def learn(world: World, news: News, inbox: Inbox, standing: Standing, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Known:
+    """What others hold is learned, and the numbers of each folder are laid beside what covers them."""
+    table = picked(standing.table, dirty)
+    own = state.own_rows(table, replicas=edits.replicas)
+    before = state.ranges_of(own, entry=Entry.APPLIED)
+    beliefs = state.believed(table, replicas=edits.replicas)
+    heard = state.learn(inbox.current, believed=beliefs, lives=inbox.lives)
+    believed = state.with_news(beliefs, heard)
+    lists = picked(edits.trees.lists, dirty)
+    claims = state.claims(believed, lists=lists, lives=inbox.lives, stores=world.stores)
+    array = in_folders(world.array, dirty)
+    coverage = backfill.cover(before, inbox.carried, state.layers_of_claims(claims), array)
+    fresh = backfill.fresh(coverage)
+    settled = backfill.settle_empty(coverage, replicas=edits.speaking)
+    issued = packing.issued(edits.changes)
+    gained = state.gain(fresh, settled, issued)
+    return Known(
+        lists,
+        heard,
+        state.current_only(believed, lives=inbox.lives),
+        claims,
+        coverage,
+        fresh,
+        settled,
+        packing.returned(together(fresh, settled)),
+        gained,
+        state.hold(before, gained),
+        together(state.ranges_of(own, entry=Entry.EMPTY), settled),
+        state.ranges_of(own, entry=Entry.SENT),
+        keys_of(fresh, issued),
+    )
+
+
+@dataclass(frozen=True)
+class Gaps:
+    """The backfill array before asking (`noted`), its pieces with the moment each is asked for, what is asked for now, and the
+    array after."""
+
+    noted: DataFrame
+    timed: DataFrame
+    asks: DataFrame
+    array: DataFrame
+
+
+@phase
+def note_and_ask(world: World, mail: Mail, known: Known, edits: Edits, clock: DataFrame) -> Gaps:
+    """Holes are noted; those whose time has come are asked for, each of its best source."""
+    noted = backfill.note(known.coverage, replicas=edits.replicas, clock=clock)
+    timed = backfill.due(noted, clock=clock)
+    asking = backfill.asked_now(timed)
+    gives = sources.content(in_folders(known.claims, asking))
+    ranked = sources.rank(
+        in_folders(timed, asking), gives=gives, contacts=mail.contacts, stores=world.stores, links=world.links, clock=clock
+    )
+    chosen = sources.choose(asking, ranked=ranked, gives=gives)
+    asks = backfill.retry(backfill.let_out(chosen, lists=known.lists, clock=clock), clock=clock)
+    return Gaps(noted, timed, asks, backfill.enter(noted, asks=asks))
+
+
+@dataclass(frozen=True)
+class Cycle:
+    """What waits to be sent, when each folder goes, what goes now; what stores show of themselves meanwhile, and what they had
+    shown before; what is set on folders for their messages."""
+
+    waiting: DataFrame
+    cycle: DataFrame
+    sending: DataFrame
+    shown: DataFrame
+    shown_empty: DataFrame
+    shown_before: DataFrame
+    limits: DataFrame
+
+
+@phase
+def keep_cycle(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Cycle:
+    """What waits goes at its cycle; what does not go yet is not shown."""
+    waiting = packing.waiting(known.applied, sent=known.sent, returned=known.returned, replicas=edits.replicas)
+    limits = packing.limits(in_folders(edits.trees.tree, dirty))
+    cycle = packing.cycle(
+        waiting, agenda=due.agenda, replicas=edits.replicas, limits=limits, stores=world.stores, clock=clock
+    )  # fmt: skip
+    hidden = packing.hidden(waiting, cycle=cycle, replicas=edits.replicas)
+    unsent = packing.unsent(waiting, replicas=edits.replicas)
+    return Cycle(
+        waiting,
+        cycle,
+        packing.sending(waiting, cycle=cycle),
+        state.shown(known.applied, hidden=hidden),
+        state.shown(known.empty, hidden=hidden),
+        state.shown(known.applied, hidden=unsent),
+        limits,
+    )
+
+
+@dataclass(frozen=True)
+class Told:
+    """What requests are answered with: numbers, a status, or a status that says that there is nothing to give."""
+
+    answers: DataFrame
+    answered: DataFrame
+    unserved: DataFrame
+
+
+@phase
+def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFrame) -> Told:
+    """Requests for content and for status are answered."""
+    questions = status.answerable(inbox.current, replicas=edits.speaking)
+    requests = backfill.requests(questions)
+    answers = backfill.answer(requests, applied=known.applied, empty=known.empty)
+    answered = status.answer(
+        status.asked_for(questions),
+        shown=cycle.shown_before, applied=known.applied, beliefs=known.current, replicas=edits.replicas, clock=clock,
+    )  # fmt: skip
+    return Told(answers, answered, backfill.unserved(requests, answers=answers, told=answered))
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Whom status requests go to, and what stores remember of whom they have asked anything (`met`)."""
+
+    inquiries: DataFrame
+    met: DataFrame
+
+
+@phase
+def inquire(
+    world: World,
+    mail: Mail,
+    due: Due,
+    inbox: Inbox,
+    known: Known,
+    gaps: Gaps,
+    edits: Edits,
+    dirty: DataFrame,
+    clock: DataFrame,
+) -> Asked:
+    """Status is asked for after a change of the own entry in a list, and again of those who stay silent."""
+    begin = status.begin(edits.steps, due=due.entries, clock=clock)
+    responders = sources.responders(
+        status.choosing(begin, replicas=edits.speaking),
+        holders=status.holders(known.lists), contacts=mail.contacts, tree=in_folders(edits.trees.tree, begin),
+        stores=world.stores, links=world.links, clock=clock,
+    )  # fmt: skip
+    inquiries = status.inquire(
+        begin=begin, responders=responders, inquiring=status.inquiring(due.agenda, touched=dirty), delivered=inbox.current,
+        replicas=edits.speaking, lists=known.lists, stores=world.stores, clock=clock,
+    )  # fmt: skip
+    return Asked(inquiries, sources.remember(mail.contacts, asks=gaps.asks, responders=responders))
+
+
+@dataclass(frozen=True)
+class Quiet:
+    """Folders that have been quiet for long enough, those whose status is repeated, and all that tell it now."""
+
+    quiet: DataFrame
+    repeats: DataFrame
+    telling: DataFrame
+
+
+@phase
+def tell_unasked(due: Due, known: Known, edits: Edits, cycle: Cycle, dirty: DataFrame, clock: DataFrame) -> Quiet:
+    """Status is told unasked when a folder has been quiet, and repeated while somebody lacks something."""
+    peers = packing.recipients(known.lists)
+    behind = status.behind(
+        in_folders(cycle.shown, status.speakers(edits.replicas)), beliefs=known.current, peers=peers
+    )  # fmt: skip
+    repeats = status.repeat(
+        behind, keys=dirty, agenda=due.agenda, changed=known.changed, clock=status.repeating(clock)
+    )  # fmt: skip
+    made = packing.issued(intake.of_people(edits.changes))
+    quiet = status.fall_due(due.entries, changed=together(known.fresh, made))
+    speaking = in_folders(quiet, status.speakers(edits.speaking))
+    return Quiet(quiet, repeats, keys_of(speaking, going(repeats)))
+
+
+@phase
+def pack_and_address(
+    world: World,
+    known: Known,
+    gaps: Gaps,
+    edits: Edits,
+    cycle: Cycle,
+    told: Told,
+    asked: Asked,
+    quiet: Quiet,
+    clock: DataFrame,
+) -> DataFrame:
+    """What goes, and what was asked for, is packed; everything is addressed, with the sender's status in each letter."""
+    recipients, holders = packing.recipients(known.lists), status.holders(known.lists)
+    updates = packing.updates(
+        together(told.answers, in_folders(cycle.sending, recipients)),
+        changes=edits.all_changes, applied=known.applied, empty=known.empty,
+    )  # fmt: skip
+    packed = packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock)
+    letters = addressing.written(
+        addressing.changes(packed, recipients=recipients),
+        addressing.responses(packed),
+        addressing.requests(gaps.asks),
+        addressing.answers(told.answered, told.unserved),
+        addressing.unasked(quiet.telling, recipients=holders),
+        addressing.inquiries(asked.inquiries),
+    )
+    senders = addressing.senders(letters, replicas=edits.replicas)
+    says = state.tell(senders, shown=cycle.shown, empty=cycle.shown_empty, claims=known.claims, clock=clock)
+    messages = addressing.address(
+        letters,
+        status=says, limits=cycle.limits, replicas=edits.replicas, stores=world.stores, links=world.links,
+        conditions=world.conditions, clock=clock,
+    )  # fmt: skip
+    return transport.inject_faults(messages, faults=world.faults)
+
+
+@dataclass(frozen=True)
+class Night:
+    """Replicas whose items grow old, and the numbers that this night settles without content."""
+
+    limited: DataFrame
+    expired: DataFrame
+
+
+@phase
+def expire(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Night:
+    """Items that the nightly maintenance finds past their limit expire."""
+    tree, replicas = in_folders(edits.trees.tree, dirty), in_folders(edits.replicas, dirty)
+    limited = aging.limited(replicas, tree=tree, clock=clock)
+    night = aging.at_night(limited, due=due.entries, clock=clock)
+    held = state.contents(in_folders(known.applied, night), empty=known.empty)
+    versions = items.versions(items.seen(edits.all_changes, applied=held))
+    return Night(limited, aging.expire(versions, winners=items.readable(versions), night=night))
+
+
+@phase
+def remind(
+    world: World,
+    due: Due,
+    known: Known,
+    gaps: Gaps,
+    edits: Edits,
+    cycle: Cycle,
+    asked: Asked,
+    quiet: Quiet,
+    night: Night,
+    dirty: DataFrame,
+    clock: DataFrame,
+) -> DataFrame:
+    """The agenda of every folder looked at."""
+    to_erase = agenda.to_erase(in_folders(edits.replicas, dirty))
+    wanted = agenda.wanted(
+        agenda.entries(staying(cycle.cycle), Why.SEND),
+        agenda.entries(backfill.next_due(gaps.timed, asks=gaps.asks), Why.BACKFILL),
+        agenda.entries(asked.inquiries, Why.INQUIRE),
+        agenda.entries(status.restart_clock(known.changed, clock=clock), Why.STATUS),
+        agenda.entries(quiet.repeats, Why.REPEAT),
+        agenda.entries(agenda.maintenance(to_erase, clock=clock), Why.ERASE),
+        agenda.entries(agenda.maintenance(night.limited, clock=clock), Why.EXPIRE),
+        replicas=edits.replicas,
+    )
+    anew = agenda.decided(dirty, quiet=quiet.quiet, replicas=edits.replicas)
+    return agenda.update(world.agenda, wanted=wanted, anew=anew, clock=clock)
+
+
+@phase
+def account_for(news: News, inbox: Inbox, edits: Edits) -> DataFrame:
+    """What became of every message, and of every edit."""
+    brought = receipt.sift_each(inbox.carried, applied=news.applied)
+    of_edits = intake.receipts(edits.received, edits.of_folders, edits.of_items)
+    return together(receipt.receipts(inbox.validated, news=brought), of_edits)
+
+
+@phase
+def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Standing, clock: DataFrame) -> DataFrame:
+    """What stores have learned of themselves and of others."""
+    return state.record(
+        known.gained, cycle.sending, night.expired, together(known.news, standing.carried_over),
+        settled=known.settled, returned=known.returned, replicas=edits.replicas, clock=clock,
+    )  # fmt: skip
+
+
+def _see(trees: Trees, versions: DataFrame, world: World, clock: DataFrame) -> tuple[Trees, Trees]:
+    """The trees after hierarchy changes, and what changed of them: folders of `tree`, a store's whole `folders`, `lists`."""
+    retold = hierarchy.merge(trees.tree, versions, whole=hierarchy.merging_whole(clock))
+    tree = _amend("tree", trees.tree, retold)
+    own = hierarchy.of_viewers(tree, retold)
+    folders = hierarchy.folders(own)
+    lists = hierarchy.lists(own, folders=folders, stores=world.stores)
+    seen = Trees(tree, _amend("folders", trees.folders, folders), _amend("lists", trees.lists, lists))
     return seen, Trees(retold, folders, lists)
 
 
-def _take(name: str, view: DataFrame, changed: DataFrame, cut: Cut, key: Sequence[str] = HERE) -> DataFrame:
+def _amend(name: str, view: DataFrame, changed: DataFrame) -> DataFrame:
     """A view with the rows of every key that changed replaced."""
-    return cut(f"view of {name}", lambda: hierarchy.amend(view, changed, key=key), when=[changed], otherwise=view)
-
-
-def _of(rows: DataFrame, keys: DataFrame) -> DataFrame:
-    """The rows of those folders (org, store, folder)."""
-    return rows.join(keys.select(*HERE), list(HERE), "left_semi")
-
-
-def _stack(*frames: DataFrame) -> DataFrame:
-    return reduce(lambda above, below: above.unionByName(below, allowMissingColumns=True), frames)
-
-
-def _distinct(key: Sequence[str], *frames: DataFrame) -> DataFrame:
-    return _stack(*(frame.select(*key) for frame in frames)).distinct()
+    return amend(view, changed, key=REPLACED[name])

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 RANGE = "struct<origin:string,cn_min:bigint,cn_max:bigint>"
 STAMP = "struct<at:timestamp,origin:string,cn:bigint>"
@@ -332,7 +332,7 @@ facts | map<string,string> | SHA-256 over this round's rows in each table; of a 
 VIEWS = _by_name(
     [
         Table(
-            "turns",
+            "clock",
             "an organization that plays this round: its time and its policy",
             ("org",),
             _columns("""
@@ -499,6 +499,265 @@ silent | timestamp | when it becomes unavailable unless it is heard (R105)
         ),
     ]
 )
+
+_SAID = {
+    column.name: column
+    for column in _columns(f"""
+org | string | the organization
+store | string | the store
+folder | string | the folder
+origin | string | label of the replica that gave the numbers
+cn | bigint | the change number
+last | bigint | the last number given; 0: none yet
+cn_min | bigint | first number
+cn_max | bigint | last number
+peer | string | the other store
+peer_label | string | label of the other store's replica
+recipient | string | who receives the message
+sender | string | label of the sender's replica
+about | string | label of the replica it is about
+label | string | label of the replica that gives the number
+entry | string | applied, empty, reported or sent, as in state
+relayed | boolean | heard from a third store (C3)
+life | bigint | 1, 2, ...: a new one after erasure or restore (F8)
+standing | string | active, delete pending, delete now, erased
+now | timestamp | the organization's time
+at | timestamp | the organization's time of the round; of an edit or a message, when it was made
+nth | int | place among the edits of a store in this round
+place | bigint | place among the edits of a moment
+set | int | place of the edit that set it
+decided | timestamp | of what a store says by itself: what it follows from; null: somebody's edit
+action | string | post, modify, delete; create_folder, set_folder, delete_folder
+edit_id | string | the edit
+item | string | the item that the edit is about
+object | string | the item, or the folder of the hierarchy
+target | string | the folder that the edit is about; one that is made in this round: @ and its edit
+parent | string | the folder above; empty at the top
+name | string | how people call it
+properties | map<string,string> | what the edit sets
+properties_all | array<{PROPERTY}> | all properties of the folder after the edit
+property | string | name, parent, deleted, replica:<store>, ...
+value | string | its value
+stamp | {STAMP} | the change that set it
+size | bigint | bytes of the body
+hash | string | SHA-256 of the body
+made_at | timestamp | when it was modified
+predecessors | array<{PREDECESSOR}> | the highest numbers, per origin, of what it was made upon (F12)
+upon | array<{PREDECESSOR}> | the highest numbers, per origin, that a change made now is made upon
+known_as | string | the name of the item so far
+deleted | boolean | whether readers see it deleted
+dominated | boolean | whether the store holds a version that was made upon this one (F27)
+rank | int | 1: the version that readers see
+version | string | the number, written PFS2:21
+losers | array<string> | other versions that nothing was made upon
+conflict | boolean | whether there are losers
+on | boolean | whether the store is on the folder's replica list after the edit
+reason | string | why it was refused; null: it was not
+dead | boolean | deleted, or under a deleted one (R140)
+listing | string | listed, removed, gone
+deleted_with | array<struct<folder:string,since:int>> | folders that deletions take along, each with the place of the deletion
+too_deep | array<int> | places of edits that would place a folder too deep
+message_id | string | the message
+type | string | kind of message or edit
+lost | string | why it did not arrive, or null
+carries | array<{RANGE}> | the numbers that the message carries
+asks | array<{RANGE}> | the numbers that the message asks for
+status | array<{CLAIM}> | what the sender says of itself, and of others
+responders | array<string> | who must answer; nobody: all
+flags | array<string> | marks of the message (F62)
+bytes | bigint | how large it is
+recipients | array<{RECIPIENT}> | to whom it goes, and when it is there
+peers | array<string> | to whom it goes
+priority | string | normal, urgent, not_urgent (F48)
+outcome | string | applied, nothing new, refused, lost
+asker | string | who has asked for it; null: nobody, it goes to all
+batch | int | which message of several, from 0
+applied | bigint | how many ranges of what is held cover it
+arriving | bigint | how many ranges of what has just come cover it
+claimed | bigint | how many replicas claim content
+void | bigint | how many replicas have settled it without content
+near | bigint | how many of those that claim it are in the same site
+leaving | bigint | how many of those that claim it are leaving
+open | bigint | 1: it is in the array
+heard | timestamp | when it was first heard of; of a peer, when it was last heard
+attempt | bigint | how often it was asked for
+asked | timestamp | when it was last asked for, or the peer was; null: never
+suspended | boolean | content replication is suspended (F69)
+due | timestamp | when its time comes; null: never, as things are
+since | timestamp | what the time is counted from
+goes | boolean | whether it goes now
+before | timestamp | when it was due so far
+why | string | why the folder must be looked at
+step | string | heard, asked, named
+of | string | the store asked
+rule | string | who must answer: all, three or three_and_oldest
+must | boolean | whether it must answer
+leaver | boolean | whether it wants to leave
+stamped | boolean | whether it goes to the end of the queue (R122)
+said | timestamp | when the answer was sent
+proof | string | answers that count together
+began | timestamp | when the leaver became one
+schedule | string | when content may be sent
+size_limit | bigint | bytes that fit into one message
+limit_s | bigint | seconds after which items expire
+status_again_s | array<bigint> | first and longest wait between repeats
+silent | timestamp | when the peer becomes unavailable unless it is heard (R105)
+sent | timestamp | last message with changes from the peer (R123)
+check | string | the promise that is broken
+""")
+}
+"""What a column says, wherever a frame of a round has it."""
+
+
+def _frame(name: str, row: str, columns: str) -> Table:
+    """A frame of a round; `name:type` is a column that there has another type."""
+    pairs = (each.partition(":") for each in columns.split())
+    return Table(name, row, (), tuple(replace(_SAID[each], type=kind or _SAID[each].type) for each, _, kind in pairs), "rules")
+
+
+_KEYS = "org store folder"
+_RANGES = f"{_KEYS} origin cn_min cn_max"
+_STATE = f"{_KEYS} entry about origin cn_min cn_max relayed"
+_MESSAGE = f"org recipient {_KEYS[4:]} message_id lost type sender carries asks status responders flags at now"
+_EDIT = "org store folder item edit_id at place action name properties size hash now nth decided"
+_PLACED = f"{_EDIT} parent target"
+_NUMBERED_FOLDER = f"{_EDIT} parent object reason on label cn"
+_VERSION = f"org folder origin cn object action name properties:array<{PROPERTY}> predecessors size hash made_at edit_id at"
+_PIECE = f"{_RANGES} open heard attempt asked claimed near leaving"
+_ENTRY = f"{_KEYS} why peer attempt since due"
+_RECEIPT = "org store message_id edit_id type sender folder outcome reason place at"
+
+FRAMES = _by_name(
+    [
+        # any part of a round
+        _frame("keys", "a folder at a store", _KEYS),
+        _frame("keys_due", "a folder at a store, and when its time comes", f"{_KEYS} due"),
+        _frame("strokes", "a folder that tells its status unasked, and when", f"{_KEYS} since due"),
+        _frame("keys_on", "whether a store is on a folder's list after an edit", f"{_KEYS} nth on"),
+        _frame("stores", "a store", "org store"),
+        _frame("orgs", "an organization", "org"),
+        _frame("ranges", "numbers of a folder at a store", _RANGES),
+        # what is due, and what has come
+        _frame("due", "an entry of the agenda whose time has come", _ENTRY),
+        _frame("delivered", "a message that reaches a recipient, or is lost at its door", _MESSAGE),
+        _frame("carried", "numbers that a message brings", f"{_KEYS} origin message_id cn_min cn_max"),
+        _frame("validated", "a message that has come, with the reason where it is refused", f"{_MESSAGE} reason"),
+        # the hierarchy
+        _frame("versions_held", "a version of an item or folder that a store holds", f"{_VERSION} store"),
+        _frame("moves", "a step that a replica takes now", f"{_KEYS} life standing"),
+        _frame("steps", "a step that a replica takes, and when", f"{_KEYS} life standing at"),
+        _frame("acknowledgements", "an answer that may release a leaver", f"{_KEYS} sender status said proof began"),
+        # edits
+        _frame("names", "the change that an edit became", "org edit_id object"),
+        _frame("edits", "an edit to be taken in, with the reason where it is refused at once", f"{_EDIT} reason"),
+        _frame(
+            "said_by_itself",
+            "an edit by which a leaver speaks of itself",
+            "org store edit_id at place action folder properties now nth decided",
+        ),
+        _frame("resolved_folders", "an edit of the hierarchy with the folder it is about", _PLACED),
+        _frame("followed", "what becomes of a store's tree by its edits", "org store deleted_with too_deep"),
+        _frame("deleted_with_parent", "a folder that a deletion takes along", f"{_KEYS} since:int"),
+        _frame("too_deep", "an edit that would place a folder too deep", "org store nth"),
+        _frame("validated_folders", "an edit of the hierarchy and its verdict", f"{_PLACED} reason on"),
+        _frame("numbered_folders", "an edit of the hierarchy that is taken in, with its number", _NUMBERED_FOLDER),
+        _frame(
+            "written_folders",
+            "the same with all that its change says",
+            f"{_NUMBERED_FOLDER} made_at properties_all".replace(" properties ", " "),
+        ),
+        _frame(
+            "folder_edits", "an edit of the hierarchy, taken in or refused", f"{_NUMBERED_FOLDER} made_at properties_all target"
+        ),
+        _frame("last_numbers", "the last number that a replica has given", f"{_KEYS} label last"),
+        _frame("lineage", "what a change of an item would be made upon", f"{_KEYS} object upon deleted known_as"),
+        _frame("validated_items", "an edit of an item and its verdict", f"{_EDIT} reason upon known_as"),
+        _frame(
+            "numbered_items", "an edit of an item that is taken in, with its number", f"{_EDIT} reason upon known_as label cn"
+        ),
+        _frame("written_items", "the same with all that its change says", f"{_EDIT} reason label cn object predecessors"),
+        _frame(
+            "item_edits", "an edit of an item, taken in or refused", f"{_EDIT} reason label cn object predecessors upon known_as"
+        ),
+        _frame("new_changes", "a change made in this round, with the store", f"{_VERSION} store"),
+        _frame("changes", "a change", _VERSION),
+        # what stores know
+        _frame("state_rows", "a row of the replication state table", _STATE),
+        _frame("beliefs", "what a store believes of another", f"{_KEYS} entry about origin cn_min cn_max"),
+        _frame(
+            "claims",
+            "what a store that may be asked is believed to hold",
+            f"{_KEYS} origin peer about near:boolean leaving:boolean entry cn_min cn_max",
+        ),
+        _frame("claim_layer", "claims as measures of the coverage", f"{_RANGES} claimed:int void:int near:int leaving:int"),
+        _frame(
+            "coverage",
+            "a piece of the numbers of a folder, with what covers it",
+            f"{_RANGES} applied arriving claimed void near leaving open heard:bigint attempt asked:bigint",
+        ),
+        # backfill
+        _frame("noted", "a piece of the backfill array", _PIECE),
+        _frame("timed", "a piece of the array that others claim, and when it is asked for", f"{_PIECE} now suspended due"),
+        _frame("gives", "numbers that a peer can give", f"{_KEYS} origin peer cn_min cn_max"),
+        _frame("ranked", "a source, and its place in the order", f"{_KEYS} peer nth"),
+        _frame("chosen", "a piece and whom it is asked of", f"{_KEYS} peer origin cn_min cn_max near leaving attempt asked now"),
+        _frame("asks", "a piece that is asked for now", f"{_KEYS} peer origin cn_min cn_max near leaving attempt asked now due"),
+        _frame("backfill", "a step of an entry of the backfill array", f"{_RANGES} step of attempt since due at"),
+        _frame("answers", "numbers that go to who has asked for them", f"{_KEYS} asker origin cn_min cn_max"),
+        _frame("unserved", "an asker to whom nothing can be given", f"{_KEYS} peer"),
+        # cycles, packing
+        _frame("cycle", "a folder with something to send, and when it goes", f"{_KEYS} since due goes"),
+        _frame("limits", "what is set on a folder for its messages", f"{_KEYS} schedule size_limit priority"),
+        _frame("updates", "a change as it travels", f"{_KEYS} asker origin cn bytes"),
+        _frame("packed", "the content of a message", f"{_KEYS} asker batch carries bytes"),
+        _frame("recipients", "to whom a store's own changes go", f"{_KEYS} peer"),
+        _frame("holders", "another holder of a folder", f"{_KEYS} peer listing"),
+        # status
+        _frame("status_requests", "a status request to be answered", f"{_KEYS} peer peer_label status leaver"),
+        _frame("answered", "an asker who is answered by status", f"{_KEYS} peer flags"),
+        _frame("beginning", "a replica that asks for status now", f"{_KEYS} rule"),
+        _frame("responders", "who must answer a status request", f"{_KEYS} peer stamped now"),
+        _frame(
+            "inquiries",
+            "whom a status request goes to, and when again",
+            f"{_KEYS} peer asks:boolean must attempt since due leaver",
+        ),
+        _frame("repeating", "an organization whose policy repeats status", "org now status_again_s"),
+        _frame("repeats", "status that is repeated, and when", f"{_KEYS} goes attempt since due before"),
+        # letters
+        _frame("letters", "a letter", f"{_KEYS} type peers carries asks responders flags bytes"),
+        _frame("senders", "who speaks about a folder", f"{_KEYS} sender"),
+        _frame("statuses", "the status part of a message", f"{_KEYS} status"),
+        _frame(
+            "messages",
+            "a message",
+            f"{_MESSAGE.replace('recipient ', '').replace(' lost', '').replace(' now', '')} recipients bytes priority",
+        ),
+        # growing old, the agenda, what is written
+        _frame("limited", "a replica whose items grow old", f"{_KEYS} limit_s"),
+        _frame("night_shift", "one that this night looks at", f"{_KEYS} limit_s now"),
+        _frame("versions", "a version that a store holds, and whether it is dominated", f"{_VERSION} store dominated"),
+        _frame("readable", "an item as readers at a store see it", f"{_VERSION} store version losers conflict deleted"),
+        _frame("entries", "an entry of the agenda", _ENTRY),
+        _frame("decided", "entries of the agenda that the round decides as a whole", f"{_KEYS} why"),
+        _frame("agenda", "an entry of the agenda as it changes", f"{_ENTRY} at"),
+        _frame("receipts", "what became of a message or an edit", _RECEIPT),
+        _frame("state", "a row of the replication state table, and when", f"{_STATE} at"),
+        _frame("violations", "numbers by which a round breaks a promise", f"{_RANGES} check"),
+    ]
+)
+"""What the rules of a round give, by name; `frame.rule` says which."""
+
+REPLACED = {
+    "tree": ("org", "store", "folder"),
+    "folders": ("org", "store"),
+    "lists": ("org", "store"),
+    "replicas": ("org", "store", "folder"),
+    "array": ("org", "store", "folder"),
+    "agenda": ("org", "store", "folder", "why", "peer"),
+    "contacts": ("org", "store", "peer"),
+}
+"""The key by which what a round gives replaces rows of a view: all rows of that key that were there before."""
 
 EVERY = {**TABLES, **VIEWS}
 

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pfspark.kept import Kept
 from pfspark.sim import player
 from tests.sim.against import by_org
 
 if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
+
+    from pfspark.kept import Kept
 
 Row = dict[str, Any]
 FACTS = ("changes", "messages", "receipts", "replicas", "backfill")
@@ -27,7 +28,6 @@ class Facts:
 
     def __init__(self) -> None:
         self.rows: dict[str, dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
-        self.columns: dict[str, str] = {}
 
     def begin(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """See `player.Record`."""
@@ -58,14 +58,7 @@ def performance(request: pytest.FixtureRequest, spark: SparkSession) -> tuple[di
     asked = [module.organizations for module in modules if hasattr(module, "organizations")]
     scenarios = {scenario.name: scenario for each in asked for scenario in each(request.config)}
     facts = Facts()
-
-    class Watched(Kept):
-        def __init__(self, *given: Any) -> None:
-            super().__init__(*given)
-            facts.columns = self.columns
-
     with ExitStack() as meanwhile:
-        meanwhile.enter_context(pytest.MonkeyPatch.context()).setattr(player, "Kept", Watched)
         for module in modules:
             if hasattr(module, "conditions"):
                 meanwhile.enter_context(module.conditions(request.config))

@@ -92,9 +92,9 @@ def computed(spark: SparkSession) -> dict[str, list[Any]]:
         "intersect": cnset.intersect(left, right, KEYS),
         "contains": cnset.contains(left, right, ["case"], KEYS),
         "size": cnset.size(cnset.canonical(left, KEYS), ["case"]),
-        "line": cnset.line(KEYS, left.withColumn("held", F.lit(1)), right.withColumn("told", F.lit(2))),
+        "line": cnset.coverage(KEYS, left.withColumn("held", F.lit(1)), right.withColumn("told", F.lit(2))),
         "join_up": cnset.join_up(
-            cnset.line(KEYS, left.withColumn("held", F.lit(1)), right.withColumn("told", F.lit(2))), KEYS, ["told"]
+            cnset.coverage(KEYS, left.withColumn("held", F.lit(1)), right.withColumn("told", F.lit(2))), KEYS, ["told"]
         ),
         "settle": cnset.settle(
             KEYS,

@@ -21,14 +21,15 @@ VOCABULARY = {"cntext", "errors", "settings", "tables", "words"}
 BELOW = {
     "vocabulary": set[str](),
     "cnset": {"vocabulary"},
-    "rules": {"vocabulary", "cnset"},
-    "round": {"vocabulary", "cnset", "rules"},
+    "frame": set(),
+    "rules": {"vocabulary", "cnset", "frame"},
+    "round": {"vocabulary", "cnset", "frame", "rules"},
     "rows": {"vocabulary"},
-    "cuts": {"rows"},
-    "kept": {"vocabulary", "rows", "cuts", "round"},
+    "execute": {"vocabulary", "frame", "rows"},
+    "kept": {"vocabulary", "rows", "execute", "round"},
     "ask": {"vocabulary", "cnset", "rules", "rows"},
-    "sim": {"vocabulary", "cnset", "rules", "round", "rows", "cuts", "kept", "ask"},
-    "edge": {"vocabulary", "cnset", "rules", "round", "rows", "cuts", "kept", "ask", "sim", "lake"},
+    "sim": {"vocabulary", "cnset", "rules", "round", "rows", "execute", "kept", "ask"},
+    "edge": {"vocabulary", "cnset", "frame", "rules", "round", "rows", "execute", "kept", "ask", "sim", "lake"},
     "lake": {"vocabulary", "cnset", "rules", "round", "rows", "kept", "ask", "sim", "edge"},
 }
 BETTER_IMPORT = {
@@ -37,7 +38,8 @@ BETTER_IMPORT = {
     "rules": "a rule takes what it needs as a frame: let round.py, where rules meet, hand it in",
     "round": "a round is pure: let the edge hand in the snapshot and take the new rows",
     "rows": "rows are shaped by the tables alone: let the caller hand in the schema",
-    "cuts": "a cut knows frames, and not what they mean: let `round.play` say it",
+    "frame": "what a rule declares knows no rule: let the rule say it",
+    "execute": "who makes frames knows not what they mean: let `round.play` say it",
     "kept": "between rounds the world is rows: let the edge read and store them",
     "ask": "a question reads a snapshot: let the caller open it and hand it in",
     "sim": "an invented world hands frames to round.play: let the edge store and show them",
@@ -46,17 +48,18 @@ BETTER_ORACLE = "the oracle is written from the articles in plain Python: code i
 
 # --- what a rule never does ---
 
+MADE = "a rule that is not `inline` is made once, whoever reads it: let `execute` do it"
 EDGE = "driver values are the edge's: return a frame"
 GIVEN = "frames come in as arguments, and new rows go out"
 HASH = "derive it from the ids (xxhash64), so that reruns and other partitions agree"
-TIME = "join `turns` on org and take its `now`"
+TIME = "join `clock` on org and take its `now`"
 WINDOWS = "say it with a window, a join or a higher-order function"
 NEVER_CALLED = {
     "applyInArrow": WINDOWS,
     "applyInPandas": WINDOWS,
     "arrow_udf": WINDOWS,
-    "cache": "call the `cut` that the edge hands in",
-    "checkpoint": "call the `cut` that the edge hands in",
+    "cache": MADE,
+    "checkpoint": MADE,
     "collect": EDGE,
     "createDataFrame": GIVEN,
     "current_date": TIME,
@@ -66,14 +69,14 @@ NEVER_CALLED = {
     "getOrCreate": GIVEN,
     "head": EDGE,
     "isEmpty": EDGE,
-    "localCheckpoint": "call the `cut` that the edge hands in",
+    "localCheckpoint": MADE,
     "localtimestamp": TIME,
     "mapInArrow": WINDOWS,
     "mapInPandas": WINDOWS,
     "monotonically_increasing_id": HASH,
     "now": TIME,
     "pandas_udf": WINDOWS,
-    "persist": "call the `cut` that the edge hands in",
+    "persist": MADE,
     "rand": HASH,
     "randn": HASH,
     "shuffle": HASH,
@@ -85,7 +88,7 @@ NEVER_CALLED = {
     "toPandas": EDGE,
     "today": TIME,
     "udf": WINDOWS,
-    "unpersist": "call the `cut` that the edge hands in",
+    "unpersist": MADE,
     "utcnow": TIME,
     "uuid": HASH,
     "uuid4": HASH,
@@ -105,12 +108,12 @@ IN_SQL = re.compile(
     re.IGNORECASE,
 )
 
-BETTER_NAME = "a cut builds later, and would see the last: give each frame a name of its own"
+BETTER_NAME = "who reads on would take it for the first: give each frame a name of its own"
 
 CLASSIC = {"_jdf", "_jsc", "_jvm", "_sc", "rdd", "sparkContext"}
 BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py"
 PROFILES = {"exchange_2000", "exchange_2003", "exchange_2007", "modern"}
-BETTER_PROFILE = "generations differ by data: make it an option in conf/*.toml and join its value from `turns`"
+BETTER_PROFILE = "generations differ by data: make it an option in conf/*.toml and join its value from `clock`"
 NAMES_OF_NOTHING = {"base", "common", "core", "helper", "helpers", "manager", "util", "utils"}
 
 
@@ -226,7 +229,7 @@ def calls(tree: ast.AST) -> Iterator[ast.Call]:
 
 
 def faults_of_binding(module: str, tree: ast.AST) -> Iterator[str]:
-    """Names of the round that mean one frame here and another there: what a cut builds, it builds later."""
+    """Names of the round that mean one frame here and another there."""
     if layer(module) != "round":
         return
     for function in ast.walk(tree):
@@ -283,11 +286,11 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.sim.oracle", "import pyspark", "the oracle is written from the articles"),
         ("pfspark.rules.state", "from pyspark.sql.functions import rand", "functions.rand: derive it"),
         ("pfspark.rules.state", "from pyspark.sql import SparkSession", "frames come in as arguments"),
-        ("pfspark.rules.state", "import time", "join `turns` on org"),
+        ("pfspark.rules.state", "import time", "join `clock` on org"),
         ("pfspark.rules.state", "n = frame.count()", "line 1 calls count(): driver values are the edge's"),
         ("pfspark.rules.state", "rows = frame.where(x).collect()", "calls collect: driver values"),
-        ("pfspark.round", "frame = frame.cache()", "calls cache: call the `cut`"),
-        ("pfspark.rules.state", "at = datetime.now(UTC)", "calls now: join `turns`"),
+        ("pfspark.round", "frame = frame.cache()", "calls cache: a rule that is not `inline`"),
+        ("pfspark.rules.state", "at = datetime.now(UTC)", "calls now: join `clock`"),
         ("pfspark.rules.state", "x = F.first('a')", "calls first: an order must say which"),
         ("pfspark.rules.state", "x = F.expr('max(a) + uuid ()')", "says uuid( in SQL: derive it"),
         ("pfspark.rules.state", "x = F.expr('LAST(a)')", "says last( in SQL: an order"),
@@ -297,7 +300,7 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.edge.delta", "x = frame.rdd", "uses rdd: Spark Connect has no"),
         ("pfspark.rules.state", "if policy.generation == 2000: pass", "generations differ by data"),
         ("pfspark.rules.state", "x = F.when(F.col('profile') == 'exchange_2000', 1)", "generations differ by data"),
-        ("pfspark.round", "def f():\n    a = 1\n    a = 2", "line 3 binds a again: a cut builds later"),
+        ("pfspark.round", "def f():\n    a = 1\n    a = 2", "line 3 binds a again: who reads on"),
         ("pfspark.settings", "match profile:\n    case 'modern': pass", "line 2 asks for the generation"),
     ],
 )

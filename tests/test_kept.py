@@ -22,7 +22,7 @@ def folded(kept: Kept, rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     """The state after a round in which nothing else has changed."""
     names = {*kept.tables, "messages", "receipts"} - {"taken"}
     made = {name: rows_of(name, rows if name == "state" else ()) for name in names}
-    kept.fold({**made, "touched": made["lists"]})
+    kept.fold({**made, "dirty": made["lists"]})
     return {tuple(row[name] for name in (*RANGE_KEY, "cn_min", "cn_max")) for row in kept.tables["state"].to_pylist()}
 
 

@@ -8,29 +8,34 @@ from __future__ import annotations
 
 import json
 import random
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pfspark.cuts import Cuts
 from pfspark.edge.config import conf_folder
+from pfspark.execute import AT_ONCE, Execution, Made
+from pfspark.frame import Frame, steps
 from pfspark.kept import Kept
-from pfspark.round import Outcome, play
-from pfspark.rows import arrow, local, schema_of
+from pfspark.round import Outcome, drawn
+from pfspark.rows import local
 from pfspark.sim import player
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.words import Entry
 from tests.sim.against import Line, nameless
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import SparkSession
+    from pyspark.sql.types import StructType
 
 PLAIN, EVERY, ALL, TWICE, AGAIN = "plain", "every round", "all touched", "twice", "again"
 STORES = ("PFS1", "PFS2", "PFS3")
@@ -206,24 +211,27 @@ def last_shown(lines: Sequence[Line]) -> list[Line]:
 
 # --- the busy round again ---------------------------------------------------------------------------------------------
 
-NOT_FACTS = ("touched", "lives")  # the keys that were looked at, and a view that is handed on whole
+NOT_FACTS = ("dirty", "lives")  # the keys that were looked at, and a view that is handed on whole
 DIRECTORY = ("stores", "links", "taken")
 
 
-def again(
-    spark: SparkSession, world: Mapping[str, pa.Table], turns: Sequence[Mapping[str, Any]], cuts: Any, shake: Any = None
-) -> dict[str, pa.Table]:
-    """What a round gives, played from those rows with those cuts."""
+def again(spark: SparkSession, world: Mapping[str, pa.Table], turns: Sequence[Mapping[str, Any]]) -> dict[str, pa.Table]:
+    """What a round gives, played from those rows."""
     kept = Kept(spark)
     for name, table in world.items():
         kept.put(name, table)
-    frames = kept.world(cuts if isinstance(cuts, Cuts) else None)
-    if shake is not None:
-        frames = type(frames)(**{each.name: shake(getattr(frames, each.name)) for each in fields(frames)})
-    schema = schema_of("turns")
-    outcome = play(frames, local(spark, arrow(schema, turns), schema), cuts)
-    rows = cuts.rows if isinstance(cuts, Cuts) else lambda frame: frame.toArrow()
-    return {each.name: rows(getattr(outcome, each.name)) for each in fields(Outcome)}
+    return kept.play({row["org"]: {name: value for name, value in row.items() if name != "org"} for row in turns})
+
+
+def whole(spark: SparkSession, run: Run, making: type[Execution]) -> Mapping[Frame, Made]:
+    """Every step of the busy round, as it is made."""
+    kept = Kept(spark)
+    for name, table in run.world.items():
+        kept.put(name, table)
+    outcome = drawn()
+    wanted = steps(getattr(outcome, each.name) for each in fields(Outcome))
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        return making(spark, kept.given({row["org"]: row for row in run.turns}), threads).make(dict.fromkeys(wanted))
 
 
 def rows_of(table: pa.Table) -> Counter[str]:
@@ -252,19 +260,66 @@ def differing(found: Mapping[str, pa.Table], expected: Mapping[str, pa.Table]) -
 
 @pytest.mark.parametrize("partitions", [1, 2, 8])
 def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, partitions: int) -> None:
-    """Every frame, given or cut, comes shuffled and in so many partitions, and nothing is skipped for being empty."""
+    """Every frame, given or made, comes shuffled and in so many partitions, and nothing is skipped for being empty."""
     draw = random.Random(partitions)
 
-    def shake(frame: DataFrame) -> DataFrame:
-        table = frame.toArrow()
-        order = list(range(table.num_rows))
-        draw.shuffle(order)
-        return local(spark, table.take(pa.array(order, pa.int64())), frame.schema).repartition(partitions)
+    class Shaking(Execution):
+        def has_nothing_to_say(self, frame: Frame) -> bool:
+            return False
 
-    def cut(name: str, build: Callable[[], DataFrame], *, when: Any = None, otherwise: Any = None) -> DataFrame:
-        return shake(build())
+        def settle(self, frame: Frame, made: Made) -> None:
+            if made.rows is not None:
+                order = list(range(made.rows.num_rows))
+                draw.shuffle(order)
+                rows, schema = made.rows.take(pa.array(order, pa.int64())), made.frame.schema
+                made = Made(lambda: local(spark, rows, schema).repartition(partitions), rows)
+            super().settle(frame, made)
 
-    assert not differing(again(spark, run.world, run.turns, cut, shake), run.made)
+    made = whole(spark, run, Shaking)
+    outcome = drawn()
+    rows = {each.name: rows_in(made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Outcome)}
+    assert not differing(rows, run.made)
+
+
+def rows_in(made: Made) -> pa.Table:
+    return made.frame.toArrow() if made.rows is None else made.rows
+
+
+def test_rules_give_what_they_declare(spark: SparkSession, run: Run) -> None:
+    """Columns as declared. Without a row in what drives a rule, or in something that it needs, it has none to give, whatever
+    else it is told; a view that it amends stays as it is (it is not built then, so nobody would see it)."""
+    made = whole(spark, run, Execution)
+    execution = Execution(spark, {}, cast(ThreadPoolExecutor, None))
+    faults = []
+    for frame in {each.rule.name: each for each in made if each.rule}.values():
+        rule = frame.rule
+        assert rule is not None
+        like = frame.of([rule.like])
+        expected = made[like[0]].frame.schema if like and not rule.gives else execution.schema(frame)
+        for empty in (rule.drives, *((name,) for name in rule.needs)):
+            if not empty:
+                continue
+            without = set(frame.of(empty))
+            told = {each: made[each].frame.where("false") if each in without else made[each].frame for each in frame.inputs}
+            given = frame.call(told.__getitem__)
+            stays = [told[each] for each in frame.of([rule.amends])]
+            if columns(given.schema) != columns(expected):
+                faults.append((rule.name, columns(given.schema) ^ columns(expected)))
+            if rows_of(given.toArrow()) != (rows_of(stays[0].toArrow()) if stays else Counter()):
+                faults.append((rule.name, empty))
+    assert not faults
+
+
+def columns(schema: StructType) -> set[tuple[str, str]]:
+    """In whatever order, for frames are put together by name."""
+    return {(each.name, each.dataType.simpleString()) for each in schema}
+
+
+def test_drawing_a_round_asks_spark_nothing() -> None:
+    """In a process that has no Spark."""
+    script = "from pfspark.round import drawn; from pyspark.sql import SparkSession as S; drawn(); print(S.getActiveSession())"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout == "None\n"
 
 
 def test_each_store_alone_with_its_inbox_gives_the_same(spark: SparkSession, run: Run) -> None:
@@ -272,7 +327,7 @@ def test_each_store_alone_with_its_inbox_gives_the_same(spark: SparkSession, run
     alone = [alone_at(run.world, store) for store in STORES]
     world = {name: pa.concat_tables([each[name] for each in alone]) for name in run.world}
     turns = [{**run.turns[0], "org": f"{store} alone"} for store in STORES]
-    found = again(spark, world, turns, Cuts(spark, {}))
+    found = again(spark, world, turns)
     assert {row for row in found["state"]["org"].to_pylist()} > {f"{STORES[0]} alone"}
     assert not differing(found, run.made)
 

@@ -23,7 +23,7 @@ def gaps(array: DataFrame, *, steps: DataFrame, agenda: DataFrame) -> DataFrame:
     named = steps.where("step = 'asked' and of is not null").withColumn("asked", F.col("at"))
     asked = named.select(*along, *ENDS, "of", "due")
     layers = [array.select(*along, *ENDS, F.lit(1).alias("open")), asked.select(*along, *ENDS, F.lit(1).alias("told"))]
-    pieces = cnset.line(along, *layers).where("open > 0").select(*along, *ENDS, F.lit(True).alias("piece"))
+    pieces = cnset.coverage(along, *layers).where("open > 0").select(*along, *ENDS, F.lit(True).alias("piece"))
     entries = array.select(*along, "cn_min", F.struct("heard", "attempt").alias("entry"))
     requests = asked.select(*along, "cn_min", F.struct("cn_max", "of", "due").alias("request"))
     # Ranges of one moment never overlap, so what began last before a piece is what it lies in, if it reaches so far.

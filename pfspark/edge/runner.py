@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.cuts import Cuts
 from pfspark.edge import restoring, upkeep
 from pfspark.edge.delta import FACTS, REFUSALS, THREADS, Restored, Row, Snapshot, Tables, Writer
 from pfspark.edge.digests import digest, numbered
@@ -31,6 +30,8 @@ from pfspark.words import FIRST, HIERARCHY, LAST, Standing, Why
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
 NEVER = datetime.max.replace(tzinfo=UTC)
+SEEN = ("tree", "folders", "stores")
+"""Of which replica lists are made."""
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
 
@@ -292,9 +293,7 @@ class Runner:
         self._number, self._cursor = snapshot.row.round, people["edits"]
         self._directory = {name: people[name] for name in DIRECTORY}
         self._news = any(version != snapshot.row.versions[name] for name, version in self._directory.items())
-        with Cuts(self._tables.spark, {}) as cut:
-            views = directory(snapshot, cut)
-            self._policies, self.unfit = policies_of(**{name: cut.rows(views[name]) for name in DIRECTORY})
+        self._policies, self.unfit = policies_of(**directory(snapshot))
         self._kept = kept_world(snapshot)
         self._repeat(self._kept, snapshot.row.cursors["edits"])
 
@@ -330,18 +329,12 @@ class Runner:
             self._receive(kept, fresh)
 
     def _read_directory(self, kept: Kept) -> None:
-        spark = self._tables.spark
-        tree, folders = (as_frame(spark, name, kept.tables[name]) for name in ("tree", "folders"))
-        with Cuts(spark, {}) as cut:
-            views = directory(self._tables.snapshot(), cut)
-            stores = views["stores"]
-            views["lists"] = cut("lists", lambda: lists_of(tree, folders=folders, stores=stores))
-            rows = {name: cut.rows(frame) for name, frame in views.items()}
-        self._policies, self.unfit = policies_of(**{name: rows[name] for name in DIRECTORY})
-        del rows["organizations"]
-        for name, table in rows.items():
-            kept.reset(name, ())
-            kept.append(name, table)
+        spark, known = self._tables.spark, directory(self._tables.snapshot())
+        self._policies, self.unfit = policies_of(**known)
+        seen = {name: as_frame(spark, name, rows) for name, rows in (*kept.tables.items(), *known.items()) if name in SEEN}
+        kept.put_rows("lists", lists_of(seen["tree"], folders=seen["folders"], stores=seen["stores"]).toArrow())
+        for name in ("stores", "links"):
+            kept.put_rows(name, known[name])
 
     def _receive(self, kept: Kept, fresh: pa.Table, repeats: bool = False) -> None:
         """New edits wait to be taken in; `taken` names those of them that were taken in before, within `edit_memory`.
@@ -474,18 +467,18 @@ class Runner:
             for org, now in turns.items()
         }
         made = kept.play(columns)
-        if made["offences"].num_rows:
-            raise _offended(made["offences"])
+        if made["violations"].num_rows:
+            raise _violated(made["violations"])
         made["replicas"] = with_rows(made["replicas"], newcomers)
         made["backfill"] = with_rows(made["backfill"], named(made, turns))
         _forget_repeats(kept)
         return made
 
 
-def _offended(offences: pa.Table) -> ViolationError:
-    first = offences.to_pylist()[0]
+def _violated(violations: pa.Table) -> ViolationError:
+    first = violations.to_pylist()[0]
     return ViolationError(
-        f"The round breaks {first['check']} ({offences.num_rows} rows), such as {first['origin']}:{first['cn_min']}-"
+        f"The round breaks {first['check']} ({violations.num_rows} rows), such as {first['origin']}:{first['cn_min']}-"
         f"{first['cn_max']} in {first['folder']} at {first['store']} of {first['org']!r}. It does not count, and the lake is "
         "as it was before; `pfspark rules` and `audit` say more."
     )

@@ -72,7 +72,7 @@ def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> Da
     own = own_rows(snapshot, snapshot.read)
     applied = state.held(own["state"], replicas=newest(own["replicas"], HERE, "round"))
     shown = items.versions(items.seen(changes, applied=applied)).where("not dominated")
-    edits = waiting(snapshot.read("edits"), snapshot.read("receipts"))
+    edits = waiting(snapshot.read("edits"), receipts=snapshot.read("receipts"))
     in_need = [young.select("hash"), shown.select("hash"), edits.select("hash")]
     needed = in_need[0].unionByName(in_need[1]).unionByName(in_need[2]).where("hash is not null").distinct()
     return snapshot.read("content").select("hash").distinct().join(needed, "hash", "left_anti")

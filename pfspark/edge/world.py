@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from functools import cache, partial
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
@@ -20,19 +20,16 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark import cnset, cntext
-from pfspark.cuts import Cuts
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import FACTS, Snapshot
+from pfspark.edge.delta import Snapshot
 from pfspark.errors import UsageError
+from pfspark.execute import Made, execute
+from pfspark.frame import rule, source
 from pfspark.kept import Kept
-from pfspark.rows import ddl, local, nothing, rows_of, schema_of
+from pfspark.rows import local, nothing, rows_of, schema_of
 from pfspark.rules import backfill, hierarchy, intake, items, state
 from pfspark.settings import Policy, load_profile, override
-from pfspark.tables import EVERY
 from pfspark.words import CARRYING, FIRST, HIERARCHY, LARGEST, LAST, LONGEST_S, SLOTS, Entry, Outcome, Standing
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -47,7 +44,7 @@ def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
     return rows.groupBy(*key).agg(F.max_by(F.struct(*rows.columns), by).alias("row")).select("row.*")
 
 
-def in_flight(messages: DataFrame, receipts: DataFrame) -> DataFrame:
+def in_flight(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
     """The view `mail`: messages without a receipt of their recipient."""
     had = receipts.where("message_id is not null").select("org", "message_id", F.col("store").alias("recipient"))
     to = F.inline("recipients").alias("recipient", "due", "lost")
@@ -69,7 +66,7 @@ def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun
         (F.unix_micros("at") - F.coalesce(F.unix_micros("since"), F.lit(0))).alias("asked"),
     )
     applied = state.own(table, replicas=replicas).where(F.col("entry") == Entry.APPLIED)
-    line = cnset.line(LINE, heard, asked, applied.select(*RANGES, F.lit(1).alias("applied")))
+    line = cnset.coverage(LINE, heard, asked, applied.select(*RANGES, F.lit(1).alias("applied")))
     pieces = cnset.join_up(line.where("open > 0 and applied = 0"), LINE, backfill.TIMES)
     return pieces.select(
         *RANGES,
@@ -136,7 +133,7 @@ def clocks(snapshot: Snapshot) -> dict[str, datetime]:
     return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
 
 
-def waiting(edits: DataFrame, receipts: DataFrame) -> DataFrame:
+def waiting(edits: DataFrame, *, receipts: DataFrame) -> DataFrame:
     """Edits that have not been taken in."""
     taken = receipts.where("edit_id is not null").select("org", "edit_id")
     return intake.legible(edits).join(taken, ["org", "edit_id"], "left_anti")
@@ -168,68 +165,116 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
 
     `edits` are those without a receipt.
     """
+    return {name: rows for name, rows in _views(snapshot).items() if name != "organizations"}
+
+
+def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
+    """As much of the world as paths need, and the verdict on an edit: `stores`, `tree`, `folders`, `lists`, `replicas`, and
+    the edits that wait."""
+    return _views(snapshot, ("stores", "edits", "tree", "folders", "lists", "replicas"), folder=HIERARCHY)
+
+
+def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = None) -> dict[str, pa.Table]:
+    """Those views of what the tables say, or all; of the own state of one folder alone if it is named."""
     spark = snapshot.tables.spark
-    with Cuts(spark, _columns()) as cut:
-        read = {name: _reading(snapshot, name, cut) for name in FACTS}
-        own = own_rows(snapshot, read.__getitem__)
-        views = directory(snapshot, cut)
-        views |= {
-            "changes": cut("changes", lambda: read["changes"], when=[read["changes"]]),
-            "state": cut(
-                "state",
-                lambda: cnset.canonical(own["state"], (*HERE, "entry", "about", "origin", "relayed")),
-                when=[read["state"]],
-            ),
-            "replicas": cut("replicas", lambda: newest(own["replicas"], HERE, "round"), when=[read["replicas"]]),
-            "mail": cut("mail", lambda: in_flight(read["messages"], read["receipts"]), when=[read["messages"]]),
-            "agenda": cut(
-                "agenda",
-                lambda: newest(own["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
-                when=[read["agenda"]],
-            ),
-            "contacts": cut(
-                "contacts",
-                lambda: remembered(read["receipts"], read["backfill"]),
-                when=[read["receipts"], read["backfill"]],
-            ),
-            "lives": cut(
-                "lives",
-                lambda: state.read_lives(delivered(snapshot, read.__getitem__), lives=nothing(spark, "lives")),
-                when=[read["receipts"]],
-            ),
-            "edits": cut("edits", lambda: waiting(snapshot.read("edits"), read["receipts"])),
-        }
-        views["tree"] = cut(
-            "tree",
-            lambda: _tree(snapshot, views, state.held(views["state"], replicas=views["replicas"]), cut),
-            when=[read["changes"]],
-        )
-        views["array"] = cut(
-            "array",
-            lambda: open_array(own["backfill"], table=views["state"], replicas=views["replicas"], begun=begun(own["replicas"])),
-            when=[read["backfill"]],
-        )
-        views["folders"] = cut("folders", lambda: hierarchy.folders(views["tree"]), when=[views["tree"]])
-        views["lists"] = cut(
-            "lists", lambda: lists_of(views["tree"], folders=views["folders"], stores=views["stores"]), when=[views["stores"]]
-        )
-        return {name: cut.rows(frame) for name, frame in views.items() if name != "organizations"}
+    known = directory(snapshot)
+    own = own_rows(snapshot, snapshot.read)
+    if folder:
+        own["state"] = own["state"].where(F.col("folder") == folder)
+    let_in = delivered(snapshot, snapshot.read)
+
+    def there(of: str, frame: DataFrame) -> Made:
+        """Rows of a table to which nobody has written are none."""
+        return Made(lambda: frame, rows_of(of, ()) if snapshot.untouched(of) else None)
+
+    given = {
+        **{name: Made(partial(as_frame, spark, name, rows), rows) for name, rows in known.items()},
+        **{name: there(name, snapshot.read(name)) for name in ("changes", "messages", "receipts")},
+        **{f"own {name}": there(name, frame) for name, frame in own.items()},
+        "edits": Made(lambda: snapshot.read("edits")),
+        "steps": there("backfill", snapshot.read("backfill")),
+        "delivered": there("receipts", let_in),
+        "whole": Made(lambda: merging_whole(spark, known["organizations"])),
+        "no tree": Made(lambda: nothing(spark, "tree")),
+        "no lives": Made(lambda: nothing(spark, "lives")),
+    }
+    views = _drawn()
+    return execute(spark, {name: views[name] for name in names or views}, given)
 
 
-def _columns() -> dict[str, str]:
-    return {name: ddl(schema_of(name)) for name in EVERY}
+@cache
+def _drawn() -> dict[str, DataFrame]:
+    """All views, drawn of the tables."""
+    own_state, own_replicas = source("own state"), source("own replicas")
+    table = _canonical_state(own_state)
+    replicas = _latest(own_replicas, key=HERE)
+    held = state.held(table, replicas=replicas)
+    learned = items.learned(_of_hierarchy(source("changes")), applied=held)
+    tree = hierarchy.merge(source("no tree"), learned, whole=source("whole"))
+    folders = hierarchy.folders(tree)
+    stores = source("stores")
+    return {
+        **{name: source(name) for name in DIRECTORY},
+        "changes": _read(source("changes")),
+        "state": table,
+        "replicas": replicas,
+        "mail": _in_flight(source("messages"), receipts=source("receipts")),
+        "agenda": _standing_entries(source("own agenda")),
+        "contacts": _remembered(source("receipts"), source("steps")),
+        "lives": state.read_lives(source("delivered"), lives=source("no lives")),
+        "edits": _waiting(source("edits"), receipts=source("receipts")),
+        "tree": tree,
+        "array": _open_array(source("own backfill"), table=table, replicas=replicas, begun=_begun(own_replicas)),
+        "folders": folders,
+        "lists": _lists_of(stores, tree=tree, folders=folders),
+    }
 
 
-def _reading(snapshot: Snapshot, name: str, cut: Cuts) -> DataFrame:
-    """A table, of which it is known whether nobody has written to it."""
-    if snapshot.untouched(name):
-        return cut.know(nothing(snapshot.tables.spark, name), rows_of(name, ()))
-    return cut.plan(lambda: snapshot.read(name))
+@rule(like="rows")
+def _read(rows: DataFrame) -> DataFrame:
+    return rows
 
 
-def directory(snapshot: Snapshot, cut: Cuts, names: Iterable[str] = DIRECTORY) -> dict[str, DataFrame]:
+@rule(like="changes", inline=True)
+def _of_hierarchy(changes: DataFrame) -> DataFrame:
+    return changes.where(F.col("folder") == HIERARCHY)
+
+
+@rule("state_rows")
+def _canonical_state(rows: DataFrame) -> DataFrame:
+    return cnset.canonical(rows, (*HERE, "entry", "about", "origin", "relayed"))
+
+
+@rule(like="rows")
+def _latest(rows: DataFrame, *, key: Sequence[str]) -> DataFrame:
+    return newest(rows, key, "round")
+
+
+@rule(like="agenda")
+def _standing_entries(agenda: DataFrame) -> DataFrame:
+    return newest(agenda, (*HERE, "why", "peer"), "round").where("due is not null")
+
+
+@rule(like="steps", inline=True)
+def _begun(steps: DataFrame) -> DataFrame:
+    return begun(steps)
+
+
+_in_flight = rule("mail")(in_flight)
+_remembered = rule("contacts")(remembered)
+_open_array = rule("array")(open_array)
+_waiting = rule(like="edits")(waiting)
+
+
+@rule("lists")
+def _lists_of(stores: DataFrame, *, tree: DataFrame, folders: DataFrame) -> DataFrame:
+    return lists_of(tree, folders=folders, stores=stores)
+
+
+def directory(snapshot: Snapshot) -> dict[str, pa.Table]:
     """The entries of the directory, each table by its name."""
-    return {name: cut(name, partial(entries, snapshot, name)) for name in names}
+    given = {name: Made(partial(entries, snapshot, name)) for name in DIRECTORY}
+    return execute(snapshot.tables.spark, {name: _read(source(name)) for name in DIRECTORY}, given)
 
 
 def entries(snapshot: Snapshot, name: str) -> DataFrame:
@@ -245,14 +290,6 @@ def delivered(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> DataFrame
     return recipients.join(read("messages").drop("store", "round"), ["org", "message_id"])
 
 
-def _tree(snapshot: Snapshot, views: Mapping[str, DataFrame], applied: DataFrame, cut: Cuts) -> DataFrame:
-    """The view `tree`, of all that stores hold of the hierarchy."""
-    spark = snapshot.tables.spark
-    whole = merging_whole(spark, cut.rows(views["organizations"]))
-    told = items.seen(views["changes"].where(F.col("folder") == HIERARCHY), applied=applied)
-    return hierarchy.merge(nothing(spark, "tree"), told, whole=whole)
-
-
 def kept_world(snapshot: Snapshot) -> Kept:
     """That world, to be played on."""
     return as_kept(snapshot.tables.spark, world(snapshot))
@@ -264,32 +301,6 @@ def as_kept(spark: SparkSession, views: Mapping[str, pa.Table]) -> Kept:
     for name, rows in views.items():
         made.append(name, rows)
     return made
-
-
-def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
-    """As much of the world as paths need, and the verdict on an edit: `stores`, `tree`, `folders`, `lists`, `replicas`, and
-    the edits that wait."""
-    with Cuts(snapshot.tables.spark, _columns()) as cut:
-        read = {name: _reading(snapshot, name, cut) for name in FACTS}
-        own = own_rows(snapshot, read.__getitem__)
-        views = directory(snapshot, cut, ("organizations", "stores")) | {"changes": read["changes"]}
-        replicas = cut("replicas", lambda: newest(own["replicas"], HERE, "round"), when=[read["replicas"]])
-        of_hierarchy = own["state"].where(F.col("folder") == HIERARCHY)
-        tree = cut(
-            "tree",
-            lambda: _tree(snapshot, views, state.held(of_hierarchy, replicas=replicas), cut),
-            when=[read["changes"]],
-        )
-        folders = cut("folders", lambda: hierarchy.folders(tree), when=[tree])
-        asked = {
-            "stores": views["stores"],
-            "edits": cut("edits", lambda: waiting(snapshot.read("edits"), read["receipts"])),
-            "tree": tree,
-            "folders": folders,
-            "lists": cut("lists", lambda: lists_of(tree, folders=folders, stores=views["stores"]), when=[tree]),
-            "replicas": replicas,
-        }
-        return {name: cut.rows(frame) for name, frame in asked.items()}
 
 
 def merging_whole(spark: SparkSession, organizations: pa.Table) -> DataFrame:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.tables import CLAIM, RANGE
 from pfspark.words import HIERARCHY, LONGEST_S, Flag, MessageType, Reason
 
@@ -29,6 +32,7 @@ def to_all(rows: DataFrame, *, recipients: DataFrame) -> DataFrame:
     return rows.join(peers, list(HERE))
 
 
+@rule("letters", inline=True)
 def changes(packed: DataFrame, *, recipients: DataFrame) -> DataFrame:
     """Own changes as letters to all other holders: 0x2 for the hierarchy, 0x4 for content (R58, R65, R66)."""
     own = to_all(packed.where("asker is null"), recipients=recipients)
@@ -36,6 +40,7 @@ def changes(packed: DataFrame, *, recipients: DataFrame) -> DataFrame:
     return letters(own, type=kind)
 
 
+@rule("letters", inline=True)
 def responses(packed: DataFrame) -> DataFrame:
     """What was asked for as letters to the asker alone: 0x80000002 and 0x80000004 (R68)."""
     asked = packed.where("asker is not null").withColumn("peers", F.array("asker"))
@@ -43,6 +48,7 @@ def responses(packed: DataFrame) -> DataFrame:
     return letters(asked, type=kind)
 
 
+@rule("letters", inline=True)
 def requests(asks: DataFrame) -> DataFrame:
     """Pieces asked for as letters to their sources, one each: 0x8 (R67)."""
     pieces = cnset.join_up(asks, (*HERE, "origin", "peer"), ()).select(
@@ -52,6 +58,7 @@ def requests(asks: DataFrame) -> DataFrame:
     return letters(asked.withColumn("peers", F.array("peer")), type=MessageType.BACKFILL_REQUEST)
 
 
+@rule("letters", inline=True)
 def answers(answered: DataFrame, unserved: DataFrame) -> DataFrame:
     """Status to those who asked for it, and to those who asked for what is not here: 0x10, to the asker alone (R135)."""
     told = answered.unionByName(unserved, allowMissingColumns=True)
@@ -59,11 +66,13 @@ def answers(answered: DataFrame, unserved: DataFrame) -> DataFrame:
     return letters(told.withColumns({"peers": F.array("peer"), "flags": flags}), type=MessageType.STATUS)
 
 
+@rule("letters", inline=True)
 def unasked(quiet: DataFrame, *, recipients: DataFrame) -> DataFrame:
     """The status of folders that have been quiet, to all other holders: 0x10 (R136)."""
     return letters(to_all(quiet, recipients=recipients), type=MessageType.STATUS)
 
 
+@rule("letters", inline=True)
 def inquiries(inquiries: DataFrame) -> DataFrame:
     """Status requests, one letter to all who must answer: 0x20 (R130); a leaver's is marked (F62)."""
     asked = (
@@ -78,12 +87,20 @@ def inquiries(inquiries: DataFrame) -> DataFrame:
     return letters(asked.withColumn("flags", mark), type=MessageType.STATUS_REQUEST)
 
 
+@rule("letters")
+def written(*letters: DataFrame) -> DataFrame:
+    """All letters of a round."""
+    return reduce(DataFrame.unionByName, letters)
+
+
+@rule("senders", inline=True)
 def senders(letters: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """Who speaks about which folder, with the label of its replica: org, store, folder, sender."""
     labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("sender"))
     return letters.select(*HERE).distinct().join(labels, list(HERE))
 
 
+@rule("messages")
 def address(
     letters: DataFrame,
     *,
@@ -93,7 +110,7 @@ def address(
     stores: DataFrame,
     links: DataFrame,
     conditions: DataFrame,
-    turns: DataFrame,
+    clock: DataFrame,
 ) -> DataFrame:
     """Letters as rows of `messages`: sender's label, status, recipients with the moment of delivery, and an id.
 
@@ -117,7 +134,7 @@ def address(
 
     return (
         letters.join(labels, list(HERE))
-        .join(turns.select("org", F.col("now").alias("at")), "org")
+        .join(clock.select("org", F.col("now").alias("at")), "org")
         .join(_delays(stores, links), ["org", "store"], "left")
         .join(cut_off, ["org", "store"], "left")
         .join(status, list(HERE), "left")

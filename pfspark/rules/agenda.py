@@ -6,9 +6,12 @@ skipped until the next entry falls due.
 
 from __future__ import annotations
 
+from functools import reduce
+
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pfspark.frame import rule
 from pfspark.words import Standing, Why
 
 HERE = ("org", "store", "folder")
@@ -16,11 +19,20 @@ ENTRY = (*HERE, "why", "peer")
 DAY = 86_400
 
 
-def due(agenda: DataFrame, *, turns: DataFrame) -> DataFrame:
+@rule(drives=("conditions",), amends="agenda")
+def awake(agenda: DataFrame, *, conditions: DataFrame) -> DataFrame:
+    """The entries of stores that are not down: one that is plays no part, and what is due there waits."""
+    down = conditions.where("down").select("org", "store")
+    return agenda.join(down, ["org", "store"], "left_anti")
+
+
+@rule("due")
+def due(agenda: DataFrame, *, clock: DataFrame) -> DataFrame:
     """The entries whose time has come; an organization that does not play now has none."""
-    return agenda.join(turns.select("org", "now"), "org").where("due <= now").select(*agenda.columns)
+    return agenda.join(clock.select("org", "now"), "org").where("due <= now").select(*agenda.columns)
 
 
+@rule("entries", drives=("rows",), inline=True)
 def entries(rows: DataFrame, why: Why) -> DataFrame:
     """Rows of org, store, folder, `due`, with any of `peer`, `attempt`, `since`, as entries of that kind."""
     missing = {
@@ -33,7 +45,15 @@ def entries(rows: DataFrame, why: Why) -> DataFrame:
     return rows.select(*HERE, F.lit(str(why)).alias("why"), *rest, "due")
 
 
-def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame) -> DataFrame:
+@rule("entries")
+def wanted(*entries: DataFrame, replicas: DataFrame) -> DataFrame:
+    """All entries that the folders looked at need from now on; erased replicas need none."""
+    over = replicas.where(F.col("standing") == Standing.ERASED)
+    return reduce(DataFrame.unionByName, entries).join(over, list(HERE), "left_anti")
+
+
+@rule("agenda", drives=("wanted", "anew"))
+def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame, clock: DataFrame) -> DataFrame:
     """Rows of `agenda` that change it: `wanted`, and an end (`due` null) to entries of `anew` that are wanted no more.
 
     `anew` names the entries (org, store, folder, why) that this round decides as a whole; others stay unless wanted
@@ -47,28 +67,33 @@ def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame) -> DataFram
     known = agenda.select(*ENTRY, "attempt", "since", "due")
     same = [F.col(f"a.{name}").eqNullSafe(F.col(f"b.{name}")) for name in known.columns]
     changed = wanted.alias("a").join(known.alias("b"), same, "left_anti")
-    return changed.unionByName(dropped.select(*changed.columns))
+    rows = changed.unionByName(dropped.select(*changed.columns))
+    return rows.join(clock.select("org", F.col("now").alias("at")), "org")
 
 
+@rule("decided", inline=True)
 def decided(touched: DataFrame, *, quiet: DataFrame, replicas: DataFrame) -> DataFrame:
-    """The entries that a round decides as a whole: what it recomputes, what just happened, and all of erased replicas."""
+    """The entries that a round decides as a whole: what it recomputes, what just happened, and all of replicas erased in
+    the folders looked at."""
 
     def all_of(keys: DataFrame, *whys: Why) -> DataFrame:
         return keys.select(*HERE, F.explode(F.array(*[F.lit(str(why)) for why in whys])).alias("why"))
 
-    over = replicas.where(F.col("standing") == Standing.ERASED)
+    over = replicas.where(F.col("standing") == Standing.ERASED).join(touched, list(HERE), "left_semi")
     recomputed = all_of(touched, Why.SEND, Why.BACKFILL, Why.ERASE, Why.EXPIRE, Why.ASK)
     return recomputed.unionByName(all_of(quiet, Why.STATUS)).unionByName(all_of(over, *Why))
 
 
+@rule("keys", inline=True)
 def to_erase(replicas: DataFrame) -> DataFrame:
     """Folders whose replica waits to be erased: delete now (D8)."""
     return replicas.where(F.col("standing") == Standing.DELETE_NOW).select(*HERE)
 
 
-def maintenance(keys: DataFrame, *, turns: DataFrame) -> DataFrame:
+@rule("keys_due", inline=True)
+def maintenance(keys: DataFrame, *, clock: DataFrame) -> DataFrame:
     """The folders with the moment of the next nightly maintenance in `due` (F56)."""
-    policy = turns.select("org", "now", "maintenance_s")
+    policy = clock.select("org", "now", "maintenance_s")
     waiting = keys.select(*HERE).distinct().join(policy, "org")
     micros, day = F.unix_micros("now"), DAY * 1_000_000
     today = micros - F.pmod(micros, F.lit(day)) + F.col("maintenance_s") * 1_000_000

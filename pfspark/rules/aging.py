@@ -5,33 +5,35 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pfspark.frame import rule
 from pfspark.words import HIERARCHY, LIVE, LONGEST_S, Action, Why
 
 HERE = ("org", "store", "folder")
 ITEM = (*HERE, "object")
 
 
-def limited(replicas: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("limited")
+def limited(replicas: DataFrame, *, tree: DataFrame, clock: DataFrame) -> DataFrame:
     """Replicas whose items grow old: org, store, folder, `limit_s`; the folder's own limit before the policy's (F57).
 
     A limit that is no length of time is as if the folder had none of its own.
     """
     said = tree.where(F.col("property") == "age_limit").select(*HERE, F.col("value").alias("said"))
     alive = replicas.where(F.col("standing").isin(*LIVE) & (F.col("folder") != HIERARCHY))
-    known = alive.select(*HERE).join(said, list(HERE), "left").join(turns.select("org", "age_limit_s"), "org")
+    known = alive.select(*HERE).join(said, list(HERE), "left").join(clock.select("org", "age_limit_s"), "org")
     own = F.col("said").try_cast("bigint")
-    limit = F.when(own.between(1, LONGEST_S), own).when(
-        F.coalesce(F.col("said") != "none", F.lit(True)), F.col("age_limit_s")
-    )
+    limit = F.when(own.between(1, LONGEST_S), own).when(F.coalesce(F.col("said") != "none", F.lit(True)), F.col("age_limit_s"))
     return known.select(*HERE, limit.alias("limit_s")).where("limit_s is not null")
 
 
-def at_night(limited: DataFrame, *, due: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("night_shift", needs=("limited", "due"))
+def at_night(limited: DataFrame, *, due: DataFrame, clock: DataFrame) -> DataFrame:
     """Those of the limited folders that this round's maintenance looks at, with `now`."""
     night = due.where(F.col("why") == Why.EXPIRE).select(*HERE)
-    return limited.join(night, list(HERE)).join(turns.select("org", "now"), "org")
+    return limited.join(night, list(HERE)).join(clock.select("org", "now"), "org")
 
 
+@rule("ranges")
 def expire(versions: DataFrame, *, winners: DataFrame, night: DataFrame) -> DataFrame:
     """Numbers settled without content from now on: all versions of items whose winner is older than the limit.
 

@@ -6,11 +6,27 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.words import HIERARCHY, LIVE, Listing, MessageType
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
 TIMES = ("heard", "attempt", "asked")
+
+
+@rule("coverage")
+def cover(held: DataFrame, carried: DataFrame, claims: DataFrame, array: DataFrame) -> DataFrame:
+    """The numbers of each folder, with what covers them: what is `held`, what has just come, what others claim (a layer, see
+    `state.layers_of_claims`), and the open array. One row a piece; see `cnset.coverage`."""
+    applied = held.select(*LINE, "cn_min", "cn_max", F.lit(1).alias("applied"))
+    arriving = carried.select(*LINE, "cn_min", "cn_max", F.lit(1).alias("arriving"))
+    return cnset.coverage(LINE, applied, arriving, claims, layer(array))
+
+
+@rule("ranges", inline=True)
+def fresh(coverage: DataFrame) -> DataFrame:
+    """The numbers that have just come and were not held."""
+    return coverage.where("applied = 0 and arriving > 0").select(*LINE, "cn_min", "cn_max")
 
 
 def layer(array: DataFrame) -> DataFrame:
@@ -36,13 +52,14 @@ def _times(pieces: DataFrame) -> DataFrame:
     )
 
 
-def settle_empty(line: DataFrame, *, replicas: DataFrame) -> DataFrame:
+@rule("ranges")
+def settle_empty(coverage: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """Numbers that some replica has settled without content and of which no other claims any: settled here too (Q13).
 
     A replica that is to be deleted now misses nothing, and settles nothing (D8).
     """
-    settled = line.where("applied = 0 and arriving = 0 and void > 0 and claimed <= 0")
-    return settled.join(_live(replicas), list(HERE), "left_semi")
+    settled = coverage.where("applied = 0 and arriving = 0 and void > 0 and claimed <= 0")
+    return settled.join(_live(replicas), list(HERE), "left_semi").select(*LINE, "cn_min", "cn_max")
 
 
 def _live(replicas: DataFrame) -> DataFrame:
@@ -50,7 +67,8 @@ def _live(replicas: DataFrame) -> DataFrame:
     return replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
 
 
-def note(line: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("noted")
+def note(coverage: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame:
     """The open array as it now stands: numbers heard of and not held.
 
     One row a piece of the line, with `claimed`, `near` and `leaving` (how many replicas claim content, how many of them
@@ -61,10 +79,10 @@ def note(line: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame
     Source: R76, R85, R88-R90, R144 (Exchange 2007, "Backfill Requests and Backfill Messages"); Q10.
     """
     settled = (F.col("void") > 0) & (F.col("claimed") <= 0)
-    missing = line.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)").where(~settled)
+    missing = coverage.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)").where(~settled)
     missing = missing.join(_live(replicas), list(HERE), "left_semi")
     now = F.unix_micros("now")
-    aged = missing.join(turns.select("org", "now"), "org").withColumn(
+    aged = missing.join(clock.select("org", "now"), "org").withColumn(
         "heard", F.when(F.col("open") > 0, F.col("heard")).otherwise(now)
     )
     alike = ("open", *TIMES, "claimed", "near", "leaving")
@@ -79,7 +97,8 @@ def wait_of(attempt: Column) -> Column:
     return F.when(leaver_has_it, F.least(regular, F.col("delete_pending_timeout_s"))).otherwise(regular)
 
 
-def due(array: DataFrame, *, turns: DataFrame) -> DataFrame:
+@rule("timed")
+def due(array: DataFrame, *, clock: DataFrame) -> DataFrame:
     """The claimed pieces of the array with the moment each is `due`, and `now`.
 
     A piece is local if any replica of the same site is believed to have it, judged anew each time; a retry counts from
@@ -87,31 +106,34 @@ def due(array: DataFrame, *, turns: DataFrame) -> DataFrame:
 
     Source: R91-R93.
     """
-    policy = turns.select("org", "now", "suspended", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
+    policy = clock.select("org", "now", "suspended", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
     since = F.coalesce("asked", "heard")
     timed = array.where("claimed > 0").join(policy, "org")
     return timed.withColumn("due", F.timestamp_add("SECOND", wait_of(F.col("attempt")), since)).drop(*policy.columns[3:])
 
 
+@rule("timed")
 def asked_now(due: DataFrame) -> DataFrame:
     """The pieces whose time has come (R94); content requests wait while replication is suspended (F69), but to a leaver (D7)."""
     held_back = F.col("suspended") & (F.col("folder") != HIERARCHY) & (F.col("leaving") == 0)
     return due.where((F.col("due") <= F.col("now")) & ~held_back)
 
 
-def let_out(asks: DataFrame, *, lists: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("chosen", inline=True)
+def let_out(asks: DataFrame, *, lists: DataFrame, clock: DataFrame) -> DataFrame:
     """The pieces that may be asked for of whom they were chosen for: while replication is suspended, of leavers alone (D7)."""
     leavers = lists.where(F.col("listing") == Listing.REMOVED).select(*HERE, "peer", F.lit(True).alias("leaves"))
-    chosen = asks.join(leavers, [*HERE, "peer"], "left").join(turns.select("org", "suspended"), "org")
+    chosen = asks.join(leavers, [*HERE, "peer"], "left").join(clock.select("org", "suspended"), "org")
     waits = F.col("suspended") & (F.col("folder") != HIERARCHY) & F.col("leaves").isNull()
     return chosen.where(~waits).drop("leaves", "suspended")
 
 
+@rule("array", drives=("array", "asks"))
 def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
     """The array after asking: pieces asked for count one attempt more, from now on."""
     touched = array.join(asks.select(*HERE), list(HERE), "left_semi")
     asking = asks.select(*LINE, "cn_min", "cn_max", F.lit(1).alias("asking"), F.unix_micros("now").alias("now"))
-    after = cnset.line(LINE, layer(touched), asking).select(
+    after = cnset.coverage(LINE, layer(touched), asking).select(
         *LINE,
         "cn_min",
         "cn_max",
@@ -123,11 +145,13 @@ def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
     return rest.select(*LINE, "cn_min", "cn_max", *TIMES).unionByName(_times(after))
 
 
+@rule("validated")
 def requests(delivered: DataFrame) -> DataFrame:
     """The backfill requests among delivered messages."""
     return delivered.where(F.col("type") == MessageType.BACKFILL_REQUEST)
 
 
+@rule("answers")
 def answer(requests: DataFrame, *, applied: DataFrame, empty: DataFrame) -> DataFrame:
     """What requests ask for and this store can give: canonical ranges for each (org, store, folder, asker, origin).
 
@@ -143,10 +167,11 @@ def answer(requests: DataFrame, *, applied: DataFrame, empty: DataFrame) -> Data
     return cnset.intersect(asked, held, keys)
 
 
-def steps(fresh: DataFrame, *, asks: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("backfill", drives=("fresh", "asks"))
+def steps(fresh: DataFrame, *, asks: DataFrame, clock: DataFrame) -> DataFrame:
     """Rows of `backfill`: numbers `heard` of now, and those `asked` for now with the moment they are asked for again."""
     heard = (
-        fresh.join(turns.select("org", "now"), "org")
+        fresh.join(clock.select("org", "now"), "org")
         .where("open = 0")
         .select(
             *LINE,
@@ -174,6 +199,7 @@ def steps(fresh: DataFrame, *, asks: DataFrame, turns: DataFrame) -> DataFrame:
     return heard.unionByName(asked)
 
 
+@rule("unserved")
 def unserved(requests: DataFrame, *, answers: DataFrame, told: DataFrame) -> DataFrame:
     """Askers to whom nothing can be given: org, store, folder, peer. They are answered with status, if not `told` anyway."""
     asker = [*HERE, "peer"]
@@ -182,15 +208,17 @@ def unserved(requests: DataFrame, *, answers: DataFrame, told: DataFrame) -> Dat
     return asked.join(served, asker, "left_anti")
 
 
+@rule("keys_due", drives=("timed", "asks"), inline=True)
 def next_due(timed: DataFrame, *, asks: DataFrame) -> DataFrame:
     """When each (org, store, folder) next has a piece to ask for; pieces asked for now wait for their retry."""
     waiting = timed.where("due > now or suspended").select(*HERE, "due")
     return waiting.unionByName(asks.select(*HERE, "due")).groupBy(*HERE).agg(F.min("due").alias("due"))
 
 
-def retry(asks: DataFrame, *, turns: DataFrame) -> DataFrame:
+@rule("asks")
+def retry(asks: DataFrame, *, clock: DataFrame) -> DataFrame:
     """Pieces being asked for, with the moment they are asked for again unless they come: counted from now (V28, V29)."""
-    policy = turns.select("org", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
+    policy = clock.select("org", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
     timed = asks.join(policy, "org")
     return timed.withColumn("due", F.timestamp_add("SECOND", wait_of(F.col("attempt") + 1), F.col("now"))).drop(
         *policy.columns[1:]

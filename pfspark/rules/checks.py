@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.words import HIERARCHY, Action, Entry, Listing, Standing, Why
 
 HERE = ("org", "store", "folder")
@@ -184,6 +185,7 @@ CHECKS = (
 )
 
 
+@rule("violations", drives=("given", "array"))
 def of_round(given: DataFrame, *, changes: DataFrame, array: DataFrame, applied: DataFrame) -> DataFrame:
     """What may not become of a round: org, store, folder, origin, cn_min, cn_max, and the id of the `check` it breaks.
 

@@ -8,11 +8,10 @@ its own entry alone, and a deletion is final, either way.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from pfspark.frame import rule
 from pfspark.words import DELETED, HIERARCHY, LEVELS, PARENT, REPLICA, WHOLE, Action, Listing, Standing
 
 HERE = ("org", "store", "folder")
@@ -21,6 +20,7 @@ DOUBLINGS = (2 * LEVELS - 1).bit_length()
 apart may put one tree beneath another."""
 
 
+@rule("tree", drives=("learned",))
 def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame:
     """The folders that `learned` changes (hierarchy changes, each with the `store` that holds it), as they are now seen.
 
@@ -70,21 +70,19 @@ def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame
     return after.select(*HERE, F.inline(rows))
 
 
-def merging_whole(turns: DataFrame) -> DataFrame:
+@rule("orgs", inline=True)
+def merging_whole(clock: DataFrame) -> DataFrame:
     """The organizations in which the whole object of the highest stamp wins: org."""
-    return turns.where("hierarchy_merge = 'object'").select("org")
+    return clock.where("hierarchy_merge = 'object'").select("org")
 
 
-def amend(view: DataFrame, changed: DataFrame, *, key: Sequence[str]) -> DataFrame:
-    """A view in which the rows of every `key` in `changed` are replaced by those of `changed`."""
-    return view.join(changed.select(*key), list(key), "left_anti").unionByName(changed)
-
-
+@rule("tree", drives=("changed",))
 def of_viewers(tree: DataFrame, changed: DataFrame) -> DataFrame:
     """The whole trees of the stores of which `changed` has a row."""
     return tree.join(changed.select("org", "store"), ["org", "store"], "left_semi")
 
 
+@rule("folders")
 def folders(tree: DataFrame) -> DataFrame:
     """One row a folder as a store sees it: parent, and whether it is `dead`: deleted, or under a deleted one (R140).
 
@@ -107,6 +105,7 @@ def folders(tree: DataFrame) -> DataFrame:
     return own.drop("dead").join(climbing.drop("up"), list(HERE))
 
 
+@rule("lists")
 def lists(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFrame:
     """The replica lists: one row for each viewer, folder and peer with the peer's `listing`; none of dead folders.
 
@@ -143,6 +142,7 @@ def everywhere(viewers: DataFrame, stores: DataFrame) -> DataFrame:
     )
 
 
+@rule("moves", drives=("folders",), inline=True)
 def stand(replicas: DataFrame, *, lists: DataFrame, folders: DataFrame, entries: DataFrame | None = None) -> DataFrame:
     """Steps that replicas take because the list their store sees has changed: org, store, folder, life, standing.
 

@@ -10,6 +10,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.tables import PREDECESSOR
 from pfspark.words import (
     DELETED,
@@ -41,7 +42,14 @@ BEFORE = -(2**31)
 """The place of what a folder was before all edits of the round, and before what leavers say of themselves."""
 
 
-def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("names", inline=True)
+def names(changes: DataFrame) -> DataFrame:
+    """What edits that were taken in became: org, edit_id, object."""
+    return changes.where("edit_id is not null").select("org", "edit_id", "object")
+
+
+@rule("edits", inline=True)
+def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions: DataFrame, clock: DataFrame) -> DataFrame:
     """Edits to take in now, in order: `place` counts within (org, store), `reason` is set where one is refused at once.
 
     Edits at a store that is down wait. A store that does not exist, an `edit_id` that was taken in before or stands
@@ -49,7 +57,7 @@ def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions
 
     Source: R42; `edit_id` makes a repeat harmless.
     """
-    due = edits.join(turns.select("org", "now"), "org").where(~_in_time(F.col("at")) | (F.col("at") <= F.col("now")))
+    due = edits.join(clock.select("org", "now"), "org").where(~_in_time(F.col("at")) | (F.col("at") <= F.col("now")))
     awake = due.join(conditions.where("down").select("org", "store"), ["org", "store"], "left_anti")
     known = stores.select("org", "store", F.lit(True).alias("known"))
     before = taken.select("org", "edit_id", F.lit(True).alias("before")).distinct()
@@ -131,22 +139,26 @@ def _fits(name: Column, value: Column) -> Column:
     return F.coalesce(kind.otherwise(value.isNotNull()), F.lit(False))
 
 
+@rule("edits")
 def of_folders(received: DataFrame) -> DataFrame:
     """The hierarchy edits that were not refused at once."""
     return received.where(F.col("reason").isNull() & F.col("action").isin(*HIERARCHY_ACTIONS))
 
 
+@rule("edits")
 def of_items(received: DataFrame) -> DataFrame:
     """The content edits that were not refused at once."""
     return received.where(F.col("reason").isNull() & ~F.col("action").isin(*HIERARCHY_ACTIONS))
 
 
+@rule(like="changes", needs=("edits",), inline=True)
 def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
     """The changes of the items that are edited."""
     items = edits.select("org", "folder", F.col("item").alias("object"))
     return changes.join(items, ["org", "folder", "object"], "left_semi")
 
 
+@rule("last_numbers", inline=True)
 def last_numbers(replicas: DataFrame, *, applied: DataFrame) -> DataFrame:
     """The last change number given by each replica in its current life: org, store, folder, label, last (0: none yet)."""
     own = replicas.select(*HERE, cnset.label_of("store", "life").alias("label"))
@@ -162,26 +174,30 @@ def _named(column: str, names: DataFrame, rows: DataFrame) -> DataFrame:
     return rows.join(known, ["org", column], "left").withColumn(column, F.coalesce("_object", column)).drop("_object")
 
 
-def aim(edits: DataFrame, *, names: DataFrame) -> DataFrame:
+@rule("resolved_folders")
+def resolve_folders(edits: DataFrame, *, names: DataFrame) -> DataFrame:
     """Hierarchy edits with the folder each is about in `target` (its own edit, where it creates one) and its `parent`."""
     own = F.when(F.col("action") == Action.CREATE_FOLDER, F.concat(F.lit("@"), "edit_id")).otherwise(F.col("folder"))
-    aimed = edits.drop("reason").withColumn("target", own)
-    return _named("parent", names, aimed.withColumn("parent", F.coalesce(F.col("properties")[PARENT], F.lit(ROOT))))
+    resolved = edits.drop("reason").withColumn("target", own)
+    return _named("parent", names, resolved.withColumn("parent", F.coalesce(F.col("properties")[PARENT], F.lit(ROOT))))
 
 
+@rule("resolved_folders")
 def placements(edits: DataFrame) -> DataFrame:
     """Those of hierarchy edits that create a folder, or move one."""
     return edits.where((F.col("action") == Action.CREATE_FOLDER) | F.col("properties")[PARENT].isNotNull())
 
 
+@rule("resolved_folders")
 def deletions(edits: DataFrame) -> DataFrame:
     """Those of hierarchy edits that delete a folder."""
     return edits.where(F.col("action") == Action.DELETE_FOLDER)
 
 
+@rule("stores")
 def reaching(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
-    """The stores (org, store) in whose tree some folder might come to lie deeper than `LEVELS` by its aimed edits: all that
-    these put anywhere is there at once, beside where it was. Ancestors are followed by doubling the step."""
+    """The stores (org, store) in whose tree some folder might come to lie deeper than `LEVELS` by its resolved edits, which place
+    one: all that these put anywhere is there at once, beside where it was. Ancestors are followed by doubling the step."""
     there = placements(edits)
     up = (
         folders.where("not dead")
@@ -196,9 +212,11 @@ def reaching(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
     return up.where(F.col("parent") != ROOT).select("org", "store").distinct()
 
 
-def follow(edits: DataFrame, *, folders: DataFrame, reaching: DataFrame) -> DataFrame:
-    """What becomes of the trees of stores that delete folders, and of those that are `reaching` too deep, edit by edit: org,
-    store, the `doomed` folders, each with `since`, and the places of edits that are `too_deep`.
+@rule("followed", drives=("deleting", "reaching"))
+def follow(edits: DataFrame, *, deleting: DataFrame, folders: DataFrame, reaching: DataFrame) -> DataFrame:
+    """What becomes of the trees of stores that delete folders (`deleting` are those of the edits), and of those that are
+    `reaching` too deep, edit by edit: org, store, the folders `deleted_with` others, each with `since`, and the places of
+    edits that are `too_deep`.
 
     A deletion takes all that is beneath its folder at its place: what was moved or made there before it too, and not what
     was moved away. An edit that would place a folder so that it, or a living one beneath it, lies deeper than `LEVELS`
@@ -209,7 +227,7 @@ def follow(edits: DataFrame, *, folders: DataFrame, reaching: DataFrame) -> Data
 
     Source: R12, R140.
     """
-    stores = deletions(edits).select("org", "store").unionByName(reaching.select("org", "store")).distinct()
+    stores = deleting.select("org", "store").unionByName(reaching.select("org", "store")).distinct()
     places = F.struct(F.col("folder"), F.col("parent"))
     trees = (
         folders.join(stores, ["org", "store"], "left_semi")
@@ -219,7 +237,7 @@ def follow(edits: DataFrame, *, folders: DataFrame, reaching: DataFrame) -> Data
     edit = F.struct("nth", "action", "target", "parent")
     in_order = (
         placements(edits)
-        .unionByName(deletions(edits).where(F.col("properties")[PARENT].isNull()))
+        .unionByName(deleting.where(F.col("properties")[PARENT].isNull()))
         .join(stores, ["org", "store"], "left_semi")
         .groupBy("org", "store")
         .agg(F.array_sort(F.collect_list(edit)).alias("edits"))
@@ -269,7 +287,7 @@ def follow(edits: DataFrame, *, folders: DataFrame, reaching: DataFrame) -> Data
         return F.struct(
             F.when(taken & ~deletes, placed).otherwise(so_far["tree"]).alias("tree"),
             F.when(taken & deletes, F.array_union(gone, along)).otherwise(gone).alias("gone"),
-            F.when(taken & deletes, F.concat(so_far["doomed"], since)).otherwise(so_far["doomed"]).alias("doomed"),
+            F.when(taken & deletes, F.concat(so_far["deleted"], since)).otherwise(so_far["deleted"]).alias("deleted"),
             F.when(deep, refused).otherwise(so_far["too_deep"]).alias("too_deep"),
         )
 
@@ -279,27 +297,30 @@ def follow(edits: DataFrame, *, folders: DataFrame, reaching: DataFrame) -> Data
     start = F.struct(
         F.coalesce("tree", no("struct<folder:string,parent:string>")).alias("tree"),
         F.coalesce("gone", no("string")).alias("gone"),
-        no("struct<folder:string,since:int>").alias("doomed"),
+        no("struct<folder:string,since:int>").alias("deleted"),
         no("int").alias("too_deep"),
     )
     after = in_order.join(trees, ["org", "store"], "left").withColumn("after", F.aggregate("edits", start, take))
-    return after.select("org", "store", "after.doomed", "after.too_deep")
+    return after.select("org", "store", F.col("after.deleted").alias("deleted_with"), "after.too_deep")
 
 
-def doomed(followed: DataFrame) -> DataFrame:
+@rule("deleted_with_parent")
+def deleted_with_parent(followed: DataFrame) -> DataFrame:
     """The folders that deletions take along: org, store, folder, `since`, the place of the deletion."""
-    return followed.select("org", "store", F.inline("doomed"))
+    return followed.select("org", "store", F.inline("deleted_with"))
 
 
+@rule("too_deep")
 def too_deep(followed: DataFrame) -> DataFrame:
     """The edits that would place a folder too deep: org, store, nth."""
     return followed.select("org", "store", F.explode("too_deep").alias("nth"))
 
 
-def judge_folders(
-    edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, doomed: DataFrame, too_deep: DataFrame
+@rule("validated_folders")
+def validate_folders(
+    edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, deleted: DataFrame, too_deep: DataFrame
 ) -> DataFrame:
-    """Aimed edits, each with its `reason`, and whether its store is `on` the folder's list after it: judged in order
+    """Resolved edits, each with its `reason`, and whether its store is `on` the folder's list after it: judged in order
     against the list as the edits before it leave it.
 
     Taking the last replica off a list is refused, and so is taking off a store that is not on it; so is what concerns a
@@ -310,12 +331,12 @@ def judge_folders(
     Source: R11-R19; Q26, R148.
     """
     live = folders.select("org", "store", F.col("folder").alias("target"), "dead")
-    ending = doomed.withColumnRenamed("folder", "target")
+    ending = deleted.withColumnRenamed("folder", "target")
     kept = _lists(lists.where(F.col("listing") == Listing.LISTED), F.col("peer"), "kept")
     entry = F.col("property").startswith(REPLICA) & (F.col("value") == Listing.LISTED)
     listed = _lists(tree.where(entry), _peer(F.col("property")), "listed")
     full = (
-        _beneath(edits, folders=folders, doomed=doomed, too_deep=too_deep)
+        _beneath(edits, folders=folders, deleted=deleted, too_deep=too_deep)
         .join(live, ["org", "store", "target"], "left")
         .join(ending, ["org", "store", "target"], "left")
         .join(listed, ["org", "store", "target"], "left")
@@ -379,15 +400,15 @@ def judge_folders(
     return edits.join(verdicts, ["org", "edit_id"])
 
 
-def _beneath(edits: DataFrame, *, folders: DataFrame, doomed: DataFrame, too_deep: DataFrame) -> DataFrame:
-    """Aimed edits with `nowhere`: the reason where their `parent` is no folder, or a deleted one, at their place, or lies so
+def _beneath(edits: DataFrame, *, folders: DataFrame, deleted: DataFrame, too_deep: DataFrame) -> DataFrame:
+    """Resolved edits with `nowhere`: the reason where their `parent` is no folder, or a deleted one, at their place, or lies so
     deep that nothing may lie there.
 
     A folder made earlier in the round will do, unless it was refused for a place of its own.
     """
     above = ["org", "store", "parent"]
     known = folders.select("org", "store", F.col("folder").alias("parent"), F.col("dead").alias("parent_dead"))
-    ending = doomed.select("org", "store", F.col("folder").alias("parent"), F.col("since").alias("parent_since"))
+    ending = deleted.select("org", "store", F.col("folder").alias("parent"), F.col("since").alias("parent_since"))
     creations = edits.where(F.col("action") == Action.CREATE_FOLDER)
     made = creations.select("org", "store", F.col("target").alias("parent"), F.col("nth").alias("made"))
     there = (F.col("parent") == ROOT) | F.col("parent_dead").isNotNull() | (F.col("made") < F.col("nth"))
@@ -428,14 +449,15 @@ def _peer(entry: Column) -> Column:
     return F.substr(entry, F.lit(len(REPLICA) + 1))
 
 
-def number_folders(judged: DataFrame, *, numbers: DataFrame) -> DataFrame:
+@rule("numbered_folders")
+def number_folders(validated: DataFrame, *, numbers: DataFrame) -> DataFrame:
     """The edits that are not refused, with `label` and `cn`: their number in folder 1-1, and the folder in `object`.
 
     A folder is its number, whatever its name: another one under the same name is another folder.
 
     Source: R31, R40, R41, R47, R141.
     """
-    taken = judged.where("reason is null")
+    taken = validated.where("reason is null")
     last = numbers.where(F.col("folder") == HIERARCHY).select("org", "store", "label", "last")
     order = Window.partitionBy("org", "store").orderBy("nth")
     numbered = taken.join(last, ["org", "store"]).withColumn("cn", F.col("last") + F.row_number().over(order)).drop("last")
@@ -444,6 +466,7 @@ def number_folders(judged: DataFrame, *, numbers: DataFrame) -> DataFrame:
     return _named("parent", made, _named("target", made, numbered)).withColumnRenamed("target", "object")
 
 
+@rule("written_folders", inline=True)
 def write_folders(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
     """Numbered edits with `made_at` and `properties_all`: all of the folder's, each with the stamp of what set it (R27, F31).
 
@@ -489,38 +512,41 @@ def write_folders(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
     )
 
 
-def judge_items(
+@rule("validated_items")
+def validate_items(
     edits: DataFrame,
     *,
     standing: DataFrame,
     folders: DataFrame,
     folder_edits: DataFrame,
-    doomed: DataFrame,
+    deleted: DataFrame,
     lineage: DataFrame,
 ) -> DataFrame:
     """Content edits, each with its `reason`, and with what a change of its item is made `upon`.
 
     An edit is judged by the replica's standing as of its place: `standing` before this round's folder edits, then those
-    that come before it, deletions of folders above among them (`doomed`). An item that the store does not see, or that it
+    that come before it, deletions of folders above among them (`deleted`). An item that the store does not see, or that it
     sees deleted, cannot be changed.
 
     Source: R22-R25; D2 (no client may use a replica that is delete pending).
     """
-    placed = _judge_places(edits, standing=standing, folders=folders, folder_edits=folder_edits, doomed=doomed)
-    return _judge_items(placed, lineage=lineage)
+    placed = _validate_places(edits, standing=standing, folders=folders, folder_edits=folder_edits, deleted=deleted)
+    return _validate_items(placed, lineage=lineage)
 
 
-def number_items(judged: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
+@rule("numbered_items")
+def number_items(validated: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
     """The edits that are not refused, with `label` and `cn`: their number in their folder.
 
     Source: R30-R33, R41, R47.
     """
     lives = replicas.select(*HERE, cnset.label_of("store", "life").alias("label"))
-    taken = judged.where("reason is null").join(lives, list(HERE)).join(numbers.drop("label"), list(HERE), "left")
+    taken = validated.where("reason is null").join(lives, list(HERE)).join(numbers.drop("label"), list(HERE), "left")
     order = Window.partitionBy(*HERE).orderBy("nth")
     return taken.withColumn("cn", F.coalesce("last", F.lit(0)) + F.row_number().over(order)).drop("last")
 
 
+@rule("written_items", inline=True)
 def write_items(numbered: DataFrame) -> DataFrame:
     """Numbered edits with their `object`, its `name`, and the `predecessors` of their change.
 
@@ -543,23 +569,25 @@ def write_items(numbered: DataFrame) -> DataFrame:
     return chained.withColumn("predecessors", upon).drop("upon", "known_as", "previous")
 
 
-def refused(judged: DataFrame) -> DataFrame:
+@rule(like="validated", inline=True)
+def refused(validated: DataFrame) -> DataFrame:
     """The edits that were refused; what a store says by itself (`decided`) and can say no more is nobody's edit."""
-    return judged.where("reason is not null and decided is null")
+    return validated.where("reason is not null and decided is null")
 
 
+@rule("keys_on", inline=True)
 def entries(folder_edits: DataFrame) -> DataFrame:
     """Whether a store is `on` a folder's replica list after each of its edits: org, store, folder, nth, on."""
     return folder_edits.where("reason is null").select("org", "store", F.col("object").alias("folder"), "nth", "on")
 
 
-def _judge_places(
-    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, doomed: DataFrame
+def _validate_places(
+    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, deleted: DataFrame
 ) -> DataFrame:
     """Edits with a `reason` where the store has no active replica of the folder at that place."""
     accepted = folder_edits.where("reason is null")
     made = accepted.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", "object")
-    resolved = _named("folder", made, edits.drop("reason").join(doomed.select(*HERE, "since"), list(HERE), "left"))
+    resolved = _named("folder", made, edits.drop("reason").join(deleted.select(*HERE, "since"), list(HERE), "left"))
     as_of = (
         resolved.select(*HERE, "nth", "edit_id")
         .join(entries(folder_edits).withColumnRenamed("nth", "set"), list(HERE))
@@ -586,7 +614,7 @@ def _judge_places(
     return full.withColumn("reason", reason).drop("standing", "dead", "on", "since")
 
 
-def _judge_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:
+def _validate_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:
     """Edits with a `reason` where the item is not there to be changed, and `upon` where it is."""
     seen = lineage.withColumnRenamed("object", "item")
     posts = edits.where((F.col("action") == Action.POST) & F.col("reason").isNull()).select(
@@ -604,11 +632,13 @@ def _judge_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:
     return full.withColumn("reason", reason).drop("deleted", "posted")
 
 
+@rule("edits")
 def resolve_items(received: DataFrame, *, names: DataFrame) -> DataFrame:
     """Edits with `folder` and `item` as ids, where they name an edit that was taken in before this round."""
     return _named("item", names, _named("folder", names, received))
 
 
+@rule("new_changes")
 def as_folder_changes(taken: DataFrame) -> DataFrame:
     """Rows of `changes` for folder edits that were taken in, with the `store` and `nth` they came from."""
     accepted = taken.where("reason is null")
@@ -632,6 +662,7 @@ def as_folder_changes(taken: DataFrame) -> DataFrame:
     )
 
 
+@rule("new_changes", inline=True)
 def as_item_changes(taken: DataFrame) -> DataFrame:
     """Rows of `changes` for content edits that were taken in, with the `store` they came from.
 
@@ -662,8 +693,39 @@ def as_item_changes(taken: DataFrame) -> DataFrame:
     )
 
 
-def receipts(verdicts: DataFrame) -> DataFrame:
-    """What became of each edit: rows of `receipts`."""
+@rule("folder_edits")
+def verdicts_of_folders(written: DataFrame, refused: DataFrame) -> DataFrame:
+    """The edits of the hierarchy of a round: those that were taken in, as they are written, and those that were not."""
+    return written.unionByName(refused, allowMissingColumns=True)
+
+
+@rule("item_edits")
+def verdicts_of_items(written: DataFrame, refused: DataFrame) -> DataFrame:
+    """The same of edits of items."""
+    return written.unionByName(refused, allowMissingColumns=True)
+
+
+@rule("new_changes", inline=True)
+def of_people(changes: DataFrame) -> DataFrame:
+    """The changes that somebody's edit has made, not a store by itself."""
+    return changes.where("edit_id is not null")
+
+
+@rule("changes", inline=True)
+def as_changes(new_changes: DataFrame) -> DataFrame:
+    """Rows of `changes`: whoever holds them, they are the same."""
+    return new_changes.drop("store")
+
+
+@rule("receipts", inline=True)
+def receipts(edits: DataFrame, folder_edits: DataFrame, item_edits: DataFrame) -> DataFrame:
+    """What became of each edit: rows of `receipts`. What a store says by itself is nobody's edit.
+
+    Of `edits` those count that were refused at once; the verdict on others is among those of folders and of items.
+    """
+    at_once = edits.where("reason is not null")
+    by_somebody = folder_edits.where("decided is null")
+    verdicts = at_once.unionByName(by_somebody, allowMissingColumns=True).unionByName(item_edits, allowMissingColumns=True)
     return verdicts.select(
         "org",
         "store",

@@ -12,6 +12,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.words import HIERARCHY, Action, Standing
 
 ITEM = ("org", "store", "folder", "object")
@@ -22,6 +23,7 @@ def open_to_readers(replicas: DataFrame) -> DataFrame:
     return replicas.where((F.col("standing") == Standing.ACTIVE) & (F.col("folder") != HIERARCHY))
 
 
+@rule("versions_held", drives=("applied",), inline=True)
 def seen(changes: DataFrame, *, applied: DataFrame) -> DataFrame:
     """The versions that each store holds: changes of content whose number is in its applied set, with `store`."""
     return cnset.within(
@@ -29,6 +31,13 @@ def seen(changes: DataFrame, *, applied: DataFrame) -> DataFrame:
     )
 
 
+@rule("versions_held", drives=("applied",))
+def learned(changes: DataFrame, *, applied: DataFrame) -> DataFrame:
+    """The same of numbers that have just come: the new versions of folders, each with the `store` that learns it."""
+    return seen(changes, applied=applied)
+
+
+@rule("versions")
 def versions(seen: DataFrame) -> DataFrame:
     """The same rows with `dominated`: whether the store holds a version that was made upon this one (F27)."""
     upon = seen.select(*ITEM, F.inline("predecessors")).groupBy(*ITEM, "origin").agg(F.max("cn").alias("upon"))
@@ -52,6 +61,7 @@ def rank_of() -> list[Column]:
     ]
 
 
+@rule("readable", inline=True)
 def readable(versions: DataFrame) -> DataFrame:
     """One row an item as each store sees it: the winning version's columns, `deleted`, `conflict`, and its `losers`.
 
@@ -91,3 +101,10 @@ def lineage(versions: DataFrame) -> DataFrame:
         .agg(F.min(F.col("action") == Action.DELETE).alias("deleted"), F.max("name").alias("known_as"))
     )
     return upon.join(winners, list(ITEM))
+
+
+@rule("lineage")
+def made_upon(edited: DataFrame, *, applied: DataFrame, empty: DataFrame) -> DataFrame:
+    """The `lineage` of items that are edited, as each store holds them; `empty` are numbers settled without content."""
+    held = cnset.without(seen(edited, applied=applied), empty, ("org", "store", "folder", "origin"))
+    return lineage(versions(held))

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.words import HIERARCHY, LARGEST, LIVE, LONGEST_S, PRIORITIES, SLOTS, Action, Listing, Standing, Why
 
 HERE = ("org", "store", "folder")
@@ -17,8 +18,9 @@ THURSDAY = 4 * 24 * 60
 UNLIMITED = 2**31 - 1
 
 
-def waiting(applied: DataFrame, *, sent: DataFrame, replicas: DataFrame) -> DataFrame:
-    """Numbers of a store's own lives that it has not sent yet, canonical.
+@rule("ranges")
+def waiting(applied: DataFrame, *, sent: DataFrame, returned: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Numbers of a store's own lives that it has not sent yet, nor got back from others (`returned`), canonical.
 
     Replicas that are to be deleted now have nothing to send any more.
 
@@ -26,9 +28,10 @@ def waiting(applied: DataFrame, *, sent: DataFrame, replicas: DataFrame) -> Data
     """
     sends = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
     own = applied.where(cnset.store_of("origin") == F.col("store")).join(sends, list(HERE), "left_semi")
-    return cnset.subtract(own, sent, LINE)
+    return cnset.subtract(own, sent.unionByName(returned), LINE)
 
 
+@rule("cycle")
 def cycle(
     waiting: DataFrame,
     *,
@@ -36,7 +39,7 @@ def cycle(
     replicas: DataFrame,
     stores: DataFrame,
     limits: DataFrame,
-    turns: DataFrame,
+    clock: DataFrame,
 ) -> DataFrame:
     """When what waits may go: org, store, folder, `since`, `due` (null: never, as things are), and `goes` (now).
 
@@ -55,7 +58,7 @@ def cycle(
         .join(replicas.select(*HERE, "standing"), list(HERE), "left")
         .join(stores.select("org", "store", "interval_s", F.col("schedule").alias("of_store")), ["org", "store"])
         .join(limits.select(*HERE, F.col("schedule").alias("of_folder")), list(HERE), "left")
-        .join(turns.select("org", "now", "start", "suspended", F.col("interval_s").alias("of_policy")), "org")
+        .join(clock.select("org", "now", "start", "suspended", F.col("interval_s").alias("of_policy")), "org")
     )
     leaving = F.col("standing") == Standing.DELETE_PENDING
     hierarchy = F.col("folder") == HIERARCHY
@@ -95,6 +98,13 @@ def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Colu
     return F.timestamp_micros(F.when(schedule.isNull(), first).otherwise(F.array_min(F.transform(slots, opening))))
 
 
+@rule("ranges", needs=("cycle",))
+def sending(waiting: DataFrame, *, cycle: DataFrame) -> DataFrame:
+    """Of the numbers that wait those whose cycle goes now."""
+    return waiting.join(cycle.where("goes").select(*HERE), list(HERE), "left_semi")
+
+
+@rule("limits")
 def limits(tree: DataFrame) -> DataFrame:
     """What administrators set on a folder for its messages, as a store sees it: `schedule`, `size_limit`, `priority` (F48).
 
@@ -118,6 +128,7 @@ def limits(tree: DataFrame) -> DataFrame:
     return said.select(*HERE, *(F.when(fits, F.col(name)).alias(name) for name, fits in kinds.items()))
 
 
+@rule("updates", inline=True)
 def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:
     """The changes in `ranges` as they travel: one row a change with `bytes`, the body it takes along.
 
@@ -144,10 +155,12 @@ def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame, empty:
         .distinct()
     )
     bodyless = (F.col("action") == Action.DELETE) | F.coalesce("superseded", F.lit(False))
-    return rows.join(superseded, [*LINE, "cn"], "left").withColumn("bytes", F.when(bodyless, 0).otherwise(F.col("size")))
+    full = rows.join(superseded, [*LINE, "cn"], "left")
+    return full.select(*HERE, "asker", "origin", "cn", F.when(bodyless, 0).otherwise(F.col("size")).alias("bytes"))
 
 
-def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("packed")
+def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: DataFrame) -> DataFrame:
     """Updates packed into messages: org, store, folder, asker, `batch`, `carries`, `bytes`.
 
     One row a message. Updates keep the order of origin and number; a message takes the next one while it fits under the
@@ -158,7 +171,7 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, turns: Dat
     Source: R49-R54, V34, V35, Q16, Q17; F46, F53.
     """
     sized = (
-        updates.join(turns.select("org", F.col("size_limit").alias("of_policy"), "folders_per_hierarchy_message"), "org")
+        updates.join(clock.select("org", F.col("size_limit").alias("of_policy"), "folders_per_hierarchy_message"), "org")
         .join(stores.select("org", "store", F.col("size_limit").alias("of_store")), ["org", "store"])
         .join(limits.select(*HERE, F.col("size_limit").alias("of_folder")), list(HERE), "left")
         .withColumn("limit", F.coalesce("of_folder", "of_store", "of_policy"))
@@ -221,18 +234,21 @@ def _as_ranges(loaded: DataFrame) -> DataFrame:
     return messages.select(*batch, carries.alias("carries"), "bytes")
 
 
+@rule("ranges", inline=True)
 def issued(changes: DataFrame) -> DataFrame:
     """The numbers that new changes were given, one range for each (org, store, folder, origin): they rise without gaps."""
     ends = (F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"))
     return changes.groupBy(*LINE).agg(*ends).select(*LINE, "cn_min", "cn_max")
 
 
+@rule("ranges", inline=True)
 def returned(gained: DataFrame) -> DataFrame:
     """Numbers of a store's own that come back to it after a restore, by a message or settled without content: others have
     them, so they count as sent."""
     return gained.where(cnset.store_of("origin") == F.col("store"))
 
 
+@rule("ranges")
 def hidden(waiting: DataFrame, *, cycle: DataFrame, replicas: DataFrame) -> DataFrame:
     """Numbers that wait and are not shown yet (F60); a leaver shows all it has (D7)."""
     leavers = replicas.where(F.col("standing") == Standing.DELETE_PENDING).select(*HERE)
@@ -240,12 +256,14 @@ def hidden(waiting: DataFrame, *, cycle: DataFrame, replicas: DataFrame) -> Data
     return waiting.join(stay, list(HERE), "left_semi")
 
 
+@rule("ranges", inline=True)
 def unsent(waiting: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """Numbers that others have not been shown before this round's cycle (F60); a leaver shows all it has (D7)."""
     leavers = replicas.where(F.col("standing") == Standing.DELETE_PENDING).select(*HERE)
     return waiting.join(leavers, list(HERE), "left_anti")
 
 
+@rule("recipients", inline=True)
 def recipients(lists: DataFrame) -> DataFrame:
     """To whom a store's own changes go: the others its view of the list shows (R44, R58, R147)."""
     return lists.where((F.col("peer") != F.col("store")) & (F.col("listing") == Listing.LISTED)).select(*HERE, "peer")

@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.words import CARRYING, LIVE, MessageType, Outcome, Reason
 
 LINE = ("org", "store", "folder", "origin")
 
 
+@rule("carried")
 def unpack(delivered: DataFrame) -> DataFrame:
     """The ranges that delivered messages carry (R72), one row for each: org, store (who receives), folder, message, range."""
     carried = delivered.select("org", F.col("recipient").alias("store"), "folder", "message_id", F.inline("carries"))
     return carried.select(*LINE, "message_id", "cn_min", "cn_max")
 
 
+@rule("delivered", inline=True)
 def of_hierarchy(reached: DataFrame) -> DataFrame:
     """The messages with hierarchy changes among those that reached their recipient and were not lost."""
     carries = F.col("type").isin(MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE)
     return reached.where(carries & F.col("lost").isNull())
 
 
-def judge(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -> DataFrame:
+@rule("validated")
+def validate(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -> DataFrame:
     """Delivered messages with a `reason` where the recipient has no use for them, null where it lets them in.
 
     A replica that is active or delete pending receives; one that is to be deleted now, or is none, does not. What is
@@ -46,18 +48,43 @@ def judge(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -> D
     return delivered.join(standing, here, "left").join(known, here, "left").withColumn("reason", why).drop("standing", "dead")
 
 
-def sift(carried: DataFrame, *, applied: DataFrame, keys: Sequence[str] = LINE) -> DataFrame:
-    """Of the numbers carried, the canonical ranges that are not held yet; whoever brings the others, they are dropped.
+@rule("validated")
+def accepted(validated: DataFrame) -> DataFrame:
+    """The messages that were let in: not lost at the door, and not refused."""
+    return validated.where("lost is null and reason is null")
 
-    With `message_id` among the keys the answer is given for each message by itself.
+
+@rule("keys", inline=True)
+def recipients(accepted: DataFrame) -> DataFrame:
+    """The folders (org, store, folder) that messages have come to."""
+    return accepted.select("org", F.col("recipient").alias("store"), "folder")
+
+
+@rule(like="accepted", inline=True)
+def carrying(accepted: DataFrame) -> DataFrame:
+    """Those that carry changes."""
+    return accepted.where(F.col("type").isin(*CARRYING))
+
+
+@rule("ranges", inline=True)
+def sift(carried: DataFrame, *, applied: DataFrame) -> DataFrame:
+    """Of the numbers carried, the canonical ranges that are not held yet; whoever brings the others, they are dropped.
 
     Source: R34-R36, R73 (Exchange 2007, "Basic Hierarchy and Content Replication Process", step 10).
     """
-    held = applied if "message_id" not in keys else applied.join(carried.select(*keys).distinct(), list(LINE))
+    return cnset.subtract(carried, applied, LINE)
+
+
+@rule("carried", inline=True)
+def sift_each(carried: DataFrame, *, applied: DataFrame) -> DataFrame:
+    """The same of each message by itself."""
+    keys = (*LINE, "message_id")
+    held = applied.join(carried.select(*keys).distinct(), list(LINE))
     return cnset.subtract(carried, held, keys)
 
 
-def receipts(judged: DataFrame, *, news: DataFrame) -> DataFrame:
+@rule("receipts", inline=True)
+def receipts(validated: DataFrame, *, news: DataFrame) -> DataFrame:
     """What became of each message at each recipient; `news` names the messages (org, store, message) that brought some."""
     carries = F.col("type").isin(*CARRYING)
     brought = news.select("org", F.col("store").alias("recipient"), "message_id", F.lit(True).alias("new")).distinct()
@@ -67,7 +94,7 @@ def receipts(judged: DataFrame, *, news: DataFrame) -> DataFrame:
         .when(F.col("new"), Outcome.APPLIED)
         .otherwise(Outcome.NOTHING_NEW)
     )
-    return judged.join(brought, ["org", "recipient", "message_id"], "left").select(
+    return validated.join(brought, ["org", "recipient", "message_id"], "left").select(
         "org",
         F.col("recipient").alias("store"),
         "message_id",

@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.words import LIVE, REPLICA, Action, Entry, Flag, Listing, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
@@ -14,7 +15,8 @@ BEFORE_ALL, AFTER_ALL = -(2**30), 2**30
 """Places among the edits of a round, which count from 1."""
 
 
-def vouched(delivered: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("acknowledgements")
+def acknowledgements(delivered: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame:
     """Answers that may release a leaver: sent to it by active replicas after it became delete pending (D6, F62).
 
     Answers of one `proof` count together: under `one_holds_all` each acknowledgement is a proof by itself, under
@@ -24,7 +26,7 @@ def vouched(delivered: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> D
     said = delivered.where((F.col("type") == MessageType.STATUS) & F.array_contains("flags", str(Flag.DELETE_PENDING)))
     together = F.col("removal_rule") == "union_holds_all"
     told = (
-        said.join(turns.select("org", "removal_rule"), "org")
+        said.join(clock.select("org", "removal_rule"), "org")
         .where(together | F.array_contains("flags", str(Flag.ACKNOWLEDGE)))
         .select(
             "org", F.col("recipient").alias("store"), "folder", "sender", "status", F.col("at").alias("said"),
@@ -34,32 +36,36 @@ def vouched(delivered: DataFrame, *, replicas: DataFrame, turns: DataFrame) -> D
     return told.join(leaving.select(*HERE, F.col("at").alias("began")), list(HERE)).where("said > began")
 
 
-def advance(vouched: DataFrame, *, applied: DataFrame, replicas: DataFrame, uncalled: DataFrame) -> DataFrame:
+@rule("moves", inline=True)
+def advance(acknowledgements: DataFrame, *, applied: DataFrame, replicas: DataFrame, unlisted: DataFrame) -> DataFrame:
     """Replicas that may go now: rows of `replicas`, delete pending no longer but delete now.
 
     The leaver compares its own set of this round with what each proof shows: direct, from active replicas that between them
-    hold all. One such is enough. Who is not yet called removed (`uncalled`) cannot go: it says so first.
+    hold all. One such is enough. Who is not yet called removed (`unlisted`) cannot go: it says so first.
 
     Source: D7, D8; F62, C5.
     """
-    shown = vouched.select(*HERE, "proof", "sender", F.inline("status")).where(
+    shown = acknowledgements.select(*HERE, "proof", "sender", F.inline("status")).where(
         (F.col("about") == F.col("sender")) & (F.col("entry") == Entry.REPORTED)
     )
     keys = (*LINE, "proof")
-    own = applied.join(vouched.select(*HERE, "proof").distinct(), list(HERE))
+    own = applied.join(acknowledgements.select(*HERE, "proof").distinct(), list(HERE))
     lacking = cnset.subtract(own, shown, keys)
-    enough = vouched.join(lacking, [*HERE, "proof"], "left_anti")
-    may_go = replicas.join(enough, list(HERE), "left_semi").join(uncalled, list(HERE), "left_anti")
+    enough = acknowledgements.join(lacking, [*HERE, "proof"], "left_anti")
+    may_go = replicas.join(enough, list(HERE), "left_semi").join(unlisted, list(HERE), "left_anti")
     return may_go.select(*HERE, "life", F.lit(str(Standing.DELETE_NOW)).alias("standing"))
 
 
-def let_go(before: DataFrame, *, replicas: DataFrame) -> DataFrame:
-    """Leavers that this round lets go, as they stood `before`: they learn, ask and tell in it once more, and then are gone."""
-    gone = replicas.where(F.col("standing") == Standing.DELETE_NOW)
+@rule("steps", drives=("leaving",))
+def let_go(before: DataFrame, leaving: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """Leavers that this round lets go (by their steps in `leaving`), as they stood `before`: they learn, ask and tell in it once
+    more, and then are gone."""
+    gone = replicas.where(F.col("standing") == Standing.DELETE_NOW).join(leaving, list(HERE), "left_semi")
     return before.where(F.col("standing") == Standing.DELETE_PENDING).join(gone, list(HERE), "left_semi")
 
 
-def uncalled(replicas: DataFrame, *, seen: DataFrame, tree: DataFrame) -> DataFrame:
+@rule("keys", drives=("seen",))
+def unlisted(replicas: DataFrame, *, seen: DataFrame, tree: DataFrame) -> DataFrame:
     """Leavers that their list does not call removed, of the folders `seen` anew: org, store, folder.
 
     A whole object that knew nothing of the replica has overruled what listed it, or what removed it. Nobody would take such
@@ -73,6 +79,7 @@ def uncalled(replicas: DataFrame, *, seen: DataFrame, tree: DataFrame) -> DataFr
     return leaving.join(seen.select(*HERE), list(HERE), "left_semi").join(own, list(HERE), "left_anti")
 
 
+@rule("keys", drives=("lists",))
 def called_again(replicas: DataFrame, *, lists: DataFrame) -> DataFrame:
     """Replicas that are gone and that `lists`, seen anew, call removed once more: org, store, folder.
 
@@ -86,26 +93,28 @@ def called_again(replicas: DataFrame, *, lists: DataFrame) -> DataFrame:
     return gone.join(called.select(*HERE), list(HERE), "left_semi")
 
 
-def say_leaving(uncalled: DataFrame, *, tree: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("said_by_itself", inline=True)
+def say_leaving(unlisted: DataFrame, *, tree: DataFrame, clock: DataFrame) -> DataFrame:
     """The edits by which those leavers say themselves that they are removed, before all others, stamped just after the newest
     that they hold."""
     newest = tree.groupBy(*HERE).agg(F.max("stamp.at").alias("decided"))
-    return _say(Listing.LEAVING, uncalled.join(newest, list(HERE)), turns, after=BEFORE_ALL)
+    return _say(Listing.LEAVING, unlisted.join(newest, list(HERE)), clock, after=BEFORE_ALL)
 
 
-def say_gone(steps: DataFrame, *, called_again: DataFrame, tree: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("said_by_itself", drives=("steps", "called_again"), inline=True)
+def say_gone(steps: DataFrame, *, called_again: DataFrame, tree: DataFrame, clock: DataFrame) -> DataFrame:
     """The edits by which leavers tell that they are gone (D9), after all others, stamped just after the removal that they carry
     out, so that whoever puts the replica back on the list later is not overruled. Those `called_again` say so again."""
     own = tree.where(F.col("property") == F.concat(F.lit(REPLICA), "store")).select(*HERE, F.col("stamp.at").alias("decided"))
     gone = steps.where(F.col("standing") == Standing.DELETE_NOW).select(*HERE).unionByName(called_again)
-    return _say(Listing.GONE, gone.join(own, list(HERE)), turns, after=AFTER_ALL)
+    return _say(Listing.GONE, gone.join(own, list(HERE)), clock, after=AFTER_ALL)
 
 
-def _say(listing: Listing, leaving: DataFrame, turns: DataFrame, *, after: int) -> DataFrame:
+def _say(listing: Listing, leaving: DataFrame, clock: DataFrame, *, after: int) -> DataFrame:
     """What leavers say of themselves, as edits in the form of `intake.receive`, at the places `after` that one; each sets only
     the leaver's own entry, and is stamped just after what it follows from (`decided`)."""
     order = Window.partitionBy("org", "store").orderBy("folder")
-    return leaving.join(turns.select("org", "now"), "org").select(
+    return leaving.join(clock.select("org", "now"), "org").select(
         "org",
         "store",
         F.concat_ws("/", F.lit(str(listing)), "store", "folder").alias("edit_id"),
@@ -120,16 +129,18 @@ def _say(listing: Listing, leaving: DataFrame, turns: DataFrame, *, after: int) 
     )
 
 
+@rule("keys")
 def tonight(due: DataFrame) -> DataFrame:
     """Of the entries of the agenda that are due, the replicas to be erased: org, store, folder."""
     return due.where(F.col("why") == Why.ERASE).select(*HERE)
 
 
+@rule("moves", needs=("tonight",), inline=True)
 def erase(replicas: DataFrame, *, tonight: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:
     """Replicas to be deleted now whose night has come (D8): rows of `replicas`, erased.
 
     Whoever maintains looks once more, over all stores as no store can: a replica waits for another night while it holds
-    what nobody holds who stays, as when a store was restored after it had vouched. `applied` and `empty` are ranges of all.
+    what nobody holds who stays, as when a store was restored after it had acknowledged. `applied` and `empty` are ranges of all.
     """
     over = replicas.where(F.col("standing") == Standing.DELETE_NOW).join(tonight, list(HERE), "left_semi")
     staying = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)

@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import REPLICA, Entry
+from pfspark.frame import rule
+from pfspark.words import CARRYING, REPLICA, Entry
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
@@ -24,6 +25,7 @@ EXCHANGE_2000 = 6.0
 """Version numbers: a server of Exchange 5.5 and before counts as pre-2000 (R111)."""
 
 
+@rule("gives")
 def content(claimed: DataFrame) -> DataFrame:
     """What each peer can give: its reported numbers but those it has settled without content; canonical per peer."""
     keys = (*LINE, "peer")
@@ -31,8 +33,9 @@ def content(claimed: DataFrame) -> DataFrame:
     return cnset.subtract(reported, claimed.where(F.col("entry") == Entry.EMPTY), keys)
 
 
+@rule("ranked", needs=("missing", "gives"))
 def rank(
-    missing: DataFrame, *, gives: DataFrame, stores: DataFrame, links: DataFrame, contacts: DataFrame, turns: DataFrame
+    missing: DataFrame, *, gives: DataFrame, stores: DataFrame, links: DataFrame, contacts: DataFrame, clock: DataFrame
 ) -> DataFrame:
     """The sources of each (org, store, folder) in the order they are asked: `peer`, `nth` from 1.
 
@@ -46,7 +49,7 @@ def rank(
     amounts = cnset.size(given, (*HERE, "peer")).withColumnRenamed("size", "amount")
     whole = cnset.size(missing, HERE).withColumnRenamed("size", "whole")
     candidates = amounts.join(whole, list(HERE))
-    known = _facts(candidates, stores=stores, links=links, contacts=contacts, turns=turns)
+    known = _facts(candidates, stores=stores, links=links, contacts=contacts, clock=clock)
     keyed = known.withColumn("keys", F.transform("source_keys", _value)).withColumn("groups", F.transform("source_keys", _group))
     grouped = keyed.withColumn("group", F.coalesce(F.array_position("groups", True), F.lit(0)))
     of_folder = Window.partitionBy(*HERE)
@@ -56,11 +59,11 @@ def rank(
     return grouped.select(*HERE, "peer", F.row_number().over(order).alias("nth"))
 
 
-def _facts(candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contacts: DataFrame, turns: DataFrame) -> DataFrame:
+def _facts(candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contacts: DataFrame, clock: DataFrame) -> DataFrame:
     """Candidates with what conditions and sort keys speak of: `facts` by condition, `values` by key."""
     mine = stores.select("org", "store", F.col("site").alias("from_site"))
     theirs = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"), "version", "preferred")
-    policy = turns.select("org", "now", "source_keys", "full_match_first")
+    policy = clock.select("org", "now", "source_keys", "full_match_first")
     full = (
         candidates.join(mine, ["org", "store"])
         .join(theirs, ["org", "peer"])
@@ -108,6 +111,7 @@ def _group(row: Column) -> Column:
     return row.contains(" ") & _conditions_hold(row)
 
 
+@rule("chosen", needs=("ranked",), inline=True)
 def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
     """Each due piece with the first source that can give it: org, store, folder, origin, range, `peer`, attempt, asked, now.
 
@@ -133,7 +137,7 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
         F.coalesce(F.unix_micros("asked"), F.lit(0)).alias("asked"),
         F.unix_micros("now").alias("now"),
     )
-    split = cnset.line(LINE, asking, timed).where("source > 0 and next_attempt > 0")
+    split = cnset.coverage(LINE, asking, timed).where("source > 0 and next_attempt > 0")
     return split.join(ranked.withColumnRenamed("nth", "source"), [*HERE, "source"]).select(
         *LINE,
         "cn_min",
@@ -147,6 +151,7 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
     )
 
 
+@rule("responders")
 def responders(
     begin: DataFrame,
     *,
@@ -155,7 +160,7 @@ def responders(
     links: DataFrame,
     contacts: DataFrame,
     tree: DataFrame,
-    turns: DataFrame,
+    clock: DataFrame,
 ) -> DataFrame:
     """Who must answer a status request that begins now: org, store, folder, peer, and whether its time is `stamped`.
 
@@ -166,7 +171,7 @@ def responders(
     Source: R120-R128, R130-R134; Q4, Q5.
     """
     asked = begin.join(holders, list(HERE)).withColumns({"amount": F.lit(0), "whole": F.lit(0)})
-    known = _facts(asked, stores=stores, links=links, contacts=contacts, turns=turns)
+    known = _facts(asked, stores=stores, links=links, contacts=contacts, clock=clock)
     active = contacts.select("org", "store", "peer", F.col("sent").isNotNull().alias("active"))
     placed = tree.where(F.col("property").startswith(REPLICA)).select(
         *HERE, F.expr(f"substring(property, {len(REPLICA) + 1})").alias("peer"), F.col("stamp.at").alias("placed")
@@ -192,16 +197,19 @@ def responders(
     return ranked.where(named).select(*HERE, "peer", stamped.alias("stamped"), "now")
 
 
-def hear(contacts: DataFrame, *, delivered: DataFrame, carrying: tuple[str, ...]) -> DataFrame:
+@rule("contacts", drives=("delivered",))
+def hear(contacts: DataFrame, *, delivered: DataFrame) -> DataFrame:
     """What stores remember of those they hear in this round: rows of `contacts`.
 
     Whoever is heard, by any message, is available again, also for what is asked in this very round.
 
     Source: R98, R105 (Q9); R123 for `sent`.
     """
-    sent = F.when(F.col("type").isin(*carrying), F.col("now"))
-    news = delivered.groupBy("org", F.col("recipient").alias("store"), F.col("store").alias("peer")).agg(
-        F.max("now").alias("new_heard"), F.max(sent).alias("new_sent")
+    sent = F.when(F.col("type").isin(*CARRYING), F.col("now"))
+    news = (
+        delivered.where("lost is null")
+        .groupBy("org", F.col("recipient").alias("store"), F.col("store").alias("peer"))
+        .agg(F.max("now").alias("new_heard"), F.max(sent).alias("new_sent"))
     )
     return news.join(contacts, list(PAIR), "left").select(
         *PAIR,
@@ -212,6 +220,7 @@ def hear(contacts: DataFrame, *, delivered: DataFrame, carrying: tuple[str, ...]
     )
 
 
+@rule("contacts", drives=("asks", "responders"))
 def remember(contacts: DataFrame, *, asks: DataFrame, responders: DataFrame) -> DataFrame:
     """What stores remember of those they ask in this round: rows of `contacts`.
 

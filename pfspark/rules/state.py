@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.words import LIVE, Entry, Listing, Standing
 
 HERE = ("org", "store", "folder")
+LINE = (*HERE, "origin")
 BELIEF = (*HERE, "entry", "about", "origin")
 
 
+@rule("state_rows")
 def learn(delivered: DataFrame, *, believed: DataFrame, lives: DataFrame) -> DataFrame:
     """Beliefs that are new with the messages let in: rows of `state`, `relayed` where a third store told them.
 
@@ -35,10 +37,11 @@ def learn(delivered: DataFrame, *, believed: DataFrame, lives: DataFrame) -> Dat
         F.lit(1).alias("told"),
     )
     known = believed.select(*BELIEF, "cn_min", "cn_max", F.lit(1).alias("known"))
-    news = cnset.line(BELIEF, heard, known).where("told > 0 and known = 0")
+    news = cnset.coverage(BELIEF, heard, known).where("told > 0 and known = 0")
     return news.select(*BELIEF, "cn_min", "cn_max", (F.col("direct") == 0).alias("relayed"))
 
 
+@rule("moves", inline=True)
 def forgotten(delivered: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> DataFrame:
     """Replicas that have forgotten what they gave: rows of `replicas`, as they stand, in a new life.
 
@@ -55,6 +58,7 @@ def forgotten(delivered: DataFrame, *, applied: DataFrame, replicas: DataFrame) 
     return forgot.select(*HERE, (F.col("life") + 1).alias("life"), "standing")
 
 
+@rule("state_rows", needs=("begun",))
 def carried_over(rows: DataFrame, *, begun: DataFrame) -> DataFrame:
     """What replicas held in the life before the one just `begun`, as rows of `state` about the new one."""
     before = begun.select(
@@ -64,6 +68,7 @@ def carried_over(rows: DataFrame, *, begun: DataFrame) -> DataFrame:
     return own.select(*HERE, "entry", F.col("now_about").alias("about"), "origin", "cn_min", "cn_max", "relayed")
 
 
+@rule("lives", amends="lives")
 def read_lives(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
     """The highest life above the first that each store has read of each peer's replica: org, store, folder, peer, life.
 
@@ -82,6 +87,7 @@ def read_lives(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
     return lives.unionByName(later).groupBy(*HERE, "peer").agg(F.max("life").alias("life"))
 
 
+@rule(like="rows", inline=True)
 def current_only(rows: DataFrame, *, lives: DataFrame, about: str = "about") -> DataFrame:
     """Rows about replicas in the newest life their store knows; those about older lives are left out."""
     peer = rows.withColumn("_peer", cnset.store_of(about)).withColumn("_life", cnset.life_of(about))
@@ -89,7 +95,8 @@ def current_only(rows: DataFrame, *, lives: DataFrame, about: str = "about") -> 
     return peer.join(newest, [*HERE, "_peer"], "left").where("_life >= coalesce(_newest, 1)").drop("_peer", "_life", "_newest")
 
 
-def in_force(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
+@rule(needs=("delivered", "lives"), amends="delivered")
+def from_current_replicas(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
     """Messages of replicas in the newest life their recipient knows: what an older one asked or acknowledged counts no more.
 
     Source: Q12, F8.
@@ -98,6 +105,7 @@ def in_force(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
     return current_only(heard, lives=lives, about="sender").withColumnsRenamed({"store": "recipient", "by": "store"})
 
 
+@rule("claims")
 def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: DataFrame) -> DataFrame:
     """What others are believed to hold, for those a store may ask: listed replicas, and leavers that still hold.
 
@@ -123,6 +131,7 @@ def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: Da
     )
 
 
+@rule("claim_layer", inline=True)
 def layers_of_claims(claimed: DataFrame) -> DataFrame:
     """Claims as a layer of the number line: how many claim content, how many say there is none, near, and leaving.
 
@@ -142,12 +151,14 @@ def layers_of_claims(claimed: DataFrame) -> DataFrame:
     )
 
 
+@rule(like="applied", drives=("hidden",), amends="applied")
 def shown(applied: DataFrame, *, hidden: DataFrame) -> DataFrame:
     """What stores show of themselves: applied minus their own numbers not sent yet (F60)."""
     return cnset.subtract(applied, hidden, (*HERE, "origin"))
 
 
-def tell(speaking: DataFrame, *, shown: DataFrame, empty: DataFrame, claims: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("statuses", inline=True)
+def tell(speaking: DataFrame, *, shown: DataFrame, empty: DataFrame, claims: DataFrame, clock: DataFrame) -> DataFrame:
     """The status part of a message: one row for each (org, store, folder) in `speaking`, `status` an array of claims.
 
     It says what the sender holds, and, under `relay_status`, what it believes of the other holders.
@@ -159,18 +170,20 @@ def tell(speaking: DataFrame, *, shown: DataFrame, empty: DataFrame, claims: Dat
     own = shown.select(*HERE, F.lit(str(Entry.REPORTED)).alias("entry"), "origin", "cn_min", "cn_max").unionByName(
         empty.select(*HERE, F.lit(str(Entry.EMPTY)).alias("entry"), "origin", "cn_min", "cn_max")
     )
-    relaying = speaking.select(*HERE).join(turns.where("relay_status").select("org"), "org", "left_semi")
+    relaying = speaking.select(*HERE).join(clock.where("relay_status").select("org"), "org", "left_semi")
     others = claims.join(relaying, list(HERE), "left_semi").select(*HERE, "about", "entry", "origin", "cn_min", "cn_max")
     said = own.join(own_label, list(HERE)).unionByName(others)
     return said.groupBy(*HERE).agg(F.array_sort(F.collect_list(claim)).alias("status"))
 
 
+@rule(like="rows", inline=True)
 def own(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """The rows in which a store speaks of its own replica in its current life; nothing of erased replicas and old lives."""
     current = replicas.where(F.col("standing") != Standing.ERASED).select(*HERE, cnset.label_of("store", "life").alias("about"))
     return rows.join(current, [*HERE, "about"], "left_semi")
 
 
+@rule("ranges", inline=True)
 def held(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """The numbers whose changes each store has: applied and not empty, of its replicas in their current lives."""
     mine = own(rows, replicas=replicas)
@@ -179,24 +192,80 @@ def held(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
     return cnset.subtract(applied.select(*line, "cn_min", "cn_max"), empty.select(*line, "cn_min", "cn_max"), line)
 
 
+@rule("beliefs", inline=True)
 def believed(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """The rows in which a store speaks of others, for folders of which it has a replica (R7)."""
     has = replicas.where(F.col("standing") != Standing.ERASED).select(*HERE)
     others = rows.where(cnset.store_of("about") != F.col("store"))
-    return others.join(has, list(HERE), "left_semi")
+    return others.join(has, list(HERE), "left_semi").select(*BELIEF, "cn_min", "cn_max")
 
 
-def record(ranges: Mapping[Entry, Sequence[DataFrame]], *, replicas: DataFrame, turns: DataFrame) -> DataFrame:
-    """Ranges (the line's keys) by what they are, as rows of `state` about the store's own replica."""
-    said = [
+@rule("beliefs")
+def with_news(beliefs: DataFrame, news: DataFrame) -> DataFrame:
+    """What stores believe after this round's messages."""
+    return beliefs.unionByName(news.select(*beliefs.columns))
+
+
+@rule("state_rows")
+def own_rows(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """The same rows as `own`, for those who read them more than once."""
+    return own(rows, replicas=replicas)
+
+
+@rule("ranges", inline=True)
+def numbers(carried: DataFrame) -> DataFrame:
+    """The numbers that messages bring, whichever brings them."""
+    return carried.select(*LINE, "cn_min", "cn_max")
+
+
+@rule("ranges", inline=True)
+def ranges_of(own: DataFrame, *, entry: Entry) -> DataFrame:
+    """Of what stores say of themselves the numbers under one entry."""
+    return own.where(F.col("entry") == entry).select(*LINE, "cn_min", "cn_max")
+
+
+@rule("ranges")
+def gain(fresh: DataFrame, settled: DataFrame, issued: DataFrame) -> DataFrame:
+    """What is held from now on: numbers that came, that were settled without content, and that were given here."""
+    return fresh.unionByName(settled).unionByName(issued)
+
+
+@rule("ranges")
+def hold(before: DataFrame, gained: DataFrame) -> DataFrame:
+    """The numbers that stores hold after this round, canonical (R75)."""
+    return cnset.canonical(before.unionByName(gained), LINE)
+
+
+@rule("ranges", inline=True)
+def contents(applied: DataFrame, *, empty: DataFrame) -> DataFrame:
+    """The numbers that are held with content: less those settled without."""
+    return cnset.subtract(applied, empty, LINE)
+
+
+@rule("state")
+def record(
+    gained: DataFrame,
+    sending: DataFrame,
+    expired: DataFrame,
+    beliefs: DataFrame,
+    *,
+    settled: DataFrame,
+    returned: DataFrame,
+    replicas: DataFrame,
+    clock: DataFrame,
+) -> DataFrame:
+    """What stores have learned in this round, as rows of `state`.
+
+    Of their own replicas: numbers `gained`, of which some are `settled` without content and some `returned` to who gave them,
+    numbers that are sent now, and those that have `expired`. Of others: new `beliefs`, which are such rows already.
+    """
+    said = {Entry.APPLIED: (gained,), Entry.EMPTY: (settled, expired), Entry.SENT: (sending, returned)}
+    ranges = [
         some.select(*HERE, F.lit(str(entry)).alias("entry"), "origin", "cn_min", "cn_max")
-        for entry, frames in ranges.items()
+        for entry, frames in said.items()
         for some in frames
     ]
     labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("about"))
-    return (
-        reduce(lambda above, below: above.unionByName(below), said)
-        .join(labels, list(HERE))
-        .join(turns.select("org", F.col("now").alias("at")), "org")
-        .select(*HERE, "entry", "about", "origin", "cn_min", "cn_max", F.lit(False).alias("relayed"), "at")
-    )
+    own = reduce(lambda above, below: above.unionByName(below), ranges).join(labels, list(HERE))
+    rows = own.withColumn("relayed", F.lit(False)).unionByName(beliefs)
+    return rows.join(clock.select("org", F.col("now").alias("at")), "org")

@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.frame import rule
 from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
@@ -15,6 +16,7 @@ REPEATS = 3
 DAY = 86_400
 
 
+@rule("status_requests")
 def asked_for(delivered: DataFrame) -> DataFrame:
     """Status requests that the recipient must answer if it can: it is named, or nobody is (R120, R135)."""
     named = F.array_contains("responders", F.col("recipient")) | (F.size("responders") == 0)
@@ -29,6 +31,7 @@ def asked_for(delivered: DataFrame) -> DataFrame:
     )
 
 
+@rule("answered")
 def answer(
     requests: DataFrame,
     *,
@@ -36,7 +39,7 @@ def answer(
     applied: DataFrame,
     beliefs: DataFrame,
     replicas: DataFrame,
-    turns: DataFrame,
+    clock: DataFrame,
 ) -> DataFrame:
     """Who is answered: org, store, folder, peer, `flags`; one row, and so one message, for each asker.
 
@@ -61,7 +64,7 @@ def answer(
         .join(more, list(asker), "left")
         .join(less, list(asker), "left")
         .join(active, list(HERE), "left")
-        .join(turns.select("org", "answer_when"), "org")
+        .join(clock.select("org", "answer_when"), "org")
     )
     vouches = F.col("leaver") & F.col("active").isNotNull() & F.col("less").isNull()
     to_leaver = F.col("leaver") & F.col("active").isNotNull()
@@ -70,36 +73,41 @@ def answer(
     return known.where(answered).select(*asker, flags.alias("flags"))
 
 
-def begin(steps: DataFrame, *, due: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("beginning", drives=("steps", "due"))
+def begin(steps: DataFrame, *, due: DataFrame, clock: DataFrame) -> DataFrame:
     """Replicas that ask for status now: org, store, folder, `rule`, who must answer.
 
     Those whose own entry in the list has changed (R87, R130), and those that were restored or started again, as the
     entries of the agenda that are `due` say (R132-R134).
     """
-    changed = steps.where(F.col("standing").isin(*LIVE)).join(turns, "org")
-    again = due.where(F.col("why") == Why.ASK).join(turns, "org")
+    changed = steps.where(F.col("standing").isin(*LIVE)).join(clock, "org")
+    again = due.where(F.col("why") == Why.ASK).join(clock, "org")
     asked = again.select(*HERE, F.col("responders_restore").alias("rule")).unionByName(
         changed.select(*HERE, F.col("responders_list_change").alias("rule"))
     )
     return asked.groupBy(*HERE).agg(F.min("rule").alias("rule"))
 
 
+@rule("beginning", inline=True)
 def choosing(begin: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """Of those that ask now, who chooses who must answer: all but leavers, who ask everybody who stays (D5)."""
     active = replicas.where(F.col("standing") == Standing.ACTIVE)
     return begin.join(active.select(*HERE), list(HERE), "left_semi")
 
 
+@rule("entries", needs=("touched",))
 def inquiring(agenda: DataFrame, *, touched: DataFrame) -> DataFrame:
     """Entries of the agenda about status requests, in the folders looked at."""
     return agenda.where(F.col("why") == Why.INQUIRE).join(touched, list(HERE), "left_semi")
 
 
+@rule("holders", inline=True)
 def holders(lists: DataFrame) -> DataFrame:
     """The other holders of each folder: those its list shows, and leavers not yet gone."""
     return lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE)).select(*HERE, "peer", "listing")
 
 
+@rule("inquiries", drives=("begin", "inquiring"))
 def inquire(
     *,
     begin: DataFrame,
@@ -109,7 +117,7 @@ def inquire(
     replicas: DataFrame,
     lists: DataFrame,
     stores: DataFrame,
-    turns: DataFrame,
+    clock: DataFrame,
 ) -> DataFrame:
     """Whom status requests go to now, and when again.
 
@@ -171,7 +179,7 @@ def inquire(
     open_ = (
         known.join(others.drop("listing"), list(pair), "left")
         .join(heard, list(pair), "left")
-        .join(turns.select("org", "now"), "org")
+        .join(clock.select("org", "now"), "org")
     )
     over = F.col("leaver").isNull() | (~F.col("leaver") & F.col("answers").isNotNull())
     answered = F.col("leaver") & F.coalesce("answers", F.lit(False))
@@ -190,7 +198,7 @@ def inquire(
     ).where("kind is not null")
     rows = first.unionByName(newcomers).withColumn("kind", F.lit("first")).unionByName(followed)
     site = stores.select("org", "store", "site")
-    policy = turns.select("org", "now", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
+    policy = clock.select("org", "now", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
     timed = (
         rows.join(policy, "org")
         .join(site.withColumnRenamed("site", "from_site"), ["org", "store"])
@@ -209,14 +217,15 @@ def inquire(
     return timed.select(*pair, "asks", "must", "attempt", F.col("now").alias("since"), due.alias("due"), "leaver")
 
 
-def restart_clock(changed: DataFrame, *, turns: DataFrame) -> DataFrame:
+@rule("strokes", inline=True)
+def restart_clock(changed: DataFrame, *, clock: DataFrame) -> DataFrame:
     """When the unasked status of folders in which something was made or received now is due: org, store, folder, since, due.
 
     Each further change restarts the wait; where the policy has a clock, the status goes at its next stroke.
 
     Source: R136, R137; V31-V33, Q27.
     """
-    policy = turns.select("org", "now", "status_after_s", "status_clock_s")
+    policy = clock.select("org", "now", "status_after_s", "status_clock_s")
     timed = changed.select(*HERE).distinct().join(policy, "org")
     after = F.unix_micros("now") + F.col("status_after_s") * 1_000_000
     return timed.select(*HERE, F.col("now").alias("since"), F.timestamp_micros(_stroke(after)).alias("due"))
@@ -234,17 +243,20 @@ def _stroke(micros: Column) -> Column:
     return F.when(F.size("status_clock_s") == 0, micros).otherwise(F.array_min(F.transform("status_clock_s", next_at)))
 
 
+@rule("validated", inline=True)
 def answerable(delivered: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """Messages to replicas that still stand after the edits of their round: one whose folder is deleted answers nothing."""
     standing = speakers(replicas).select("org", F.col("store").alias("recipient"), "folder")
     return delivered.join(standing, ["org", "recipient", "folder"], "left_semi")
 
 
+@rule(like="replicas", inline=True)
 def speakers(replicas: DataFrame) -> DataFrame:
     """Replicas that tell their status: active ones, and leavers."""
     return replicas.where(F.col("standing").isin(*LIVE))
 
 
+@rule("keys")
 def fall_due(due: DataFrame, *, changed: DataFrame) -> DataFrame:
     """Folders whose unasked status is due now: org, store, folder. Where something has `changed` now, the wait begins anew.
 
@@ -254,6 +266,7 @@ def fall_due(due: DataFrame, *, changed: DataFrame) -> DataFrame:
     return quiet.join(changed.select(*HERE), list(HERE), "left_anti")
 
 
+@rule("keys", inline=True)
 def behind(shown: DataFrame, *, beliefs: DataFrame, peers: DataFrame) -> DataFrame:
     """Folders of which some listed peer is believed to lack what is shown here: org, store, folder."""
     line = (*LINE, "peer")
@@ -261,27 +274,29 @@ def behind(shown: DataFrame, *, beliefs: DataFrame, peers: DataFrame) -> DataFra
     return cnset.subtract(shown.join(peers, list(HERE)), told, line).select(*HERE).distinct()
 
 
-def repeating(turns: DataFrame) -> DataFrame:
+@rule("repeating")
+def repeating(clock: DataFrame) -> DataFrame:
     """Organizations whose policy repeats status."""
-    return turns.where("size(status_again_s) > 0").select("org", "now", "status_again_s")
+    return clock.where("size(status_again_s) > 0").select("org", "now", "status_again_s")
 
 
-def repeat(behind: DataFrame, *, keys: DataFrame, agenda: DataFrame, changed: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("repeats", needs=("keys", "clock"))
+def repeat(behind: DataFrame, *, keys: DataFrame, agenda: DataFrame, changed: DataFrame, clock: DataFrame) -> DataFrame:
     """Status that is repeated while a replica is believed to lack something: org, store, folder, `goes`, attempt, since, due.
 
-    `keys` are the folders looked at, `turns` those of `repeating`. While the status after the last change is still to
+    `keys` are the folders looked at, `clock` those of `repeating`. While the status after the last change is still to
     come, or when nobody lacks anything, there is no repeat (`due` is null). Else the first comes after the first wait,
     each further one after twice the wait before, up to the longest.
     """
     entry = agenda.select(*HERE, "why", "attempt", "due")
     repeats = entry.where(F.col("why") == Why.REPEAT).select(*HERE, "attempt", "due")
-    clock = entry.where(F.col("why") == Why.STATUS).select(*HERE, F.col("due").alias("status_due"))
+    stroke = entry.where(F.col("why") == Why.STATUS).select(*HERE, F.col("due").alias("status_due"))
     full = (
         keys.select(*HERE)
         .distinct()
-        .join(turns, "org")
+        .join(clock, "org")
         .join(repeats, list(HERE), "left")
-        .join(clock, list(HERE), "left")
+        .join(stroke, list(HERE), "left")
         .join(behind.withColumn("behind", F.lit(True)), list(HERE), "left")
         .join(changed.select(*HERE).distinct().withColumn("changed", F.lit(True)), list(HERE), "left")
     )

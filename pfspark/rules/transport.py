@@ -5,17 +5,19 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from pfspark.frame import rule
 from pfspark.words import HIERARCHY, Flag, MessageType, Reason, Standing
 
 FATES = 2**32
-"""A fate is one of so many, the first 32 bits of a hash."""
+"""A draw is one of so many, the first 32 bits of a hash."""
 
 
-def befall(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
+@rule("messages", drives=("faults",), amends="messages")
+def inject_faults(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
     """Messages as the way delivers them: some are lost for a recipient, some are late, and some come a second time.
 
     A copy is a row of its own, with the recipients that it goes to. What befalls a letter is drawn by a hash of the seed, its
-    id and whom it goes to: of several about one folder and moment each has a fate of its own, and a scenario that is played
+    id and whom it goes to: of several about one folder and moment each has a draw of its own, and a scenario that is played
     again is the same story. Mail of ways that nothing is wrong with stays as it is.
 
     Source: R59 and R64 (mail may be lost, and nobody confirms a delivery).
@@ -25,7 +27,7 @@ def befall(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
     # A lambda takes the id of the copy, made beside it, for the letter's own: so that one has a name of its own.
     met = messages.join(ways, ["org", "store"], "left").withColumn("letter", F.col("message_id"))
 
-    def fate(recipient: Column, question: str) -> Column:
+    def draw(recipient: Column, question: str) -> Column:
         asked = F.concat_ws("/", way(recipient)["seed"], "letter", recipient["store"], F.lit(question))
         return F.conv(F.substring(F.md5(asked), 1, 8), 16, 10).cast("bigint") / F.lit(FATES)
 
@@ -33,12 +35,12 @@ def befall(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
         return F.try_element_at("ways", recipient["store"])
 
     def delivered(recipient: Column, question: str) -> Column:
-        late = F.floor(fate(recipient, question) * (F.coalesce(way(recipient)["late_s"], F.lit(0)) + 1))
-        gone = F.when(fate(recipient, "lost") < way(recipient)["lost"], str(Reason.UNREACHABLE))
+        late = F.floor(draw(recipient, question) * (F.coalesce(way(recipient)["late_s"], F.lit(0)) + 1))
+        gone = F.when(draw(recipient, "lost") < way(recipient)["lost"], str(Reason.UNREACHABLE))
         due = F.timestamp_add("SECOND", late, recipient["due"])
         return F.struct(recipient["store"].alias("store"), due.alias("due"), F.coalesce(recipient["lost"], gone).alias("lost"))
 
-    again = F.filter("recipients", lambda to: fate(to, "twice") < way(to)["twice"])
+    again = F.filter("recipients", lambda to: draw(to, "twice") < way(to)["twice"])
     copies = met.withColumns(
         {
             "recipients": F.transform(again, lambda to: delivered(to, "late again")),
@@ -50,7 +52,8 @@ def befall(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
     return first.unionByName(copies.where("size(recipients) > 0")).select(*messages.columns)
 
 
-def arrive(mail: DataFrame, *, conditions: DataFrame, replicas: DataFrame, turns: DataFrame) -> DataFrame:
+@rule("delivered")
+def arrive(mail: DataFrame, *, conditions: DataFrame, replicas: DataFrame, clock: DataFrame) -> DataFrame:
     """Messages that are due by now, one row for each recipient, with the reason in `lost` where it does not get in.
 
     A store that is cut off or down keeps nothing that reaches it; what was lost on the way arrives as lost, so that
@@ -67,7 +70,7 @@ def arrive(mail: DataFrame, *, conditions: DataFrame, replicas: DataFrame, turns
     out = F.coalesce(F.col("down") | F.col("cut"), F.lit(False))
     waits = F.col("suspended") & asks & F.col("leaves").isNull() & ~out
     at_the_door = (
-        mail.join(turns.select("org", "now", "suspended"), "org")
+        mail.join(clock.select("org", "now", "suspended"), "org")
         .where("due <= now")
         .join(leavers, ["org", "recipient", "folder"], "left")
         .join(conditions.withColumnRenamed("store", "recipient"), ["org", "recipient"], "left")

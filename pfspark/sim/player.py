@@ -70,7 +70,7 @@ class _Playing:
         self.place = -1
         self.now = scenario.start - TICK
         self.past: list[tuple[datetime, datetime, Mapping[str, pa.Table]]] = []
-        self.offences: Counter[str] = Counter()
+        self.violations: Counter[str] = Counter()
 
     @property
     def time(self) -> datetime:
@@ -145,7 +145,7 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | No
     views = {org: lines.Stores(kept.tables, org) for org in playing}
     seen = _items(kept, playing, [org for org, stores in views.items() if lines.unlike(stores)])
     for org, one in playing.items():
-        yield _end(one.scenario, views[org], seen.get(org, []), one.offences + Counter(broken.get(org, {})))
+        yield _end(one.scenario, views[org], seen.get(org, []), one.violations + Counter(broken.get(org, {})))
 
 
 def _due(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
@@ -179,8 +179,8 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], places: Mapping[str, int
     made = kept.play(
         {org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()}
     )
-    for row in made["offences"].to_pylist():
-        playing[row["org"]].offences[row["check"]] += 1
+    for row in made["violations"].to_pylist():
+        playing[row["org"]].violations[row["check"]] += 1
     for org in turns:
         playing[org].remember(kept.tables)
     if record:

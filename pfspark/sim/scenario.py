@@ -65,7 +65,7 @@ class Fault:
     """What the way does to mail between two stores for a while; None: any store.
 
     `lost` and `twice` are the share of letters that never arrive and that arrive twice, `late` is by how much a letter may
-    be later than its link says. Which letters it strikes is drawn by the `seed` of the scenario: see `transport.befall`.
+    be later than its link says. Which letters it strikes is drawn by the `seed` of the scenario: see `transport.inject_faults`.
     """
 
     sender: str | None

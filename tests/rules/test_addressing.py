@@ -36,7 +36,7 @@ def test_an_id_tells_time_and_order_whatever_the_zone(spark: SparkSession, zone:
             stores=spark.createDataFrame([("o", "P1", "A")], "org string, store string, site string"),
             links=spark.createDataFrame([], "org string, from_site string, to_site string, delay_s bigint"),
             conditions=spark.createDataFrame([], "org string, store string, cut boolean"),
-            turns=spark.createDataFrame([("o", now)], "org string, now timestamp"),
+            clock=spark.createDataFrame([("o", now)], "org string, now timestamp"),
         ).collect()
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")

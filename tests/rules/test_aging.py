@@ -27,8 +27,8 @@ def limited(
     tree = spark.createDataFrame(
         [*told, ("o", "A", folder, "name", "7")], "org string, store string, folder string, property string, value string"
     )
-    turns = spark.createDataFrame([("o", policy)], "org string, age_limit_s bigint")
-    return aging.limited(replicas, tree=tree, turns=turns)
+    clock = spark.createDataFrame([("o", policy)], "org string, age_limit_s bigint")
+    return aging.limited(replicas, tree=tree, clock=clock)
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def received(spark: SparkSession, rows: DataFrame) -> dict[str, str | None]:
         taken=spark.createDataFrame([], "org string, edit_id string"),
         stores=spark.createDataFrame([("o", "P1")], "org string, store string"),
         conditions=spark.createDataFrame([], "org string, store string, down boolean"),
-        turns=spark.createDataFrame([("o", NOW)], "org string, now timestamp"),
+        clock=spark.createDataFrame([("o", NOW)], "org string, now timestamp"),
     )
     return {row["edit_id"]: row["reason"] for row in found.collect()}
 
@@ -96,10 +96,11 @@ def test_every_refused_edit_is_told_of_and_taken_in_no_further(spark: SparkSessi
         taken=spark.createDataFrame([], "org string, edit_id string"),
         stores=spark.createDataFrame([("o", "P1")], "org string, store string"),
         conditions=spark.createDataFrame([], "org string, store string, down boolean"),
-        turns=spark.createDataFrame([("o", NOW)], "org string, now timestamp"),
+        clock=spark.createDataFrame([("o", NOW)], "org string, now timestamp"),
     )
     assert not intake.of_folders(found).count() + intake.of_items(found).count()
-    told = {row["edit_id"]: (row["outcome"], row["reason"]) for row in intake.receipts(found).collect()}
+    verdicts = intake.receipts(found, found.limit(0), found.limit(0))
+    told = {row["edit_id"]: (row["outcome"], row["reason"]) for row in verdicts.collect()}
     assert told == dict.fromkeys(BAD, ("refused", "bad_value"))
 
 
@@ -138,7 +139,7 @@ def test_no_edit_places_a_folder_deeper_than_a_tree_is_followed(spark: SparkSess
     """Each edit is judged by the tree as those before it leave it."""
     moves, refused = MOVES[case]
     columns = "org string, store string, nth int, action string, target string, parent string, properties map<string,string>"
-    aimed = spark.createDataFrame(
+    resolved = spark.createDataFrame(
         [
             ("o", "P1", nth, action, target, parent, {"parent": parent} if action != "delete_folder" else {})
             for nth, (action, target, parent) in enumerate(moves, 1)
@@ -146,11 +147,11 @@ def test_no_edit_places_a_folder_deeper_than_a_tree_is_followed(spark: SparkSess
         columns,
     )
     folders = spark.createDataFrame([("o", "P1", *each, False) for each in DEEP], schema_of("folders"))
-    reaching = intake.reaching(aimed, folders=folders)
-    followed = intake.follow(aimed, folders=folders, reaching=reaching)
+    reaching = intake.reaching(resolved, folders=folders)
+    followed = intake.follow(resolved, deleting=intake.deletions(resolved), folders=folders, reaching=reaching)
     assert [row["nth"] for row in intake.too_deep(followed).collect()] == refused
     shallow = folders.where("folder in ('T', 'T2', 'T3')")
-    assert not intake.reaching(aimed.where("target = '@a'"), folders=shallow).count()
+    assert not intake.reaching(resolved.where("target = '@a'"), folders=shallow).count()
 
 
 def tree(spark: SparkSession, **said: dict[str, str]) -> DataFrame:
@@ -174,7 +175,7 @@ def test_an_age_that_is_none_is_as_if_not_set(spark: SparkSession) -> None:
     limited = aging.limited(
         spark.createDataFrame([("o", "P1", folder, "active") for folder in (*ages, "silent")], here),
         tree=tree(spark, **{folder: {"age_limit": value} for folder, value in ages.items()}),
-        turns=spark.createDataFrame([("o", 3600)], "org string, age_limit_s bigint"),
+        clock=spark.createDataFrame([("o", 3600)], "org string, age_limit_s bigint"),
     )
     found = {row["folder"]: row["limit_s"] for row in limited.collect()}
     assert found == {"bad": 3600, "minus": 3600, "huge": 3600, "own": 60, "silent": 3600}
@@ -202,7 +203,7 @@ def test_a_version_that_is_no_number_is_an_old_one(spark: SparkSession, version:
         ),
         links=spark.createDataFrame([], "org string, from_site string, to_site string, cost bigint, delay_s bigint"),
         contacts=spark.createDataFrame([], "org string, store string, peer string, asked timestamp, silent timestamp"),
-        turns=spark.createDataFrame(
+        clock=spark.createDataFrame(
             [("o", NOW, ["older_version"], False)],
             "org string, now timestamp, source_keys array<string>, full_match_first boolean",
         ),

@@ -33,7 +33,7 @@ def test_no_schedule_holds_back_the_hierarchy(spark: SparkSession, of_store: str
             [("o", "P1", None, of_store)], "org string, store string, interval_s bigint, schedule string"
         ),
         limits=spark.createDataFrame([], f"{KEY}, schedule string, size_limit bigint, priority string"),
-        turns=spark.createDataFrame(
+        clock=spark.createDataFrame(
             [("o", NOW, START, False, 900)], "org string, now timestamp, start timestamp, suspended boolean, interval_s bigint"
         ),
     )

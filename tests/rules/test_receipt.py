@@ -58,7 +58,7 @@ def test_content_is_let_in_where_a_replica_stands(spark: SparkSession) -> None:
     mail = spark.createDataFrame([("o", name, "/F") for name in expected], "org string, recipient string, folder string")
     stands = [("o", name, "/F", name) for name in expected if not name.startswith("none")]
     knows = [("o", name, "/F", name.endswith("deleted")) for name in expected if not name.endswith("unknown")]
-    judged = receipt.judge(
+    judged = receipt.validate(
         mail,
         replicas=spark.createDataFrame(stands, "org string, store string, folder string, standing string"),
         folders=spark.createDataFrame(knows, "org string, store string, folder string, dead boolean"),

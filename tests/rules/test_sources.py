@@ -115,7 +115,7 @@ def test_sources_in_order(spark: SparkSession) -> None:
     orgs = named_twice(SOURCES)
     given = frames(spark, orgs)
     missing = spark.createDataFrame([(org, "ME", "/F", "X", 1, 4) for org in orgs], MISSING)
-    about = {name: given[name] for name in ("stores", "links", "contacts", "turns")}
+    about = {name: given[name] for name in ("stores", "links", "contacts", "clock")}
     ranked = sources.rank(missing, gives=given["gives"], **about)
     order: dict[str, dict[int, str]] = defaultdict(dict)
     for row in ranked.collect():
@@ -165,7 +165,7 @@ def test_the_responders_of_exchange_2000(spark: SparkSession) -> None:
     orgs = named_twice(RESPONDERS)
     given = frames(spark, orgs)
     begin = spark.createDataFrame([(org, "ME", "/F", "three_and_oldest") for org in orgs], f"{HERE}, rule string")
-    about = {name: given[name] for name in ("holders", "stores", "links", "contacts", "tree", "turns")}
+    about = {name: given[name] for name in ("holders", "stores", "links", "contacts", "tree", "clock")}
     found = sources.responders(begin, **about).collect()
     assert {org: {row["peer"] for row in found if row["org"] == org} for org in orgs} == {
         org: set(names) for org, (_, names, _) in orgs.items()
@@ -204,7 +204,7 @@ def frames(spark: SparkSession, orgs: Named) -> dict[str, DataFrame]:
     rows: dict[str, list[Any]] = defaultdict(list)
     for org, (one, names, others) in orgs.items():
         policy = load_profile(one.profile, conf_folder()).columns()
-        rows["turns"].append((org, NOW, policy["source_keys"], policy["full_match_first"]))
+        rows["clock"].append((org, NOW, policy["source_keys"], policy["full_match_first"]))
         rows["stores"].append((org, "ME", "HERE", "2007", False))
         for name, peer in zip([*names, *others], [*one.peers, *one.others], strict=True):
             site = "HERE" if peer.cost == 0 else f"at {name}"
@@ -224,7 +224,7 @@ def frames(spark: SparkSession, orgs: Named) -> dict[str, DataFrame]:
 
 
 DDL = {
-    "turns": "org string, now timestamp, source_keys array<string>, full_match_first boolean",
+    "clock": "org string, now timestamp, source_keys array<string>, full_match_first boolean",
     "stores": "org string, store string, site string, version string, preferred boolean",
     "links": "org string, from_site string, to_site string, cost bigint, delay_s bigint",
     "contacts": "org string, store string, peer string, asked timestamp, silent timestamp, sent timestamp",

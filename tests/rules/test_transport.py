@@ -43,7 +43,7 @@ def test_letters_alike_in_all_but_their_order_are_struck_each_by_itself(spark: S
         for nth in range(LETTERS // 4 * 3)
     ]
     faults = spark.createDataFrame([("o", "A", BAD, 0.3, 0.0, 0, 7)], FAULTS)
-    fated = transport.befall(spark.createDataFrame(rows, COLUMNS), faults=faults).collect()
+    fated = transport.inject_faults(spark.createDataFrame(rows, COLUMNS), faults=faults).collect()
     lost = {row["message_id"]: row["recipients"][0]["lost"] is not None for row in fated}
     seen = {tuple(lost[f"{moment}/{nth}"] for nth in (1, 2, 3)) for moment in range(LETTERS // 4)}
     assert len(seen) == 8 and (False, True, False) in seen
@@ -68,7 +68,7 @@ def delivered(messages: DataFrame) -> dict[str, dict[tuple[int, bool], Any]]:
 def test_what_befalls_mail_is_drawn_for_each_letter_and_recipient(spark: SparkSession) -> None:
     faults = [("o", "A", BAD, 0.3, 0.5, 0, 7), ("o", "A", SLOW, 0.0, 1.0, 7200, 7), ("p", "A", FINE, 1.0, 1.0, 9, 7)]
     messages = sent(spark)
-    fated = transport.befall(messages, faults=spark.createDataFrame(faults, FAULTS))
+    fated = transport.inject_faults(messages, faults=spark.createDataFrame(faults, FAULTS))
     assert fated.dtypes == messages.dtypes
     said = delivered(fated)
     assert said[FINE] == delivered(messages)[FINE]  # of another organization nothing is said here
@@ -96,7 +96,7 @@ def test_it_is_drawn_by_what_a_letter_is_and_by_the_seed(spark: SparkSession) ->
 
     def lates(seed: int, messages: DataFrame) -> list[Any]:
         faults = spark.createDataFrame([("o", "A", SLOW, 0.0, 0.0, 7200, seed)], FAULTS)
-        return [told for _, told in sorted(delivered(transport.befall(messages, faults=faults))[SLOW].items())]
+        return [told for _, told in sorted(delivered(transport.inject_faults(messages, faults=faults))[SLOW].items())]
 
     told = lates(7, sent(spark))
     assert told[3] == (late, None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce, wraps
 from inspect import signature
 from types import ModuleType
@@ -19,6 +19,7 @@ import pytest
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from pfspark.frame import Frame
 from pfspark.rules import (
     addressing,
     agenda,
@@ -94,17 +95,17 @@ def backwards(ranked: DataFrame) -> DataFrame:
 
 
 def heard_again(right: Rule) -> Rule:
-    def note(line: DataFrame, *, turns: DataFrame, **named: DataFrame) -> DataFrame:
-        noted = right(line, turns=turns, **named)
-        return noted.join(turns.select("org", "now"), "org").withColumn("heard", F.col("now")).select(*noted.columns)
+    def note(coverage: DataFrame, *, clock: DataFrame, **named: DataFrame) -> DataFrame:
+        noted = right(coverage, clock=clock, **named)
+        return noted.join(clock.select("org", "now"), "org").withColumn("heard", F.col("now")).select(*noted.columns)
 
     return note
 
 
 def at_once(right: Rule) -> Rule:
-    def advance(vouched: DataFrame, *, replicas: DataFrame, **named: DataFrame) -> DataFrame:
+    def advance(acknowledgements: DataFrame, *, replicas: DataFrame, **named: DataFrame) -> DataFrame:
         leaving = put("standing", f"'{Standing.DELETE_NOW}'")(replicas.where(F.col("standing") == Standing.DELETE_PENDING))
-        return leaving.select(right(vouched, replicas=replicas, **named).columns)
+        return leaving.select(right(acknowledgements, replicas=replicas, **named).columns)
 
     return advance
 
@@ -112,23 +113,23 @@ def at_once(right: Rule) -> Rule:
 BUGS = (
     Bug("a number is given twice", intake, "number_items", given(numbers=put("last", "greatest(last - 1, 0)"))),
     Bug("a number is left out", intake, "number_items", given(numbers=put("last", "last + 1"))),
-    Bug("readers write at a leaver", intake, "judge_items", given(standing=put("standing", "'active'"))),
+    Bug("readers write at a leaver", intake, "validate_items", given(standing=put("standing", "'active'"))),
     Bug("the last number waits", packing, "waiting", said(
         lambda rows: put("cn_max", "cn_max - 1")(rows).where("cn_min <= cn_max"))),
     Bug("sent goes one too far", state, "record", said(put("cn_max", "cn_max + int(entry = 'sent')"))),
-    Bug("no message is full", packing, "pack", lambda right: lambda rows, *, stores, limits, turns: right(
-        rows, stores=put("size_limit", "1 << 40")(stores), limits=put("size_limit", "null")(limits), turns=turns)),
+    Bug("no message is full", packing, "pack", lambda right: lambda rows, *, stores, limits, clock: right(
+        rows, stores=put("size_limit", "1 << 40")(stores), limits=put("size_limit", "null")(limits), clock=clock)),
     Bug("schedules are not kept", packing, "cycle", lambda right: lambda rows, *, stores, limits, **named: right(
         rows, stores=put("schedule", "null")(stores), limits=put("schedule", "null")(limits), **named)),
     Bug("changes go to leavers too", packing, "recipients", first(put("listing", "'listed'"))),
     Bug("the cut are reached", transport, "arrive", given(conditions=none)),
-    Bug("everything is let in", receipt, "judge", said(put("reason", "null"))),
+    Bug("everything is let in", receipt, "validate", said(put("reason", "null"))),
     Bug("nothing is told by others", state, "learn", said(lambda rows: rows.where("not relayed"))),
     Bug("empty settles what others have", backfill, "settle_empty", first(put("claimed", "0")), shows="empty"),
     Bug("news begins the waiting anew", backfill, "note", heard_again),
     Bug("all sources are far", backfill, "due", first(put("near", "0")), shows="asks"),
     Bug("a retry counts from the first news", backfill, "due", first(put("asked", "null"))),
-    Bug("suspension holds back nothing", packing, "cycle", given(turns=put("suspended", "false")), shows="suspend"),
+    Bug("suspension holds back nothing", packing, "cycle", given(clock=put("suspended", "false")), shows="suspend"),
     Bug("the last source comes first", sources, "rank", said(backwards)),
     Bug("one source is asked for all", sources, "choose", given(ranked=lambda ranked: ranked.where("nth = 1"))),
     Bug("nobody is unavailable", sources, "remember", said(put("silent", "null")), shows="another source"),
@@ -159,10 +160,33 @@ def planted(bugs: Iterable[Bug]) -> Iterator[None]:
     by_rule: dict[tuple[ModuleType, str], list[Bug]] = defaultdict(list)
     for bug in bugs:
         by_rule[bug.where, bug.rule].append(bug)
+    bodies = {}
+    call = Frame.call
+
+    def with_bugs(frame: Frame, made: Callable[[Frame], DataFrame]) -> DataFrame:
+        assert frame.rule is not None
+        body = bodies.get(frame.rule.name, frame.rule.body)
+        return call(replace(frame, rule=replace(frame.rule, body=body)), made)
+
     with pytest.MonkeyPatch.context() as patched:
         for (module, rule), some in by_rule.items():
-            patched.setattr(module, rule, _with(getattr(module, rule), some))
+            right = getattr(module, rule)
+            both = _with(right.__wrapped__, some)
+            bodies[f"{module.__name__.rpartition('.')[2]}.{rule}"] = both
+            patched.setattr(module, rule, _undrawn(right, both))
+        patched.setattr(Frame, "call", with_bugs)
         yield
+
+
+def _undrawn(right: Rule, both: Rule) -> Rule:
+    """The wrong version where it is asked; where a step is drawn that is still the rule's."""
+
+    @wraps(right)
+    def rule(*frames: Any, **named: Any) -> DataFrame:
+        draws = any(isinstance(each, Frame) for each in (*frames, *named.values()))
+        return right(*frames, **named) if draws else both(*frames, **named)
+
+    return rule
 
 
 def _with(right: Rule, bugs: list[Bug]) -> Rule:

@@ -1,0 +1,162 @@
+"""Making what was drawn: each step once, as soon as what it is given is there, and only those that somebody needs.
+
+A step whose driving frames have no rows is not made at all, nor what else it would have been given. What is made is
+collected and becomes a local relation: a frame of a round is small, and of known size plans stay short.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Callable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from threading import Lock
+
+import pyarrow as pa
+from pyspark import inheritable_thread_target
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from pfspark.frame import Frame, drawn
+from pfspark.rows import local, no_rows, struct
+from pfspark.tables import FRAMES, VIEWS
+
+AT_ONCE = 8
+"""Steps in the making: more than there are cores, as most of the time of a small one is planning."""
+
+
+class Made:
+    """A frame, and its rows where they are known. Many are read as rows alone, so a frame is made for who asks for it first."""
+
+    def __init__(self, frame: Callable[[], DataFrame], rows: pa.Table | None = None) -> None:
+        self.rows = rows
+        self._make = frame
+        self._frame: DataFrame | None = None
+        self._lock = Lock()
+
+    @property
+    def frame(self) -> DataFrame:
+        """The frame."""
+        with self._lock:
+            if self._frame is None:
+                self._frame = self._make()
+            return self._frame
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it is known to have no rows."""
+        return self.rows is not None and self.rows.num_rows == 0
+
+
+def execute(spark: SparkSession, wanted: Mapping[str, DataFrame], given: Mapping[str, Made]) -> dict[str, pa.Table]:
+    """The rows of what is drawn in `wanted`, of what is `given` by name.
+
+    The first error that a step raises is raised here as it was. Steps run with the properties of who calls: its job group and
+    its tags.
+    """
+    with ThreadPoolExecutor(AT_ONCE, initializer=inheritable_thread_target(spark)(lambda: None)) as threads:
+        try:
+            made = Execution(spark, given, threads).make({drawn(frame): None for frame in wanted.values()})
+        finally:
+            threads.shutdown(wait=False, cancel_futures=True)
+    return {name: _rows(made[drawn(frame)]) for name, frame in wanted.items()}
+
+
+class Execution:
+    """What is made, in the making, and waited for; one thread looks after it, others make the steps."""
+
+    def __init__(self, spark: SparkSession, given: Mapping[str, Made], threads: ThreadPoolExecutor) -> None:
+        self._spark = spark
+        self._given = given
+        self._threads = threads
+        self._made: dict[Frame, Made] = {}
+        self._lacking: dict[Frame, int] = {}
+        """How many of the frames that a step waits for are not there yet."""
+        self._readers: dict[Frame, list[Frame]] = defaultdict(list)
+        self._ready: deque[Frame] = deque()
+        self._running: dict[Future[Made], Frame] = {}
+
+    def make(self, wanted: Mapping[Frame, None]) -> Mapping[Frame, Made]:
+        """Those, and what they need."""
+        for frame in wanted:
+            self._want(frame)
+        while self._ready or self._running:
+            while self._ready:
+                self._go_on(self._ready.popleft())
+            done, _ = wait(self._running, return_when=FIRST_COMPLETED)
+            for future in done:
+                self.settle(self._running.pop(future), future.result())
+        return self._made
+
+    def _want(self, frame: Frame) -> None:
+        if frame not in self._lacking:
+            self._await(frame, () if frame.rule is None else frame.of((*frame.rule.drives, *frame.rule.needs)))
+
+    def _await(self, frame: Frame, inputs: tuple[Frame, ...]) -> None:
+        """The step goes on when those are there."""
+        lacking = {each for each in inputs if each not in self._made}
+        self._lacking[frame] = len(lacking)
+        for each in lacking:
+            self._readers[each].append(frame)
+            self._want(each)
+        if not lacking:
+            self._ready.append(frame)
+
+    def _go_on(self, frame: Frame) -> None:
+        if frame.rule is None:
+            self.settle(frame, self._given[frame.name])
+        elif self.has_nothing_to_say(frame):
+            [*stays] = frame.of([frame.rule.amends])
+            if not stays:
+                self.settle(frame, self._nothing(frame))
+            elif stays[0] in self._made:
+                self.settle(frame, self._made[stays[0]])
+            else:
+                self._await(frame, (stays[0],))
+        elif all(each in self._made for each in frame.inputs):
+            self._running[self._threads.submit(self.run, frame)] = frame
+        else:
+            self._await(frame, frame.inputs)
+
+    def has_nothing_to_say(self, frame: Frame) -> bool:
+        """Whether what drives the step, or something that it needs, is known to have no rows."""
+        assert frame.rule is not None
+        drives, needs = (
+            [self._made[each].is_empty for each in frame.of(names)] for names in (frame.rule.drives, frame.rule.needs)
+        )
+        return bool(drives and all(drives)) or any(needs)
+
+    def settle(self, frame: Frame, made: Made) -> None:
+        """The step is there: who waited for it goes on."""
+        self._made[frame] = made
+        for reader in self._readers.pop(frame, ()):
+            self._lacking[reader] -= 1
+            if not self._lacking[reader]:
+                self._ready.append(reader)
+
+    def run(self, frame: Frame) -> Made:
+        """Makes the step, of frames that are there."""
+        assert frame.rule is not None
+        built = frame.call(lambda each: self._made[each].frame)
+        if frame.rule.inline:
+            return Made(lambda: built)
+        schema = self.schema(frame)
+        return self._local(built.toArrow().select(schema.names), schema)
+
+    def _nothing(self, frame: Frame) -> Made:
+        schema = self.schema(frame)
+        return self._local(no_rows(schema), schema)
+
+    def _local(self, rows: pa.Table, schema: StructType) -> Made:
+        return Made(lambda: local(self._spark, rows, schema), rows)
+
+    def schema(self, frame: Frame) -> StructType:
+        """The columns of what it gives, declared or those of what it is like."""
+        while frame.rule is not None and not frame.rule.gives:
+            frame = frame.of([frame.rule.like])[0]
+        if frame.rule is None:
+            return self._given[frame.name].frame.schema
+        return struct((VIEWS.get(frame.rule.gives) or FRAMES[frame.rule.gives]).ddl)
+
+
+def _rows(made: Made) -> pa.Table:
+    return made.frame.toArrow() if made.rows is None else made.rows

@@ -1,0 +1,186 @@
+"""Frames that are drawn before they are made: what a rule declares, and a step of a round that has not run.
+
+A rule is a function of frames. Called with DataFrames it is just that; called with what is drawn it draws one step more,
+and asks Spark nothing:
+
+    @rule("noted")
+    def note(coverage: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame: ...
+
+    noted = note(coverage, replicas=replicas, clock=clock)
+
+Whoever draws writes as if the frames were there; `pfspark.execute` makes those that somebody needs.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import wraps
+from typing import ParamSpec, TypeVar, cast
+
+from pyspark.sql import DataFrame
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+_PHASE: ContextVar[str] = ContextVar("_PHASE", default="")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a rule declares of what it gives.
+
+    Attributes:
+        name: where it stands, as in `backfill.note`.
+        body: the function of DataFrames.
+        signature: its parameters.
+        gives: the frame of `tables.FRAMES`; empty: rows of the same columns as those of `like`.
+        like: a parameter.
+        drives: parameters, by default those without a keyword. Where none of these has a row the rule has none to give.
+        needs: parameters. Where any of these has no row the rule has none to give.
+        amends: a parameter: a view, which where the rule has nothing to say stays as it is.
+        inline: a projection, or a join of few: not made by itself, but fused into those who read it.
+    """
+
+    name: str
+    body: Callable[..., DataFrame]
+    signature: inspect.Signature
+    gives: str
+    like: str
+    drives: tuple[str, ...]
+    needs: tuple[str, ...]
+    amends: str
+    inline: bool
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A step that has not run: a rule and what it is given, by parameter; or, without a rule, what is given to the whole."""
+
+    name: str
+    rule: Rule | None = None
+    given: Mapping[str, object] = field(default_factory=dict)
+    phase: str = field(default_factory=_PHASE.get)
+
+    def of(self, names: Iterable[str]) -> tuple[Frame, ...]:
+        """The frames given as those parameters."""
+        return tuple(each for name in names if name in self.given for each in _frames(self.given[name]))
+
+    @property
+    def inputs(self) -> tuple[Frame, ...]:
+        """All frames that it is given."""
+        return self.of(self.given)
+
+    def call(self, made: Callable[[Frame], DataFrame]) -> DataFrame:
+        """What the rule gives of its frames as they were `made`."""
+        assert self.rule is not None
+
+        def there(value: object) -> object:
+            if isinstance(value, Frame):
+                return made(value)
+            return tuple(map(there, value)) if isinstance(value, tuple) else value
+
+        arguments = {name: there(value) for name, value in self.given.items()}
+        bound = inspect.BoundArguments(self.rule.signature, arguments)
+        return self.rule.body(*bound.args, **bound.kwargs)
+
+
+def _frames(value: object) -> tuple[Frame, ...]:
+    if isinstance(value, Frame):
+        return (value,)
+    return tuple(each for each in value if isinstance(each, Frame)) if isinstance(value, tuple) else ()
+
+
+RULES: dict[str, Rule] = {}
+"""Every rule that declares what it gives, by its name."""
+
+
+def rule(
+    gives: str = "",
+    *,
+    like: str = "",
+    drives: tuple[str, ...] = (),
+    needs: tuple[str, ...] = (),
+    amends: str = "",
+    inline: bool = False,
+) -> Callable[[Callable[P, DataFrame]], Callable[P, DataFrame]]:
+    """Declares a rule: see `Rule` for each word."""
+
+    def declare(body: Callable[P, DataFrame]) -> Callable[P, DataFrame]:
+        signature = inspect.signature(body)
+        subjects = [each.name for each in signature.parameters.values() if each.kind != inspect.Parameter.KEYWORD_ONLY]
+        name = f"{body.__module__.rpartition('.')[2]}.{body.__name__}"
+        declared = Rule(
+            name, body, signature, gives, like or amends, drives or (() if needs else tuple(subjects)), needs, amends, inline
+        )
+        RULES[name] = declared
+
+        @wraps(body)
+        def call(*args: P.args, **kwargs: P.kwargs) -> DataFrame:
+            given = signature.bind(*args, **kwargs).arguments
+            if any(map(_frames, given.values())):
+                return cast(DataFrame, Frame(gives or name, declared, given))
+            return body(*args, **kwargs)
+
+        return call
+
+    return declare
+
+
+def source(name: str) -> DataFrame:
+    """A frame that is given to the whole, by its name."""
+    return cast(DataFrame, Frame(name))
+
+
+def phase(draw: Callable[P, T]) -> Callable[P, T]:
+    """Marks a function that draws a part of the whole: its steps carry its name."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
+        with _in_phase(draw.__name__):
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
+@contextmanager
+def _in_phase(name: str) -> Iterator[None]:
+    token = _PHASE.set(name)
+    try:
+        yield
+    finally:
+        _PHASE.reset(token)
+
+
+def drawn(frame: DataFrame) -> Frame:
+    """What stands there until it is made."""
+    assert isinstance(frame, Frame), f"found {type(frame).__name__}, expected a frame that is drawn"
+    return frame
+
+
+def steps(wanted: Iterable[DataFrame]) -> list[Frame]:
+    """All frames that those are made of, each behind what it is given."""
+    order: dict[Frame, None] = {}
+    waiting = [(drawn(each), False) for each in wanted]
+    while waiting:
+        frame, seen = waiting.pop()
+        if seen:
+            order[frame] = None
+        elif frame not in order:
+            waiting.append((frame, True))
+            waiting += [(each, False) for each in frame.inputs if each not in order]
+    return list(order)
+
+
+def picture(wanted: Iterable[DataFrame]) -> str:
+    """The phases and what flows between them, in the language of Mermaid."""
+    ways: dict[tuple[str, str], None] = {}
+    for frame in steps(wanted):
+        for each in frame.inputs:
+            if each.rule and each.phase != frame.phase:
+                ways[each.phase, frame.phase] = None
+    lines = [f"    {one} --> {other}" for one, other in ways]
+    return "\n".join(["flowchart TD", *lines])

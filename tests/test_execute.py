@@ -1,0 +1,193 @@
+"""Steps that are drawn are made once, when what they need is there, and only if somebody needs them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from threading import Event
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pfspark.execute import AT_ONCE, Made, execute
+from pfspark.frame import RULES, rule, source
+from pfspark.tables import FRAMES, Column, Table
+
+LATE = 30.0
+"""Seconds after which a thread that waits in vain gives up, so that a fault is red and not for ever."""
+
+N = "n of a test"
+"""A frame of one column, n."""
+
+
+@pytest.fixture(autouse=True)
+def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The frame `N`; and rules that tests declare are gone after them."""
+    monkeypatch.setitem(FRAMES, N, Table(N, "a number", ("n",), (Column("n", "bigint", "the number"),)))
+    rules = dict(RULES)
+    yield
+    RULES.clear()
+    RULES.update(rules)
+
+
+def numbers(spark: SparkSession, *given: int) -> Made:
+    """A frame that is given, of known rows."""
+    rows = pa.table({"n": pa.array(given, pa.int64())})
+    return Made(lambda: spark.createDataFrame([(n,) for n in given], "n bigint"), rows)
+
+
+def column(spark: SparkSession, wanted: DataFrame, **given: Made) -> list[int]:
+    return sorted(execute(spark, {"wanted": wanted}, given)["wanted"]["n"].to_pylist())
+
+
+@rule(N)
+def above(rows: DataFrame, *, least: int) -> DataFrame:
+    return rows.where(F.col("n") > least)
+
+
+@rule(N)
+def both(rows: DataFrame, *, others: DataFrame) -> DataFrame:
+    return rows.join(others, "n", "left_semi")
+
+
+def test_a_rule_is_a_function_of_frames(spark: SparkSession) -> None:
+    """Of DataFrames it gives one, of what is drawn it draws a step, and asks Spark nothing."""
+    assert [row["n"] for row in above(spark.range(4).toDF("n"), least=1).orderBy("n").collect()] == [2, 3]
+    drawn = above(source("given"), least=1)
+    assert not isinstance(drawn, DataFrame)
+    assert column(spark, drawn, given=numbers(spark, 0, 1, 2, 3)) == [2, 3]
+
+
+def test_steps_that_need_not_wait_do_not(spark: SparkSession) -> None:
+    """The first waits until the second is made: one after another they would wait for ever."""
+    done = Event()
+
+    @rule(N)
+    def patient(rows: DataFrame) -> DataFrame:
+        assert done.wait(LATE)
+        return rows
+
+    @rule(N)
+    def prompt(rows: DataFrame) -> DataFrame:
+        done.set()
+        return rows
+
+    given = source("given")
+    made = execute(spark, {"first": patient(given), "second": prompt(given)}, {"given": numbers(spark, 7)})
+    assert {name: rows["n"].to_pylist() for name, rows in made.items()} == {"first": [7], "second": [7]}
+
+
+def test_many_that_wait_for_one_another_come_to_an_end(spark: SparkSession) -> None:
+    @rule(N)
+    def more(rows: DataFrame) -> DataFrame:
+        return rows.select((F.col("n") + 1).alias("n"))
+
+    frame = source("given")
+    for _ in range(3 * AT_ONCE):
+        frame = more(frame)
+    assert column(spark, frame, given=numbers(spark, 0)) == [3 * AT_ONCE]
+
+
+def test_a_step_is_made_once_however_many_read_it(spark: SparkSession) -> None:
+    built = []
+
+    @rule(N)
+    def counted(rows: DataFrame) -> DataFrame:
+        built.append(1)
+        return rows
+
+    frame = counted(source("given"))
+    wanted = {str(least): above(frame, least=least) for least in range(3)}
+    made = execute(spark, wanted, {"given": numbers(spark, 1, 2)})
+    assert {name: sorted(rows["n"].to_pylist()) for name, rows in made.items()} == {"0": [1, 2], "1": [2], "2": []}
+    assert built == [1]
+
+
+def test_a_projection_is_made_in_those_who_read_it(spark: SparkSession) -> None:
+    """It is no step of its own: its plan becomes part of theirs, and its rows are not known."""
+
+    @rule(N, inline=True)
+    def doubled(rows: DataFrame) -> DataFrame:
+        return rows.select((F.col("n") * 2).alias("n"))
+
+    frame = doubled(source("given"))
+    assert column(spark, above(frame, least=3), given=numbers(spark, 1, 2)) == [4]
+    assert column(spark, frame, given=numbers(spark, 1, 2)) == [2, 4]
+
+
+def never(*frames: Any, **named: Any) -> DataFrame:
+    raise AssertionError("built")
+
+
+def test_what_is_driven_by_nothing_is_not_built(spark: SparkSession) -> None:
+    """Nor is what it would be told besides; as long as one of those that drive it has a row it is."""
+
+    @rule(N)
+    def unasked(rows: DataFrame) -> DataFrame:
+        return never()
+
+    @rule(N)
+    def either(one: DataFrame, other: DataFrame, *, told: DataFrame) -> DataFrame:
+        return one.unionByName(other).unionByName(told)
+
+    none, some = numbers(spark), numbers(spark, 1)
+    told = unasked(source("some"))
+    assert column(spark, either(source("none"), source("none"), told=told), none=none, some=some) == []
+    assert column(spark, either(source("none"), source("some"), told=source("some")), none=none, some=some) == [1, 1]
+    hidden = above(source("some"), least=0)
+    assert column(spark, either(hidden, source("none"), told=source("none")), none=none, some=some) == [1]
+
+
+def test_what_needs_something_that_is_empty_is_not_built(spark: SparkSession) -> None:
+    @rule(N, needs=("one", "other"))
+    def joined(one: DataFrame, other: DataFrame) -> DataFrame:
+        return never()
+
+    none, some = numbers(spark), numbers(spark, 1)
+    assert column(spark, joined(source("some"), source("none")), none=none, some=some) == []
+    assert column(spark, joined(source("none"), source("some")), none=none, some=some) == []
+
+
+def test_a_view_that_nothing_amends_stays_as_it_is(spark: SparkSession) -> None:
+    @rule(drives=("changed",), amends="view")
+    def amended(view: DataFrame, *, changed: DataFrame) -> DataFrame:
+        return view.unionByName(changed)
+
+    drawn = amended(above(source("view"), least=1), changed=source("changed"))
+    assert column(spark, drawn, view=numbers(spark, 1, 2), changed=numbers(spark)) == [2]
+    assert column(spark, drawn, view=numbers(spark, 1, 2), changed=numbers(spark, 9)) == [2, 9]
+
+
+def test_the_first_error_is_told_as_it_was(spark: SparkSession) -> None:
+    """However many steps wait for one another, its trace is that of the step that failed."""
+
+    @rule(N)
+    def faulty(rows: DataFrame) -> DataFrame:
+        raise ValueError("no such thing")
+
+    frame = faulty(source("given"))
+    for _ in range(30):
+        frame = above(frame, least=0)
+    with pytest.raises(ValueError, match="no such thing") as told:
+        column(spark, frame, given=numbers(spark, 1))
+    names = [each.name for each in told.traceback]
+    assert "faulty" in names and len(names) < 15
+
+
+def test_steps_run_with_the_properties_of_who_calls(spark: SparkSession) -> None:
+    """So that a job of theirs goes by its group, and whoever cancels it ends them."""
+    seen = []
+
+    @rule(N)
+    def looking(rows: DataFrame) -> DataFrame:
+        seen.append(spark.sparkContext.getLocalProperty("spark.jobGroup.id"))
+        return rows
+
+    spark.sparkContext.setJobGroup("round of a test", "a round")
+    try:
+        assert column(spark, looking(source("given")), given=numbers(spark, 1)) == [1]
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert seen == ["round of a test"]
