@@ -91,3 +91,36 @@ for line in lake.lines("state", as_of=before_the_heal):
         print(line["store"], line["applied"])
 
 lake.close()
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## What a round is made of
+# MAGIC
+# MAGIC Each part is some rules, functions of Spark frames; `pfspark.round.picture()` draws them as they follow from one another.
+# MAGIC
+# MAGIC ```mermaid
+# MAGIC flowchart TD
+# MAGIC     arrive --> sift_hierarchy
+# MAGIC     sift_hierarchy --> accept
+# MAGIC     advance --> take_in
+# MAGIC     accept --> advance
+# MAGIC     calendar --> advance
+# MAGIC     look_at --> learn
+# MAGIC     take_in --> look_at
+# MAGIC     learn --> note_and_ask
+# MAGIC     note_and_ask --> check
+# MAGIC     note_and_ask --> inquire
+# MAGIC     keep_cycle --> tell_unasked
+# MAGIC     inquire --> remind
+# MAGIC     tell_unasked --> remind
+# MAGIC     expire --> remind
+# MAGIC     learn --> expire
+# MAGIC     learn --> keep_cycle
+# MAGIC     expire --> record
+# MAGIC     keep_cycle --> record
+# MAGIC     take_in --> account_for
+# MAGIC     inquire --> pack_and_address
+# MAGIC     tell_unasked --> pack_and_address
+# MAGIC     answer --> pack_and_address
+# MAGIC     keep_cycle --> answer
+# MAGIC ```

@@ -176,11 +176,19 @@ def steps(wanted: Iterable[DataFrame]) -> list[Frame]:
 
 
 def picture(wanted: Iterable[DataFrame]) -> str:
-    """The phases and what flows between them, in the language of Mermaid."""
-    ways: dict[tuple[str, str], None] = {}
+    """The parts of the whole and what follows from what, in the language of Mermaid: only the last way to each part."""
+    behind: dict[str, set[str]] = {}
     for frame in steps(wanted):
-        for each in frame.inputs:
-            if each.rule and each.phase != frame.phase:
-                ways[each.phase, frame.phase] = None
-    lines = [f"    {one} --> {other}" for one, other in ways]
-    return "\n".join(["flowchart TD", *lines])
+        if frame.rule:
+            before = {each.phase for each in frame.inputs if each.rule and each.phase != frame.phase}
+            behind.setdefault(frame.phase, set()).update(before)
+    lines = ["flowchart TD"]
+    for part, before in behind.items():
+        farther = set().union(*(_above(behind, each) for each in before))
+        lines += [f"    {each} --> {part}" for each in behind if each in before - farther]
+    return "\n".join(lines)
+
+
+def _above(behind: Mapping[str, set[str]], phase: str) -> set[str]:
+    """The parts from which that one follows, by way of however many."""
+    return behind[phase].union(*(_above(behind, each) for each in behind[phase]))

@@ -18,6 +18,7 @@ from functools import cache, reduce
 from pyspark.sql import DataFrame
 
 from pfspark.frame import phase, source
+from pfspark.frame import picture as draw_picture
 from pfspark.rules import (
     addressing,
     agenda,
@@ -111,21 +112,21 @@ def play(world: World, clock: DataFrame) -> Outcome:
     night = expire(world, due, known, edits, dirty, clock)
     entries = remind(world, due, known, gaps, edits, cycle, asked, quiet, night, dirty, clock)
     return Outcome(
-        changes=intake.as_changes(edits.changes),
+        changes=edits.written,
         messages=messages,
         receipts=account_for(news, inbox, edits),
         state=record(known, edits, cycle, night, standing, clock),
         replicas=edits.steps,
-        backfill=backfill.steps(gaps.noted, asks=gaps.asks, clock=clock),
+        backfill=gaps.steps,
         agenda=entries,
-        tree=_amend("tree", news.changed.tree, edits.changed.tree),
-        folders=_amend("folders", news.changed.folders, edits.changed.folders),
-        lists=_amend("lists", news.changed.lists, edits.changed.lists),
+        tree=edits.retold.tree,
+        folders=edits.retold.folders,
+        lists=edits.retold.lists,
         array=gaps.array,
         dirty=dirty,
-        contacts=_amend("contacts", mail.met, asked.met),
+        contacts=asked.contacts,
         lives=inbox.lives,
-        violations=checks.of_round(edits.changes, changes=world.changes, array=gaps.array, applied=known.applied),
+        violations=check(world, known, gaps, edits),
     )
 
 
@@ -133,6 +134,12 @@ def play(world: World, clock: DataFrame) -> Outcome:
 def drawn() -> Outcome:
     """The round as it is drawn once and for all, of a world and a `clock` that are given by name."""
     return play(World(**{each.name: source(each.name) for each in fields(World)}), source("clock"))
+
+
+def picture() -> str:
+    """The parts of a round and what follows from what, in the language of Mermaid."""
+    outcome = drawn()
+    return draw_picture(getattr(outcome, each.name) for each in fields(Outcome))
 
 
 @dataclass(frozen=True)
@@ -266,16 +273,19 @@ def advance(world: World, due: Due, news: News, inbox: Inbox, clock: DataFrame) 
 
 @dataclass(frozen=True)
 class Edits:
-    """The verdicts on edits, the changes made, all changes; the trees after them, and what changed of those; replicas after
-    them, those who still speak in this round (`speaking`), and all steps of the round."""
+    """The verdicts on edits; the changes made, with their stores and as they are `written`; all changes; the trees after them,
+    what changed of those, and what has changed in the whole round (`retold`); replicas after them, those who still speak in
+    this round, and all steps of the round."""
 
     received: DataFrame
     of_folders: DataFrame
     of_items: DataFrame
     changes: DataFrame
+    written: DataFrame
     all_changes: DataFrame
     trees: Trees
     changed: Trees
+    retold: Trees
     replicas: DataFrame
     speaking: DataFrame
     steps: DataFrame
@@ -298,15 +308,22 @@ def take_in(world: World, news: News, inbox: Inbox, standing: Standing, clock: D
     replicas = _amend("replicas", standing.replicas, last)
     of_items = _take_in_items(intake.of_items(edits), of_folders, deleted, replicas, world, news, inbox, standing)
     changes = append(folder_changes, intake.as_item_changes(of_items))
+    written = intake.as_changes(changes)
     let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
     return Edits(
         edits,
         of_folders,
         of_items,
         changes,
-        together(world.changes, intake.as_changes(changes)),
+        written,
+        together(world.changes, written),
         trees,
         changed,
+        Trees(
+            _amend("tree", news.changed.tree, changed.tree),
+            _amend("folders", news.changed.folders, changed.folders),
+            _amend("lists", news.changed.lists, changed.lists),
+        ),
         replicas,
         _amend("replicas", replicas, let_go),
         reduce(lambda before, later: _amend("replicas", before, later), (standing.begun, standing.leaving, last), news.steps),
@@ -421,13 +438,14 @@ def learn(world: World, news: News, inbox: Inbox, standing: Standing, edits: Edi
 
 @dataclass(frozen=True)
 class Gaps:
-    """The backfill array before asking (`noted`), its pieces with the moment each is asked for, what is asked for now, and the
-    array after."""
+    """The backfill array before asking (`noted`), its pieces with the moment each is asked for, what is asked for now, the
+    array after, and its steps."""
 
     noted: DataFrame
     timed: DataFrame
     asks: DataFrame
     array: DataFrame
+    steps: DataFrame
 
 
 @phase
@@ -442,7 +460,8 @@ def note_and_ask(world: World, mail: Mail, known: Known, edits: Edits, clock: Da
     )
     chosen = sources.choose(asking, ranked=ranked, gives=gives)
     asks = backfill.retry(backfill.let_out(chosen, lists=known.lists, clock=clock), clock=clock)
-    return Gaps(noted, timed, asks, backfill.enter(noted, asks=asks))
+    steps = backfill.steps(noted, asks=asks, clock=clock)
+    return Gaps(noted, timed, asks, backfill.enter(noted, asks=asks), steps)
 
 
 @dataclass(frozen=True)
@@ -504,10 +523,10 @@ def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFr
 
 @dataclass(frozen=True)
 class Asked:
-    """Whom status requests go to, and what stores remember of whom they have asked anything (`met`)."""
+    """Whom status requests go to, and what stores remember from now on of whom they have heard or asked."""
 
     inquiries: DataFrame
-    met: DataFrame
+    contacts: DataFrame
 
 
 @phase
@@ -533,7 +552,8 @@ def inquire(
         begin=begin, responders=responders, inquiring=status.inquiring(due.agenda, touched=dirty), delivered=inbox.current,
         replicas=edits.speaking, lists=known.lists, stores=world.stores, clock=clock,
     )  # fmt: skip
-    return Asked(inquiries, sources.remember(mail.contacts, asks=gaps.asks, responders=responders))
+    asked = sources.remember(mail.contacts, asks=gaps.asks, responders=responders)
+    return Asked(inquiries, _amend("contacts", mail.met, asked))
 
 
 @dataclass(frozen=True)
@@ -662,6 +682,12 @@ def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Sta
         known.gained, cycle.sending, night.expired, together(known.news, standing.carried_over),
         settled=known.settled, returned=known.returned, replicas=edits.replicas, clock=clock,
     )  # fmt: skip
+
+
+@phase
+def check(world: World, known: Known, gaps: Gaps, edits: Edits) -> DataFrame:
+    """What may not become of a round."""
+    return checks.of_round(edits.changes, changes=world.changes, array=gaps.array, applied=known.applied)
 
 
 def _see(trees: Trees, versions: DataFrame, world: World, clock: DataFrame) -> tuple[Trees, Trees]:

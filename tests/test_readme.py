@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from pfspark.edge import cli
 from pfspark.edge.cli.given import values
 from pfspark.edge.config import conf_folder
+from pfspark.round import picture
 from pfspark.settings import OPTIONS, load_profile, override
 
 ROOT = Path(__file__).parents[1]
@@ -149,3 +150,10 @@ def test_a_lake_of_ones_own(
     assert said["gaps"].split() == []
     assert said["items --store PFS2 --folder /Sales"].count("mail ") == 3
     assert json.loads(said["log events --read server.log --replid 1=PFS1 --replid 5=PFS2 --json"])["event"] == 3017
+
+
+@pytest.mark.parametrize("file", ["README.md", "notebooks/01_first_round.py"])
+def test_the_picture_of_a_round_is_the_one_that_the_code_draws(file: str) -> None:
+    text = (ROOT / file).read_text().replace("# MAGIC ", "")
+    [drawn] = re.findall(r"^```mermaid\n(.+?)\n```$", text, re.MULTILINE | re.DOTALL)
+    assert drawn == picture()
