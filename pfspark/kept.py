@@ -6,22 +6,23 @@ gives is folded into it by key. A lake's world is read once and then kept in the
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
-from pfspark.cntext import canonical, label
+from pfspark import cnset
+from pfspark.cntext import label
 from pfspark.execute import Made, execute
 from pfspark.round import Outcome, World, drawn
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
 from pfspark.tables import REPLACED
+from pfspark.views import Concern, having, lacking
 from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
@@ -87,24 +88,33 @@ class Kept:
 
     def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
         """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table."""
+        clock = rows_of("clock", ({"org": org, **columns} for org, columns in sorted(turns.items())))
+        concern = Concern.of(self.tables, clock)
         outcome = drawn()
         wanted = {each.name: getattr(outcome, each.name) for each in fields(Outcome)}
-        made = execute(self.spark, wanted, self.given(turns))
-        self.fold(made)
+        made = execute(self.spark, wanted, self.given(clock, concern))
+        if lacking(made["tree"], concern.whole, ["org"]).num_rows:  # what changes a tree was not foreseen
+            concern = concern.and_all_of(made["tree"])
+            made = execute(self.spark, wanted, self.given(clock, concern))
+        self.fold(made, concern)
         return made
 
-    def given(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, Made]:
+    def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
         """What a round is given, by name."""
-        rows = rows_of("clock", ({"org": org, **columns} for org, columns in sorted(turns.items())))
-        clock = Made(lambda: local(self.spark, rows, schema_of("clock")), rows)
-        return {name: Made(partial(self._frame, name), self.tables[name]) for name in self._schemas} | {"clock": clock}
+
+        def made(rows: pa.Table, schema: StructType) -> Made:
+            return Made(lambda: local(self.spark, rows, schema), rows)
+
+        views = {name: made(concern.read(name, self.tables[name]), schema) for name, schema in self._schemas.items()}
+        return views | {"clock": made(clock, schema_of("clock"))}
 
     def ask(self, org: str, stores: Iterable[str], now: datetime, *, seeming_gaps: bool) -> None:
         """Stores that start again ask for status: of the hierarchy, and of all folders or those that seem to lack something.
 
         Source: R133, R134.
         """
-        gaps = {row[1:] for row in _keys(self.tables["array"], HERE) if row[0] == org}
+        array = self.tables["array"].filter(pc.equal(self.tables["array"]["org"], org))
+        gaps = set(zip(array["store"].to_pylist(), array["folder"].to_pylist(), strict=True))
         for store in stores:
             asking = [
                 row for row in _of_store(self.tables["replicas"], org, store)
@@ -138,24 +148,27 @@ class Kept:
             {**row, "due": _next_night(row["due"], now)} if row["why"] in NIGHTLY and not missed else row
             for row in _of_store(then["agenda"], org, store) if row["why"] != Why.INQUIRE
         ]  # fmt: skip
+        mine = pa.table({"org": [org], "store": [store]})
         rows = {"replicas": replicas, "state": state, "agenda": agenda + _asks(replicas, now)}
         for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives"):
-            self._drop(name, ("org", "store"), {(org, store)})
+            self.put(name, lacking(self.tables[name], mine, ("org", "store")))
             self.add(name, rows[name] if name in rows else _of_store(then[name], org, store))
 
-    def fold(self, made: Mapping[str, pa.Table]) -> None:
-        """The world after a round."""
+    def fold(self, made: Mapping[str, pa.Table], concern: Concern) -> None:
+        """The world after a round of what it concerned."""
         for name in ("changes", "state"):
             self.append(name, made[name])
         self._join_ranges()
         for name, key in REPLACED.items():
-            self._replace(name, made[name], key, also=made["dirty"] if name == "array" else None)
+            changed = made["dirty"] if name == "array" else made[name]
+            self.put(name, lacking(self.tables[name], changed, key))
+            self.append(name, made[name])
         erased = made["replicas"].filter(pc.equal(made["replicas"]["standing"], str(Standing.ERASED)))
         if erased.num_rows:  # a replica that is made again begins with an empty table (R7)
-            self._drop("state", HERE, set(_keys(erased, HERE)))
+            self.put("state", lacking(self.tables["state"], erased, HERE))
         self.put("agenda", self.tables["agenda"].filter(pc.is_valid(self.tables["agenda"]["due"])))
-        if made["lives"].num_rows or self.tables["lives"].num_rows:
-            self.put_rows("lives", made["lives"])
+        self.put("lives", concern.leave("lives", self.tables["lives"]))
+        self.append("lives", made["lives"])
         self._deliver(made["messages"], made["receipts"])
 
     def _join_ranges(self) -> None:
@@ -165,20 +178,14 @@ class Kept:
         """
         if self.tables["state"].num_rows < 2 * self._joined + FEW:
             return
-        ranges: dict[tuple[Any, ...], list[tuple[int, int]]] = defaultdict(list)
-        for *key, cn_min, cn_max in _keys(self.tables["state"], (*RANGE_KEY, "cn_min", "cn_max")):
-            ranges[tuple(key)].append((cn_min, cn_max))
-        joined = [(*key, *each) for key, some in ranges.items() for each in canonical(some)]
-        self.reset("state", (dict(zip((*RANGE_KEY, "cn_min", "cn_max"), row, strict=True)) for row in joined))
-        self._joined = len(joined)
+        joined = cnset.canonical(self._frame("state"), RANGE_KEY).toArrow()
+        self.put_rows("state", joined)
+        self._joined = joined.num_rows
 
     def _deliver(self, messages: pa.Table, receipts: pa.Table) -> None:
-        taken = {row for row in _keys(receipts, ("org", "message_id", "store")) if row[1] is not None}
-        if taken:
-            self._drop("mail", ("org", "message_id", "recipient"), taken)
-        edits = {row for row in _keys(receipts, ("org", "edit_id")) if row[1] is not None}
-        if edits:
-            self._drop("edits", ("org", "edit_id"), edits)
+        received = receipts.select(["org", "message_id", "store"]).rename_columns(["org", "message_id", "recipient"])
+        self.put("mail", lacking(self.tables["mail"], received, received.column_names))
+        self.put("edits", lacking(self.tables["edits"], receipts, ["org", "edit_id"]))
         flights = [
             {
                 **{name: row[name] for name in self._schemas["mail"].names if name in row},
@@ -200,18 +207,6 @@ class Kept:
         if table.num_rows:
             self.put(name, pa.concat_tables([self.tables[name], self._fit(name, table)]))
 
-    def _replace(self, name: str, table: pa.Table, key: Sequence[str], also: pa.Table | None = None) -> None:
-        changed = set(_keys(table, key)) | (set(_keys(also, key)) if also is not None else set())
-        if changed:
-            self._drop(name, key, changed)
-            self.append(name, table)
-
-    def _drop(self, name: str, key: Sequence[str], keys: set[tuple[Any, ...]]) -> None:
-        keep = [row not in keys for row in _keys(self.tables[name], key)]
-        if not all(keep):
-            self.put(name, self.tables[name].filter(pa.array(keep, pa.bool_())))
-
-
 def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str, Any]]:
     """Entries of the agenda by which replicas that hold content ask for status now."""
     return [
@@ -231,31 +226,24 @@ def _of_store(table: pa.Table, org: str, store: str) -> list[dict[str, Any]]:
     return rows
 
 
-def _keys(table: pa.Table, key: Sequence[str]) -> list[tuple[Any, ...]]:
-    return list(zip(*[table[name].to_pylist() for name in key], strict=True))
-
-
 def due_moments(kept: Kept, *, suspended: set[str]) -> dict[str, datetime]:
     """The earliest moment at which each organization has something to do: mail that arrives, an entry that falls due.
 
     What is due at a store that is down waits, and so does what a suspended organization holds back; neither calls for a
     round. Requests do not wait at the door of a store that is down or cut off: there they are lost.
     """
-    earliest: dict[str, datetime] = {}
+    mail, agenda, conditions = (kept.tables[name] for name in ("mail", "agenda", "conditions"))
+    down = conditions.filter(conditions["down"])
+    out = conditions.filter(pc.or_(conditions["down"], conditions["cut"])).rename_columns({"store": "recipient"})
 
-    def consider(org: str, due: datetime) -> None:
-        if org not in earliest or due < earliest[org]:
-            earliest[org] = due
+    def held_back(rows: pa.Table, column: str, *kinds: str) -> pa.Array:
+        of_content = pc.and_(pc.is_in(rows[column], pa.array(kinds)), pc.not_equal(rows["folder"], HIERARCHY))
+        return pc.and_(of_content, pc.is_in(rows["org"], pa.array(sorted(suspended), pa.string())))
 
-    conditions = _keys(kept.tables["conditions"], ("org", "store", "cut", "down"))
-    down = {(org, store) for org, store, _, is_down in conditions if is_down}
-    out = down | {(org, store) for org, store, is_cut, _ in conditions if is_cut}
-    for org, store, due, kind, folder in _keys(kept.tables["mail"], ("org", "recipient", "due", "type", "folder")):
-        asks = kind == MessageType.BACKFILL_REQUEST and folder != HIERARCHY
-        if not (asks and org in suspended and (org, store) not in out):
-            consider(org, due)
-    for org, store, folder, why, due in _keys(kept.tables["agenda"], ("org", "store", "folder", "why", "due")):
-        held = org in suspended and folder != HIERARCHY and why in (Why.BACKFILL, Why.SEND)
-        if (org, store) not in down and not held:
-            consider(org, due)
-    return earliest
+    at_the_door = held_back(mail, "type", str(MessageType.BACKFILL_REQUEST))
+    arriving = [mail.filter(pc.invert(at_the_door)), having(mail.filter(at_the_door), out, ("org", "recipient"))]
+    awake = lacking(agenda, down, ("org", "store"))
+    falling_due = awake.filter(pc.invert(held_back(awake, "why", str(Why.BACKFILL), str(Why.SEND))))
+    moments = pa.concat_tables([each.select(["org", "due"]) for each in (*arriving, falling_due)])
+    earliest = moments.group_by("org").aggregate([("due", "min")])
+    return dict(zip(earliest["org"].to_pylist(), earliest["due_min"].to_pylist(), strict=True))

@@ -652,7 +652,8 @@ class Lake:
 
     def said(self, played: Played) -> Iterator[Line]:
         """What was refused and sent in a round, as lines."""
-        views = {org: lines.Stores(played.world, org, apart=True) for org in played.turns}
+        parted = lines.ByOrg(played.world)
+        views = {org: lines.Stores(parted, org, apart=True) for org in played.turns}
         receipts = played.made["receipts"].to_pylist() if played.turns else []
         refused = [row for row in receipts if row["outcome"] == Outcome.REFUSED]
         items = self._items_of(row["edit_id"] for row in refused if row["edit_id"])
@@ -894,10 +895,11 @@ class Lake:
                     raise
                 del orgs[name]  # it does not play (`unfit`), and the others are asked all the same
         last = clocks(snapshot)
+        parted = lines.ByOrg(world)
         return Answers(
             snapshot,
             world,
-            views={name: lines.Stores(world, name, apart=True) for name in sorted(orgs)},
+            views={name: lines.Stores(parted, name, apart=True) for name in sorted(orgs)},
             at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
             played={name: name in last for name in orgs},
             policies=policies,

@@ -26,10 +26,11 @@ BELOW = {
     "round": {"vocabulary", "cnset", "frame", "rules"},
     "rows": {"vocabulary"},
     "execute": {"vocabulary", "frame", "rows"},
-    "kept": {"vocabulary", "rows", "execute", "round"},
+    "views": {"vocabulary"},
+    "kept": {"vocabulary", "cnset", "rows", "execute", "round", "views"},
     "ask": {"vocabulary", "cnset", "rules", "rows"},
-    "sim": {"vocabulary", "cnset", "rules", "round", "rows", "execute", "kept", "ask"},
-    "edge": {"vocabulary", "cnset", "frame", "rules", "round", "rows", "execute", "kept", "ask", "sim", "lake"},
+    "sim": {"vocabulary", "cnset", "rules", "round", "rows", "execute", "views", "kept", "ask"},
+    "edge": {"vocabulary", "cnset", "frame", "rules", "round", "rows", "execute", "views", "kept", "ask", "sim", "lake"},
     "lake": {"vocabulary", "cnset", "rules", "round", "rows", "kept", "ask", "sim", "edge"},
 }
 BETTER_IMPORT = {
@@ -40,6 +41,7 @@ BETTER_IMPORT = {
     "rows": "rows are shaped by the tables alone: let the caller hand in the schema",
     "frame": "what a rule declares knows no rule: let the rule say it",
     "execute": "who makes frames knows not what they mean: let `round.play` say it",
+    "views": "what a round reads is rows by key: let the caller hand in the tables",
     "kept": "between rounds the world is rows: let the edge read and store them",
     "ask": "a question reads a snapshot: let the caller open it and hand it in",
     "sim": "an invented world hands frames to round.play: let the edge store and show them",

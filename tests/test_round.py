@@ -27,9 +27,10 @@ from pfspark.execute import AT_ONCE, Execution, Made
 from pfspark.frame import Frame, steps
 from pfspark.kept import Kept
 from pfspark.round import Outcome, drawn
-from pfspark.rows import local
+from pfspark.rows import arrow, local, schema_of
 from pfspark.sim import player
 from pfspark.sim.scenario import Scenario, parse
+from pfspark.views import Concern
 from pfspark.words import Entry
 from tests.sim.against import Line, nameless
 
@@ -228,10 +229,12 @@ def whole(spark: SparkSession, run: Run, making: type[Execution]) -> Mapping[Fra
     kept = Kept(spark)
     for name, table in run.world.items():
         kept.put(name, table)
+    clock = arrow(schema_of("clock"), run.turns)
+    given = kept.given(clock, Concern.of(kept.tables, clock))
     outcome = drawn()
     wanted = steps(getattr(outcome, each.name) for each in fields(Outcome))
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        return making(spark, kept.given({row["org"]: row for row in run.turns}), threads).make(dict.fromkeys(wanted))
+        return making(spark, given, threads).make(dict.fromkeys(wanted))
 
 
 def rows_of(table: pa.Table) -> Counter[str]:

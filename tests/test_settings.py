@@ -240,10 +240,10 @@ def test_every_profile_names_its_sources() -> None:
 
 
 @pytest.mark.parametrize("name", PROFILES)
-def test_columns_are_those_of_the_turns(name: str) -> None:
+def test_columns_are_those_of_the_clock(name: str) -> None:
     given_by_the_runner = {"org", "now", "start", "suspended"}
     columns = load_profile(name, CONF).columns()
-    assert set(columns) <= set(tables.VIEWS["turns"].names) - given_by_the_runner
+    assert set(columns) <= set(tables.VIEWS["clock"].names) - given_by_the_runner
     assert columns["backfill_local_s"] == [21_600, 43_200, 86_400] or name == "modern"
 
 

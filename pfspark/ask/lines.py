@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
@@ -34,29 +36,82 @@ def cnset(ranges: Ranges) -> cntext.CnSet:
     return {label: cntext.canonical(ranges) for label, ranges in spans.items()}
 
 
-class Stores:
-    """What the stores of one organization know, by store and folder."""
+class ByOrg:
+    """The tables of a world (`kept.Kept.tables`), parted by organization once for all who ask."""
 
-    def __init__(self, tables: Mapping[str, pa.Table], org: str, *, apart: bool = False) -> None:
-        """From the tables of a world (`kept.Kept.tables`); `apart`: folders of one path are told with their ids."""
-        rows = {name: _of(tables[name], org) for name in ("state", "replicas", "lists", "array", "tree", "lives", "stores")}
-        self.stores = sorted(row["store"] for row in rows["stores"])
-        self.replicas = {(row["store"], row["folder"]): row for row in rows["replicas"]}
-        self._state: dict[tuple[str, str], list[Any]] = defaultdict(list)
-        for row in rows["state"]:
-            self._state[row["store"], row["folder"]].append(row)
-        self._lists: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        for row in rows["lists"]:
-            self._lists[row["store"], row["folder"]][row["peer"]] = row["listing"]
-        self._array: dict[tuple[str, str], list[Any]] = defaultdict(list)
-        for row in rows["array"]:
-            self._array[row["store"], row["folder"]].append(row)
-        self._lives = {(row["store"], row["folder"], row["peer"]): row["life"] for row in rows["lives"]}
-        self.tree: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
-        for row in rows["tree"]:
-            self.tree[row["store"]][row["folder"]][row["property"]] = row["value"]
+    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+        self._tables = tables
+        self._parts: dict[str, dict[str, pa.Table]] = {}
+
+    def rows(self, name: str, org: str) -> list[Any]:
+        """The rows of a table about an organization."""
+        if name not in self._parts:
+            table = self._tables[name].sort_by("org")
+            counted = table.group_by("org", use_threads=False).aggregate([("org", "count")])
+            orgs, counts = counted["org"].to_pylist(), counted["org_count"].to_pylist()
+            ends = accumulate(counts)
+            self._parts[name] = {
+                each: table.slice(end - count, count) for each, count, end in zip(orgs, counts, ends, strict=True)
+            }
+        found = self._parts[name].get(org)
+        return found.to_pylist() if found is not None else []
+
+
+class Stores:
+    """What the stores of one organization know, by store and folder; each table is read when it is first asked for."""
+
+    def __init__(self, tables: Mapping[str, pa.Table] | ByOrg, org: str, *, apart: bool = False) -> None:
+        """From the tables of a world; `apart`: folders of one path are told with their ids."""
+        self._tables = tables if isinstance(tables, ByOrg) else ByOrg(tables)
+        self._org = org
         self._apart = apart
         self._shared: dict[str, set[str]] = {}
+
+    def _rows(self, name: str) -> list[Any]:
+        return self._tables.rows(name, self._org)
+
+    @cached_property
+    def stores(self) -> list[str]:
+        """The names of the stores."""
+        return sorted(row["store"] for row in self._rows("stores"))
+
+    @cached_property
+    def replicas(self) -> dict[tuple[str, str], Any]:
+        """The replicas, by store and folder."""
+        return {(row["store"], row["folder"]): row for row in self._rows("replicas")}
+
+    @cached_property
+    def tree(self) -> dict[str, dict[str, dict[str, str]]]:
+        """The properties of each folder, by the store that sees them."""
+        tree: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
+        for row in self._rows("tree"):
+            tree[row["store"]][row["folder"]][row["property"]] = row["value"]
+        return tree
+
+    @cached_property
+    def _state(self) -> dict[tuple[str, str], list[Any]]:
+        return self._by_folder("state")
+
+    @cached_property
+    def _array(self) -> dict[tuple[str, str], list[Any]]:
+        return self._by_folder("array")
+
+    def _by_folder(self, name: str) -> dict[tuple[str, str], list[Any]]:
+        found: dict[tuple[str, str], list[Any]] = defaultdict(list)
+        for row in self._rows(name):
+            found[row["store"], row["folder"]].append(row)
+        return found
+
+    @cached_property
+    def _lists(self) -> dict[tuple[str, str], dict[str, str]]:
+        found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
+        for row in self._rows("lists"):
+            found[row["store"], row["folder"]][row["peer"]] = row["listing"]
+        return found
+
+    @cached_property
+    def _lives(self) -> dict[tuple[str, str, str], int]:
+        return {(row["store"], row["folder"], row["peer"]): row["life"] for row in self._rows("lives")}
 
     def called(self, store: str, folder: str) -> Line:
         """A folder as lines name it: the key `folder` with its path; with `id`, where that store sees two of that path."""
@@ -135,13 +190,6 @@ class Stores:
         """Stores and folders with a replica that is not erased, by store and path, the hierarchy first."""
         here = [key for key, replica in self.replicas.items() if replica["standing"] != Standing.ERASED]
         return sorted(here, key=lambda key: (key[0].encode(), self.path(*key).encode(), key[1]))
-
-
-def _of(table: pa.Table, org: str) -> list[dict[str, Any]]:
-    import pyarrow.compute as pc
-
-    rows: list[dict[str, Any]] = table.filter(pc.equal(table["org"], org)).to_pylist()
-    return rows
 
 
 def state(stores: Stores, org: str, at: datetime) -> Iterator[Line]:

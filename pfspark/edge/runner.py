@@ -25,6 +25,7 @@ from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
 from pfspark.rules import intake
 from pfspark.settings import Policy
+from pfspark.views import having, lacking
 from pfspark.words import FIRST, HIERARCHY, LAST, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)
@@ -215,11 +216,12 @@ class Runner:
         """When each organization has something to do; absent: never, as things are."""
         assert self._kept is not None
         due = due_moments(self._kept, suspended={org for org, (row, _) in self._policies.items() if row["suspended"]})
-        edits = self._kept.tables["edits"]
-        for org, at in zip(edits["org"].to_pylist(), edits["at"].to_pylist(), strict=True):
-            if org in self._policies:
-                at = at or self._last.get(org, self._policies[org][0]["start"])  # of no time: refused by the next round
-                due[org] = min(at, due.get(org, at))
+        edits = self._kept.tables["edits"].group_by("org").aggregate([("at", "min"), ("at", "count"), ("edit_id", "count")])
+        for row in edits.to_pylist():
+            if row["org"] in self._policies:
+                timeless = row["at_count"] < row["edit_id_count"]  # refused by the next round
+                start = [self._last.get(row["org"], self._policies[row["org"]][0]["start"])] if timeless else []
+                due[row["org"]] = min(at for at in (row["at_min"], due.get(row["org"]), *start) if at is not None)
         if self._news:
             due |= {org: self._last.get(org, row["start"]) for org, (row, _) in self._policies.items()}
         return {org: moment for org, moment in due.items() if org in self._policies}
@@ -346,14 +348,12 @@ class Runner:
         asked = self._tables.spark.createDataFrame(fresh.select(["org", "edit_id"]).combine_chunks())
         receipts = self._tables.snapshot().read("receipts").where("edit_id is not null")
         found = receipts.join(asked.distinct(), ["org", "edit_id"], "left_semi").select("org", "edit_id", "at")
-        before = found.toArrow().to_pylist()
+        known = found.toArrow()
         if repeats:
-            known = {(row["org"], row["edit_id"]) for row in before}
-            ids = zip(fresh["org"].to_pylist(), fresh["edit_id"].to_pylist(), strict=True)
-            fresh = fresh.filter(pa.array([id in known for id in ids], pa.bool_()))
+            fresh = having(fresh, known, ("org", "edit_id"))
         remembered = {
             (row["org"], row["edit_id"])
-            for row in before
+            for row in known.to_pylist()
             if row["org"] in self._policies
             and row["at"] > self._last.get(row["org"], row["at"]) - self._policies[row["org"]][1].edit_memory
         }
@@ -486,7 +486,8 @@ def _violated(violations: pa.Table) -> ViolationError:
 
 def _admit(kept: Kept, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
     """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R86, R131)."""
-    known = set(zip(*(kept.tables["replicas"][name].to_pylist() for name in ("org", "store")), strict=True))
+    hierarchies = kept.tables["replicas"].filter(pc.equal(kept.tables["replicas"]["folder"], HIERARCHY))
+    known = set(zip(*(hierarchies[name].to_pylist() for name in ("org", "store")), strict=True))
     new = [
         {"org": row["org"], "store": row["store"], "folder": HIERARCHY}
         for row in kept.tables["stores"].to_pylist()
@@ -512,12 +513,8 @@ def named(made: Rows, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
 
 def _forget_repeats(kept: Kept) -> None:
     """Edits that were taken in before and are not due yet need not wait to be refused."""
-    taken = kept.tables["taken"]
-    if taken.num_rows:
-        names = set(zip(taken["org"].to_pylist(), taken["edit_id"].to_pylist(), strict=True))
-        edits = kept.tables["edits"]
-        stay = [key not in names for key in zip(edits["org"].to_pylist(), edits["edit_id"].to_pylist(), strict=True)]
-        kept.put("edits", edits.filter(pa.array(stay, pa.bool_())))
+    if kept.tables["taken"].num_rows:
+        kept.put("edits", lacking(kept.tables["edits"], kept.tables["taken"], ("org", "edit_id")))
         kept.reset("taken", ())
 
 

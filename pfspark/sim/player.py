@@ -142,7 +142,8 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | No
     while places := _next_rounds(kept, playing):
         yield from _round(kept, playing, places, record)
     broken = _violations(kept)
-    views = {org: lines.Stores(kept.tables, org) for org in playing}
+    parted = lines.ByOrg(kept.tables)
+    views = {org: lines.Stores(parted, org) for org in playing}
     seen = _items(kept, playing, [org for org, stores in views.items() if lines.unlike(stores)])
     for org, one in playing.items():
         yield _end(one.scenario, views[org], seen.get(org, []), one.violations + Counter(broken.get(org, {})))
@@ -185,7 +186,8 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], places: Mapping[str, int
         playing[org].remember(kept.tables)
     if record:
         record.round(turns, edits, made, _due(kept, playing))
-    views = {org: lines.Stores(kept.tables, org) for org in _speaking(made, playing, turns)}
+    parted = lines.ByOrg(kept.tables)
+    views = {org: lines.Stores(parted, org) for org in _speaking(made, playing, turns)}
     yield from _refusals(made["receipts"])
     yield from lines.messages(made["messages"], views)
     yield from _shows(kept, playing, turns, views)

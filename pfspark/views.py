@@ -1,0 +1,112 @@
+"""What a round reads: of every view the rows of the folders that it concerns, and no others.
+
+A round concerns a folder where mail about it is due, an entry of the agenda, or an edit. Whatever changes the hierarchy of an
+organization concerns all its folders, for a tree is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
+
+FOLDER = ("org", "folder")
+BY_FOLDER = ("changes", "tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")
+"""The views that are read by folder; of `mail` what is due is read, and all others are small."""
+SPEAKING = ("replicas", "state")
+"""The views by which a store gives numbers to what it says by itself: of these the hierarchy is always read."""
+OF_HIERARCHY = (str(MessageType.HIERARCHY), str(MessageType.HIERARCHY_RESPONSE))
+
+Tables = Mapping[str, pa.Table]
+
+
+def having(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
+    """The rows whose columns `on` are those of a row of `keys`, in their order. Nothing is alike that is null."""
+    return _joined(table, keys, on, "left semi")
+
+
+def lacking(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
+    """The other rows, in their order."""
+    return _joined(table, keys, on, "left anti")
+
+
+def _joined(table: pa.Table, keys: pa.Table, on: Sequence[str], how: str) -> pa.Table:
+    """Joins of Arrow take no nested columns and keep no order, so the keys alone are joined, with the place of each row."""
+    if not table.num_rows or not keys.num_rows:
+        return table if how == "left anti" else table.slice(0, 0)
+    place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows), start=-1)
+    placed = table.select(list(on)).append_column("_place", place)
+    places = placed.join(keys.select(list(on)), keys=list(on), join_type=how)["_place"]
+    return table if len(places) == table.num_rows else table.take(pc.take(places, pc.sort_indices(places)))
+
+
+def due(table: pa.Table, clock: pa.Table, column: str = "due") -> pa.Table:
+    """The rows whose time is not after that of their organization, or is none; of organizations not in `clock` no row."""
+    nows = pc.take(clock["now"], pc.index_in(table["org"], value_set=clock["org"].combine_chunks()))
+    has_come = pc.or_kleene(pc.is_null(table[column]), pc.less_equal(table[column], nows.cast(table[column].type)))
+    return table.filter(pc.and_kleene(pc.is_valid(nows), has_come))
+
+
+@dataclass(frozen=True)
+class Concern:
+    """What a round concerns: folders (org, folder), edits that others name (org, edit_id), and organizations as a whole."""
+
+    clock: pa.Table
+    folders: pa.Table
+    named: pa.Table
+    whole: pa.Table
+
+    @classmethod
+    def of(cls, tables: Tables, clock: pa.Table) -> Concern:
+        """What is due by the clock: mail, the agenda, edits."""
+        mail, agenda = (due(tables[name], clock) for name in ("mail", "agenda"))
+        edits = due(tables["edits"], clock, "at")
+        news = mail.filter(pc.is_in(mail["type"], pa.array(OF_HIERARCHY)))
+        on_folders = edits.filter(pc.is_in(edits["action"], pa.array(map(str, HIERARCHY_ACTIONS))))
+        whole = [each.select(["org"]) for each in (news, answers_to_leavers(mail), on_folders)]
+        named = pa.concat_tables([_edits_named(edits, column) for column in ("folder", "item")])
+        made = having(tables["changes"], named, ["org", "edit_id"])
+        here = [each.select(list(FOLDER)) for each in (mail, agenda, edits)]
+        of_edits = made.select(["org", "object"]).rename_columns(list(FOLDER))
+        return cls(clock, pa.concat_tables([*here, of_edits]), named, pa.concat_tables(whole))
+
+    def and_all_of(self, orgs: pa.Table) -> Concern:
+        """The same, and those organizations as a whole."""
+        return replace(self, whole=pa.concat_tables([self.whole, orgs.select(["org"])]))
+
+    def read(self, name: str, table: pa.Table) -> pa.Table:
+        """The rows of a view that concern it."""
+        if name not in BY_FOLDER:
+            return due(table, self.clock) if name == "mail" else table
+        rest = lacking(table, self.whole, ["org"])
+        folders = pa.concat_tables([self.folders, self._hierarchies]) if name in SPEAKING else self.folders
+        found = [having(table, self.whole, ["org"]), having(rest, folders, FOLDER)]
+        if name == "changes":
+            found.append(lacking(having(rest, self.named, ["org", "edit_id"]), self.folders, FOLDER))
+        return pa.concat_tables(found)
+
+    @property
+    def _hierarchies(self) -> pa.Table:
+        """The hierarchy of each organization that plays: at any time a leaver may speak in it."""
+        folder = pa.repeat(pa.scalar(HIERARCHY), self.clock.num_rows)
+        return self.clock.select(["org"]).append_column("folder", folder)
+
+    def leave(self, name: str, table: pa.Table) -> pa.Table:
+        """The other rows of a view that is read by folder."""
+        return lacking(lacking(table, self.whole, ["org"]), self.folders, FOLDER)
+
+
+def answers_to_leavers(mail: pa.Table) -> pa.Table:
+    """The messages after which a leaver may say that it is gone (F62)."""
+    flagged = [str(Flag.DELETE_PENDING) in (flags or ()) for flags in mail["flags"].to_pylist()]
+    return mail.filter(pa.array(flagged, pa.bool_()))
+
+
+def _edits_named(edits: pa.Table, column: str) -> pa.Table:
+    """The edits that others name, as `@` and their id: org, edit_id."""
+    naming = edits.filter(pc.starts_with(edits[column], "@"))
+    return pa.table({"org": naming["org"], "edit_id": pc.utf8_slice_codeunits(naming[column], 1)})

@@ -1,0 +1,126 @@
+"""What a round reads of the world: the folders that it concerns, and nothing else."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from pfspark import views
+from pfspark.edge.config import conf_folder
+from pfspark.kept import Kept
+from pfspark.rows import rows_of
+from pfspark.sim import player
+from pfspark.sim.scenario import read
+from pfspark.views import Concern, due, having, lacking
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
+LATER = NOW + timedelta(microseconds=1)
+FOLDERS = ("A:1", "A:2", "A:3", "A:4")
+VIEWS = ("changes", "tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")
+
+
+def test_rows_are_picked_by_key_in_their_order() -> None:
+    """Whatever other columns hold; what is null is like nothing."""
+    table = pa.table({"org": ["o", "o", "p", "o", None], "folder": ["F", "G", "F", "F", "F"], "n": [[1], [2], [3], [], None]})
+    keys = pa.table({"folder": ["F", "F", None], "org": ["o", "o", None]})
+    assert having(table, keys, ("org", "folder"))["n"].to_pylist() == [[1], []]
+    assert lacking(table, keys, ("org", "folder"))["n"].to_pylist() == [[2], [3], None]
+    assert having(table, keys.slice(0, 0), ["org"]).num_rows == 0
+    assert lacking(table, keys.slice(0, 0), ["org"]) is table
+    assert having(table.slice(0, 2), keys, ["org"]).num_rows == 2
+
+
+def clock(*orgs: str) -> pa.Table:
+    return rows_of("clock", ({"org": org, "now": NOW} for org in orgs))
+
+
+def test_what_is_due_is_due_to_the_microsecond(spark: SparkSession) -> None:
+    rows = pa.table({"org": ["o", "o", "p", "o"], "due": pa.array([NOW, LATER, NOW, None], pa.timestamp("us", "UTC"))})
+    assert due(rows, clock("o"))["due"].to_pylist() == [NOW, None]
+    assert due(rows, clock()).num_rows == 0
+
+
+def world(spark: SparkSession, **more: list[dict[str, Any]]) -> Kept:
+    """One replica of each folder at A, in two organizations; a state of each; and what is due."""
+    here = [{"org": org, "store": "A", "folder": folder} for org in ("o", "p") for folder in FOLDERS]
+    rows: dict[str, list[dict[str, Any]]] = {name: here for name in VIEWS}
+    return Kept(spark, rows | {"agenda": []} | more)
+
+
+def read_of(kept: Kept, name: str, *orgs: str) -> set[tuple[str, str]]:
+    concern = Concern.of(kept.tables, clock(*orgs))
+    rows = concern.read(name, kept.tables[name])
+    return set(zip(rows["org"].to_pylist(), rows["folder"].to_pylist(), strict=True))
+
+
+ENTRY = {"org": "o", "store": "A", "folder": "A:1", "why": "send", "peer": ""}
+LETTER = {"org": "o", "message_id": "m", "recipient": "A", "folder": "A:2", "type": "0x4", "flags": [], "due": NOW}
+EDIT = {"org": "o", "edit_id": "e", "store": "A", "folder": "A:3", "action": "post", "at": NOW}
+WHOLE = {("o", folder) for folder in FOLDERS}
+CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], set[tuple[str, str]]]] = {
+    "nothing": ({}, set()),
+    "an entry": ({"agenda": [{**ENTRY, "due": NOW}]}, {("o", "A:1")}),
+    "an entry of later": ({"agenda": [{**ENTRY, "due": LATER}]}, set()),
+    "an entry of who does not play": ({"agenda": [{**ENTRY, "org": "p", "due": NOW}]}, set()),
+    "a letter": ({"mail": [LETTER]}, {("o", "A:2")}),
+    "a letter under way": ({"mail": [{**LETTER, "due": LATER}]}, set()),
+    "news of the hierarchy": ({"mail": [{**LETTER, "type": "0x2", "folder": "1-1"}]}, WHOLE),
+    "an answer to a leaver": ({"mail": [{**LETTER, "type": "0x10", "flags": ["delete_pending"]}]}, WHOLE),
+    "an edit": ({"edits": [EDIT]}, {("o", "A:3")}),
+    "an edit of no time": ({"edits": [{**EDIT, "at": None}]}, {("o", "A:3")}),
+    "an edit of later": ({"edits": [{**EDIT, "at": LATER}]}, set()),
+    "an edit of a folder": ({"edits": [{**EDIT, "action": "set_folder"}]}, WHOLE),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_round_reads_what_it_concerns(spark: SparkSession, case: str) -> None:
+    """Of every view alike; and what it leaves is the rest."""
+    given, expected = CASES[case]
+    kept = world(spark, **given)
+    concern = Concern.of(kept.tables, clock("o"))
+    for name in VIEWS:
+        if name != "agenda":
+            assert read_of(kept, name, "o") == expected, name
+    assert concern.leave("lives", kept.tables["lives"]).num_rows == 2 * len(FOLDERS) - len(expected)
+    waiting = concern.read("mail", kept.tables["mail"])
+    assert waiting.num_rows == (case not in ("a letter under way",) and bool(given.get("mail")))
+
+
+def test_edits_that_name_an_edit_find_what_it_became(spark: SparkSession) -> None:
+    """A folder that was made by an edit is concerned under its number; the change that made it is read for its name."""
+    made = {"org": "o", "folder": "1-1", "object": "A:4", "edit_id": "made", "action": "create_folder"}
+    other = {**made, "edit_id": "another", "object": "A:3"}
+    posted = {"org": "o", "folder": "A:4", "object": "A:9", "edit_id": "posted", "action": "post"}
+    kept = world(spark, changes=[made, other, posted], edits=[{**EDIT, "folder": "@made", "item": "@posted", "action": "modify"}])
+    assert read_of(kept, "replicas", "o") == {("o", "A:4")}
+    rows = Concern.of(kept.tables, clock("o")).read("changes", kept.tables["changes"])
+    assert sorted(rows["edit_id"].to_pylist()) == ["made", "posted"]
+
+
+def test_a_tree_that_changes_unforeseen_is_read_whole(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were it not known that an answer makes a leaver speak, the round in which it does would be played again: the same lines."""
+    [scenario] = read([conf_folder() / "scenarios" / "replica_removed.toml"], conf_folder())
+    expected = list(player.play([scenario], spark))
+    unforeseen, again = [], []
+
+    def blind(mail: pa.Table) -> pa.Table:
+        unforeseen.append(views.answers_to_leavers_of(mail).num_rows)
+        return mail.slice(0, 0)
+
+    def counted(concern: Concern, orgs: pa.Table) -> Concern:
+        again.append(orgs.num_rows)
+        return whole(concern, orgs)
+
+    whole = Concern.and_all_of
+    monkeypatch.setattr(views, "answers_to_leavers_of", views.answers_to_leavers, raising=False)
+    monkeypatch.setattr(views, "answers_to_leavers", blind)
+    monkeypatch.setattr(Concern, "and_all_of", counted)
+    assert list(player.play([scenario], spark)) == expected
+    assert any(unforeseen) and again
