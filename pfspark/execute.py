@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from pfspark.frame import Frame, drawn
+from pfspark.keyed import TWINS
 from pfspark.rows import local, no_rows, struct
 from pfspark.tables import FRAMES, VIEWS
 
@@ -136,6 +137,9 @@ class Execution:
     def run(self, frame: Frame) -> Made:
         """Makes the step, of frames that are there."""
         assert frame.rule is not None
+        rows = {each: self._made[each].rows for each in frame.inputs}
+        if frame.rule.name in TWINS and None not in rows.values():
+            return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
         built = frame.call(lambda each: self._made[each].frame)
         if frame.rule.inline:
             return Made(lambda: built)

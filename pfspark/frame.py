@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
-from typing import ParamSpec, TypeVar, cast
+from typing import Any, ParamSpec, TypeVar, cast
 
 from pyspark.sql import DataFrame
 
@@ -74,8 +74,8 @@ class Frame:
         """All frames that it is given."""
         return self.of(self.given)
 
-    def call(self, made: Callable[[Frame], DataFrame]) -> DataFrame:
-        """What the rule gives of its frames as they were `made`."""
+    def call(self, made: Callable[[Frame], Any], body: Callable[..., Any] | None = None) -> Any:
+        """What the rule gives of its frames as they were `made`; or another `body` in its place."""
         assert self.rule is not None
 
         def there(value: object) -> object:
@@ -85,7 +85,7 @@ class Frame:
 
         arguments = {name: there(value) for name, value in self.given.items()}
         bound = inspect.BoundArguments(self.rule.signature, arguments)
-        return self.rule.body(*bound.args, **bound.kwargs)
+        return (body or self.rule.body)(*bound.args, **bound.kwargs)
 
 
 def _frames(value: object) -> tuple[Frame, ...]:

@@ -19,10 +19,11 @@ from pyspark.sql.types import StructType
 from pfspark import cnset
 from pfspark.cntext import label
 from pfspark.execute import Made, execute
+from pfspark.keyed import having, lacking
 from pfspark.round import Outcome, World, drawn
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
 from pfspark.tables import REPLACED
-from pfspark.views import Concern, having, lacking
+from pfspark.views import Concern
 from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")

@@ -6,12 +6,13 @@ organization concerns all its folders, for a tree is one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pfspark.keyed import having, lacking
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
 FOLDER = ("org", "folder")
@@ -22,26 +23,6 @@ SPEAKING = ("replicas", "state")
 OF_HIERARCHY = (str(MessageType.HIERARCHY), str(MessageType.HIERARCHY_RESPONSE))
 
 Tables = Mapping[str, pa.Table]
-
-
-def having(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
-    """The rows whose columns `on` are those of a row of `keys`, in their order. Nothing is alike that is null."""
-    return _joined(table, keys, on, "left semi")
-
-
-def lacking(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
-    """The other rows, in their order."""
-    return _joined(table, keys, on, "left anti")
-
-
-def _joined(table: pa.Table, keys: pa.Table, on: Sequence[str], how: str) -> pa.Table:
-    """Joins of Arrow take no nested columns and keep no order, so the keys alone are joined, with the place of each row."""
-    if not table.num_rows or not keys.num_rows:
-        return table if how == "left anti" else table.slice(0, 0)
-    place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows), start=-1)
-    placed = table.select(list(on)).append_column("_place", place)
-    places = placed.join(keys.select(list(on)), keys=list(on), join_type=how)["_place"]
-    return table if len(places) == table.num_rows else table.take(pc.take(places, pc.sort_indices(places)))
 
 
 def due(table: pa.Table, clock: pa.Table, column: str = "due") -> pa.Table:

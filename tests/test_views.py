@@ -14,7 +14,7 @@ from pfspark.kept import Kept
 from pfspark.rows import rows_of
 from pfspark.sim import player
 from pfspark.sim.scenario import read
-from pfspark.views import Concern, due, having, lacking
+from pfspark.views import Concern, due
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,17 +23,6 @@ NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 LATER = NOW + timedelta(microseconds=1)
 FOLDERS = ("A:1", "A:2", "A:3", "A:4")
 VIEWS = ("changes", "tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")
-
-
-def test_rows_are_picked_by_key_in_their_order() -> None:
-    """Whatever other columns hold; what is null is like nothing."""
-    table = pa.table({"org": ["o", "o", "p", "o", None], "folder": ["F", "G", "F", "F", "F"], "n": [[1], [2], [3], [], None]})
-    keys = pa.table({"folder": ["F", "F", None], "org": ["o", "o", None]})
-    assert having(table, keys, ("org", "folder"))["n"].to_pylist() == [[1], []]
-    assert lacking(table, keys, ("org", "folder"))["n"].to_pylist() == [[2], [3], None]
-    assert having(table, keys.slice(0, 0), ["org"]).num_rows == 0
-    assert lacking(table, keys.slice(0, 0), ["org"]) is table
-    assert having(table.slice(0, 2), keys, ["org"]).num_rows == 2
 
 
 def clock(*orgs: str) -> pa.Table:

@@ -23,9 +23,9 @@ from pfspark.edge.digests import digest, numbered
 from pfspark.edge.world import DIRECTORY, PAIR, as_frame, clocks, directory, kept_world, lists_of, policies_of
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
+from pfspark.keyed import having, lacking
 from pfspark.rules import intake
 from pfspark.settings import Policy
-from pfspark.views import having, lacking
 from pfspark.words import FIRST, HIERARCHY, LAST, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce, wraps
 from inspect import signature
 from types import ModuleType
@@ -163,10 +163,9 @@ def planted(bugs: Iterable[Bug]) -> Iterator[None]:
     bodies = {}
     call = Frame.call
 
-    def with_bugs(frame: Frame, made: Callable[[Frame], DataFrame]) -> DataFrame:
+    def with_bugs(frame: Frame, made: Callable[[Frame], Any], body: Callable[..., Any] | None = None) -> Any:
         assert frame.rule is not None
-        body = bodies.get(frame.rule.name, frame.rule.body)
-        return call(replace(frame, rule=replace(frame.rule, body=body)), made)
+        return call(frame, made, body or bodies.get(frame.rule.name))
 
     with pytest.MonkeyPatch.context() as patched:
         for (module, rule), some in by_rule.items():
