@@ -151,7 +151,7 @@ def of_items(received: DataFrame) -> DataFrame:
     return received.where(F.col("reason").isNull() & ~F.col("action").isin(*HIERARCHY_ACTIONS))
 
 
-@rule(like="changes", needs=("edits",), inline=True)
+@rule(like="changes", needs=("edits",))
 def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
     """The changes of the items that are edited."""
     items = edits.select("org", "folder", F.col("item").alias("object"))
