@@ -1,0 +1,77 @@
+"""The door for users: a lake, what is said and posted in it, its rounds, and what can be asked of it.
+
+From nothing to equal stores:
+
+    from pfspark import Lake
+    lake = Lake.create("/data/lake")
+    lake.organization(profile="modern")
+    lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris")
+    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"])
+    lake.post("PFS1", "/Sales", b"Hello", name="first")
+    lake.run(until_quiet=True)
+    lake.state().show()
+"""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from pfspark.edge.delta import Hook, Tables
+from pfspark.edge.session import open_session
+from pfspark.lake.directory import Directory
+from pfspark.lake.folders import Folders
+from pfspark.lake.items import Items
+from pfspark.lake.mails import Mails
+from pfspark.lake.rounds import Rounds
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class Lake(Directory, Folders, Items, Mails, Rounds):
+    """A lake: a folder of Delta tables, or a schema of a catalog."""
+
+    @classmethod
+    def create(
+        cls,
+        where: str | os.PathLike[str],
+        spark: SparkSession | None = None,
+        *,
+        history: timedelta = timedelta(days=30),
+        ahead: bool = False,
+    ) -> Lake:
+        """A new lake in a folder of its own, or in `catalog.schema`; `history`: how far back `as_of` reads.
+
+        `ahead`: times more than a day ahead of the clock on the wall are meant; else they are refused.
+        """
+        return cls(Tables.create(spark or open_session(), where, history=history), ahead=ahead)
+
+    @classmethod
+    def open(
+        cls,
+        where: str | os.PathLike[str],
+        spark: SparkSession | None = None,
+        *,
+        hook: Hook = lambda point: None,
+        ahead: bool = False,
+    ) -> Lake:
+        """The lake that is there; `hook` is told of each commit, before and after; `ahead` as in `create`.
+
+        Raises LakeError where none is; of a folder of this machine before Spark starts.
+        """
+        Tables.expect(where)
+        return cls(Tables.open(spark or open_session(), where, hook), ahead=ahead)
+
+    @classmethod
+    def examine(cls, where: str | os.PathLike[str], spark: SparkSession | None = None) -> Lake:
+        """The lake that is there, to be audited, whatever is wrong with it."""
+        return cls(Tables(spark or open_session(), where))
+
+    def __enter__(self) -> Lake:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,106 @@
+"""What administrators say of organizations, stores and links."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from pfspark import cntext
+from pfspark.edge.config import conf_folder
+from pfspark.errors import UsageError
+from pfspark.lake.known import MAIN, Known, When, time_of
+from pfspark.settings import differences, load_profile, nearest, override, parse_duration, parse_size
+from pfspark.sim.invention import slots
+
+
+class Directory(Known):
+    """The directory of a lake."""
+
+    def organization(
+        self,
+        org: str = MAIN,
+        profile: str = "exchange_2007",
+        options: Mapping[str, Any] | None = None,
+        start: When = None,
+        suspended: bool = False,
+    ) -> None:
+        """An organization and its policy: a profile, and the options that differ from it.
+
+        Cycles are counted from `start`, if none is given from midnight (UTC) of the day it is made.
+        """
+        profiled = load_profile(profile, conf_folder())
+        policy = override(profiled, options or {})
+        known = self._directory("organizations").get((org,))
+        now = datetime.now(UTC)
+        begin = time_of(start) or (known and known["start"]) or now.replace(hour=0, minute=0, second=0, microsecond=0)
+        said = json.dumps(differences(policy, profiled), sort_keys=True)
+        self._say(
+            "organizations",
+            known,
+            {"org": org, "profile": profile, "options": said, "start": begin, "suspended": suspended},
+        )
+
+    def suspend(self, org: str | None = None, suspended: bool = True) -> None:
+        """Suspends content replication of a whole organization, or resumes it (F69)."""
+        known = self._organization(org)
+        self._say("organizations", known, {**known, "suspended": suspended})
+
+    def store(
+        self,
+        name: str,
+        site: str | None = None,
+        *,
+        org: str | None = None,
+        version: str | None = None,
+        preferred: bool | None = None,
+        interval: str | timedelta | None = None,
+        size_limit: str | int | None = None,
+        schedule: str | None = None,
+        retired: bool | None = None,
+    ) -> None:
+        """A store of the directory: a new one, which needs a site, or changes of one that is there.
+
+        What was never told is as the policy says. A new store takes part from the next round on.
+        """
+        org = self._org(org)
+        if not cntext.is_store_name(name):
+            raise UsageError(f"{name!r} is no name of a store: letters, digits and . _ -, first a letter or digit, at most 64")
+        every = parse_duration(interval) if isinstance(interval, str) else interval
+        told = {
+            "site": site,
+            "version": version,
+            "preferred": preferred,
+            "interval_s": every and int(every.total_seconds()),
+            "size_limit": None if size_limit is None else parse_size(size_limit),
+            "retired": retired,
+        }
+        known = self._directory("stores").get((org, name))
+        if known is None and site is None:
+            raise UsageError(f"in which site is the store {name!r}? A new store needs one")
+        before = known or {"version": "2007", "preferred": False, "retired": False}
+        row = {**before, **{key: value for key, value in told.items() if value is not None}, "org": org, "store": name}
+        self._say("stores", known, row if schedule is None else {**row, "schedule": slots(schedule)})
+
+    def link(
+        self,
+        a: str,
+        b: str,
+        cost: int = 1,
+        delay: str | timedelta = timedelta(0),
+        *,
+        org: str | None = None,
+        both: bool = True,
+    ) -> None:
+        """Cost and delay from one site to another, and back unless `both` is false."""
+        org = self._org(org)
+        sites = sorted({row["site"] for row in self._directory("stores").values() if row["org"] == org})
+        for site in (a, b):
+            if site not in sites:
+                raise UsageError(f"no store is in the site {site!r}{nearest(site, sites)}")
+        took = parse_duration(delay) if isinstance(delay, str) else delay
+        known = self._directory("links")
+        for one, other in [(a, b), (b, a)] if both else [(a, b)]:
+            row = {"org": org, "from_site": one, "to_site": other, "cost": cost, "delay_s": int(took.total_seconds())}
+            self._say("links", known.get((org, one, other)), row)

@@ -1,0 +1,137 @@
+"""What people do: edits that wait to be taken in, refused at once where the store itself would refuse them."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pfspark.edge import door, repeats
+from pfspark.errors import RefusedError
+from pfspark.lake.known import Line, When
+from pfspark.lake.questions import Questions
+from pfspark.rows import rows_of
+from pfspark.rules import state
+from pfspark.settings import nearest
+from pfspark.words import HIERARCHY, Action, Outcome
+
+
+class Edits(Questions):
+    """A lake in which edits are made."""
+
+    def accepted(self, *edits: str, org: str | None = None) -> None:
+        """Raises RefusedError where one of these edits was refused when it was taken in; one that waits is not."""
+        receipts = self._tables.read("receipts").where(F.col("edit_id").isin(*edits) & (F.col("outcome") == Outcome.REFUSED))
+        for row in receipts.where(F.col("org") == self._org(org)).limit(1).collect():
+            raise RefusedError(f"{row['store']} refused the edit {row['edit_id']} ({row['type']}): {row['reason']}")
+
+    def _edit(
+        self,
+        org: str | None,
+        store: str,
+        action: Action,
+        folder: str | None,
+        sets: Mapping[str, str],
+        at: When,
+        *,
+        body: bytes | None = None,
+        name: str | None = None,
+        item: str | None = None,
+        edit_id: str | None = None,
+    ) -> str:
+        org = self._org(org, store)
+        target = None if folder is None else self._folder(org, store, folder)
+        written = datetime.now(UTC)
+        digest = None if body is None else hashlib.sha256(body).hexdigest()
+        row = {
+            "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store, "at": self._at(at) or written,
+            "place": time.time_ns(), "action": str(action), "folder": target,
+            "item": item and self._item(org, store, str(target), item), "name": name,
+            "properties": list(sets.items()), "size": len(body or b""), "hash": digest, "written": written,
+        }  # fmt: skip
+        self._check(row, folder or "")
+        if edit_id:
+            row["edit_id"] = self._id_of(org, edit_id)
+        edit = rows_of("edits", [row])
+        if body is not None:  # before the edit: an edit whose body is not there would be a promise
+            self._tables.append("content", rows_of("content", [{"hash": digest, "body": body, "size": len(body), "at": written}]))
+        self._tables.append("edits", edit)
+        return str(row["edit_id"])
+
+    def _check(self, row: Line, called: str) -> None:
+        """Raises RefusedError where the store would refuse an edit by what it sees now (`door`)."""
+        org, store, folder = str(row["org"]), str(row["store"]), row["folder"]
+
+        def nearest_store() -> str:
+            if folder.startswith("@"):
+                return "; say --replicas where it is created"
+            [named] = [line["stores"] for line in self.refer(store, folder, org=org)] or [[]]
+            return f"; the nearest store that has one is {named[0]}" if named else "; no store has one as it sees the list"
+
+        door.check(self._tree_world(), row, called, nearest_store)
+
+    def _id_of(self, org: str, edit_id: str) -> str:
+        """That id, unless the edit of that id was refused or is lost: then one that is new (`repeats`)."""
+        told = self._made(org, F.col("edit_id").startswith(edit_id) | F.col("edit_id").startswith("again:"))
+        rows = told.where((F.col("first") == edit_id) & ~F.col("counts")).collect()
+        return f"{edit_id}~{rows[0]['times'] + 1}" if rows else edit_id
+
+    def _made(self, org: str, these: Column) -> DataFrame:
+        """How edits of an organization stand by the id of their first making; see `repeats.made`."""
+        mine = (F.col("org") == org) & these
+        snapshot = self._tables.snapshot()
+        edits, receipts, changes = (snapshot.read(name).where(mine) for name in ("edits", "receipts", "changes"))
+        lost = changes.limit(0)
+        if snapshot.restores:
+            world = self._world()
+            held = state.held(self._known("state", world), replicas=self._known("replicas", world))
+            lost = repeats.lost(changes, held=held, mail=self._known("mail", world))
+        return repeats.made(edits, receipts=receipts, lost=lost)
+
+    def _creation_of(self, org: str, folder: str) -> str:
+        """A name for a folder that it has from the edit that makes it on: that edit, else its id."""
+        made = self._tables.read("changes").where(
+            (F.col("org") == org)
+            & (F.col("folder") == HIERARCHY)
+            & (F.col("object") == folder)
+            & (F.col("action") == Action.CREATE_FOLDER)
+        )
+        found = [row["edit_id"] for row in made.select("edit_id").collect() if row["edit_id"]]
+        return f"@{found[0]}" if found else folder
+
+    def _item(self, org: str, store: str, folder: str, item: str) -> str:
+        """The id of an item that a store sees, by it or by its name; of one whose post waits, `@` and the edit.
+
+        Raises RefusedError where it is not there, or deleted.
+        """
+        edits = [
+            row for row in self._tree_world()["edits"].to_pylist()
+            if row["org"] == org and row["store"] == store and row["folder"] == folder
+        ]  # fmt: skip
+        rows = [(row["name"], f"@{row['edit_id']}", False) for row in edits if row["action"] == Action.POST]
+        if not folder.startswith("@"):
+            seen = self.items(store, folder, org=org).select("name", "item", "deleted").collect()
+            rows = [(row["name"], row["item"], row["deleted"]) for row in seen] + rows
+        gone = {row["item"] for row in edits if row["action"] == Action.DELETE} | {ref for _, ref, dead in rows if dead}
+        names = {ref: name for name, ref, _ in rows}
+        if item.startswith("@") and item not in names:
+            taken = self._tables.read("changes").where((F.col("org") == org) & (F.col("edit_id") == item[1:]))
+            item = next((str(row["object"]) for row in taken.select("object").collect()), item)
+        if item in gone and item in names:
+            raise RefusedError(f"the item {item} is deleted at {store}, and can no longer be changed")
+        named = [item] if item in names else [ref for ref, name in names.items() if name == item and ref not in gone]
+        if len(named) > 1:
+            raise RefusedError(f"{len(named)} items are called {item!r}: name one by its id ({_some(named)})")
+        if not named:
+            there = [name for ref, name in names.items() if name and ref not in gone]
+            raise RefusedError(f"the item {item!r} is not known in that folder at {store}{nearest(item, there)}")
+        return named[0]
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join([*names[:3], *["…"] * (len(names) > 3)])

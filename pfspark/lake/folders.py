@@ -1,0 +1,183 @@
+"""Folders and their replicas."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.edge import copying, naming
+from pfspark.errors import RefusedError, UsageError
+from pfspark.lake.edits import Edits
+from pfspark.lake.known import When, round_or_time
+from pfspark.rows import rows_of
+from pfspark.settings import nearest
+from pfspark.sim.invention import set_properties
+from pfspark.sim.scenario import FOLDER_PROPERTIES
+from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing
+
+FOLDER_NAME = re.compile(r"[^/\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
+
+
+class Folders(Edits):
+    """The folders of a lake."""
+
+    def folder_create(
+        self,
+        store: str,
+        path: str,
+        replicas: Sequence[str] | None = None,
+        *,
+        org: str | None = None,
+        at: When = None,
+        **props: Any,
+    ) -> str:
+        """Creates a folder at a store, with replicas at these stores (none named: there); gives the edit's id.
+
+        `props`: schedule, size_limit, age_limit, conflict, priority, description, note, permissions.
+        """
+        above, _, name = path.rstrip("/").rpartition("/")
+        stores = list(replicas or [store])
+        org = self._org(org, store, *stores)
+        parent = self._folder(org, store, above) if above else ROOT
+        listed = {f"{REPLICA}{each}": str(Listing.LISTED) for each in stores}
+        sets = {NAME: _folder_name(name), PARENT: parent, **listed, **_properties(props)}
+        return self._edit(org, store, Action.CREATE_FOLDER, None, sets, at)
+
+    def folder_rename(self, store: str, folder: str, name: str, *, org: str | None = None, at: When = None) -> str:
+        """Gives a folder another name."""
+        return self._edit(org, store, Action.SET_FOLDER, folder, {NAME: _folder_name(name)}, at)
+
+    def folder_move(self, store: str, folder: str, to: str, *, org: str | None = None, at: When = None) -> str:
+        """Puts a folder under another, or at the top (`to` = "/")."""
+        parent = self._folder(self._org(org, store), store, to) if to.strip("/") else ROOT
+        return self._edit(org, store, Action.SET_FOLDER, folder, {PARENT: parent}, at)
+
+    def folder_delete(self, store: str, folder: str, *, org: str | None = None, at: When = None) -> str:
+        """Deletes a folder, everywhere and for ever."""
+        return self._edit(org, store, Action.DELETE_FOLDER, folder, {}, at)
+
+    def folder_recover(
+        self,
+        store: str,
+        folder: str,
+        name: str | None = None,
+        as_of: When = None,
+        *,
+        org: str | None = None,
+        at: When = None,
+    ) -> str:
+        """Copies a deleted folder, with the items that its readers saw, into a new one; gives the id of its edit.
+
+        `folder`: its id, or the path it had. `as_of`: the round to copy from, if none is told the last before the deletion.
+        `name`: of the copy, which lies at the top; `… recovered` unless told. The copy has one replica, at `store`.
+
+        Source: R141, R149; F59.
+        """
+        org = self._org(org, store)
+        target, earlier = self._deleted(org, folder) if as_of is None else (folder, round_or_time(as_of))
+        seen = self.items(None, target, earlier, org=org).where("not deleted").toArrow().to_pylist()
+        viewers = {viewer: [row for row in seen if row["store"] == viewer] for viewer in {row["store"] for row in seen}}
+        copied = max(viewers.items(), key=lambda pair: (pair[0] == store, len(pair[1]), pair[0]), default=(store, []))[1]
+        path = str(copied[0]["path"]) if copied else folder
+        rows = copying.recovered(
+            sorted(copied, key=lambda row: naming.place_of(row["item"])),
+            org=org, store=store, name=_folder_name(name or f"{path.rpartition('/')[2]} recovered"), parent=ROOT,
+            at=self._at(at) or datetime.now(UTC),
+        )  # fmt: skip
+        self._check(rows[0], "")
+        needed = F.col("hash").isin(sorted({row["hash"] for row in rows if row["hash"]}))
+        bodies = self._tables.read("content", earlier).where(needed).dropDuplicates(["hash"])
+        # Written anew although some may be there: upkeep leaves young bodies alone, and this one's edit is still to come.
+        self._tables.append("content", bodies.withColumn("at", F.lit(datetime.now(UTC))))
+        self._tables.append("edits", rows_of("edits", rows))
+        return str(rows[0]["edit_id"])
+
+    def _deleted(self, org: str, folder: str) -> tuple[str, int]:
+        """The id of a deleted folder, named by it or by the path it had, and the last round before it was deleted."""
+        gone = self._tables.read("changes").where((F.col("org") == org) & (F.col("action") == Action.DELETE_FOLDER))
+        rows = gone.groupBy("object").agg(F.min("round").alias("round")).orderBy(F.desc("round")).collect()
+        for row in rows:
+            if folder == row["object"]:
+                return str(row["object"]), row["round"] - 1
+        for row in rows:
+            known = self._world(row["round"] - 1)
+            if any(naming.folder_named(known, org, viewer, folder) == row["object"] for viewer in naming.stores_of(known, org)):
+                return str(row["object"]), row["round"] - 1
+        raise UsageError(f"no deleted folder had the path or id {folder!r}")
+
+    def folder_set(self, store: str, folder: str, *, org: str | None = None, at: When = None, **props: Any) -> str:
+        """Sets properties of a folder, as `folder_create` names them (R16-R19)."""
+        return self._edit(org, store, Action.SET_FOLDER, folder, _properties(props), at)
+
+    def replica_add(self, store: str, folder: str, replica: str, *, org: str | None = None, at: When = None) -> str:
+        """Puts a store on the replica list of a folder, as said at `store`."""
+        self._org(org, replica)
+        return self._edit(org, store, Action.SET_FOLDER, folder, {f"{REPLICA}{replica}": str(Listing.LISTED)}, at)
+
+    def replica_move(
+        self,
+        store: str,
+        folder: str,
+        source: str,
+        target: str,
+        wait: Callable[[str], object],
+        *,
+        org: str | None = None,
+        at: When = None,
+    ) -> str:
+        """Moves a replica: adds the new one, waits for hierarchy and content, then removes the old one (R142).
+
+        Gives the id of the last edit. `wait` is called, with what is waited for, until all stores list the new replica and
+        it holds all that the old one does; it lets time pass, or plays a round. Raises RefusedError where `source` is on no
+        list to be moved from, or where what is added is refused when it is taken in.
+        """
+        org = self._org(org, store, source, target)
+        if source == target:
+            raise UsageError(f"{source} is where the replica comes from and where it goes; name two stores")
+        named = self._folder(org, store, folder)
+        listed = [row for row in self._tree_world()["lists"].to_pylist() if row["org"] == org and row["store"] == store]
+        holders = sorted(row["peer"] for row in listed if row["folder"] == named and row["listing"] == Listing.LISTED)
+        if source not in holders:
+            raise RefusedError(
+                f"{source} is not on the replica list of {folder!r}: {store} sees {', '.join(holders) or 'nobody'} there"
+            )
+        added = self.replica_add(store, folder, target, org=org, at=at)
+
+        def open_points() -> Iterator[str]:
+            known = lines.Stores(self._world(), org)
+            unaware = [each for each in known.stores if target not in known.listed(each, named)]
+            if unaware:
+                yield f"the list to reach {', '.join(unaware)}"
+            lacking = cntext.subtract(known.held(source, named), known.held(target, named))
+            if lacking or (target, named) not in known.replicas:
+                yield f"{target} to get {cntext.show(lacking) or 'its replica'}"
+
+        while awaited := list(open_points()):
+            wait("; ".join(awaited))
+            self.accepted(added, org=org)
+        return self.replica_remove(store, named, source, org=org, at=at)
+
+    def replica_remove(self, store: str, folder: str, replica: str, *, org: str | None = None, at: When = None) -> str:
+        """Takes a store off the replica list of a folder, as said at `store`."""
+        self._org(org, replica)
+        return self._edit(org, store, Action.SET_FOLDER, folder, {f"{REPLICA}{replica}": str(Listing.REMOVED)}, at)
+
+
+def _folder_name(name: str) -> str:
+    if not FOLDER_NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a folder: anything but / and control characters, 1 to 255 of them")
+    return name
+
+
+def _properties(props: Mapping[str, Any]) -> dict[str, str]:
+    """Properties of a folder as an edit holds them."""
+    for name in props:
+        if name not in FOLDER_PROPERTIES:
+            raise UsageError(f"a folder has no {name!r}{nearest(name, FOLDER_PROPERTIES)}")
+    return set_properties({name: FOLDER_PROPERTIES[name](value) for name, value in props.items() if value is not None})

@@ -1,0 +1,138 @@
+"""What a lake knows of itself: its directory, its world, and what stands in it under a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+
+from pfspark.edge import naming
+from pfspark.edge.delta import Snapshot, Tables
+from pfspark.edge.runner import Runner
+from pfspark.edge.world import DIRECTORY, as_frame, as_kept, entries, kept_world, trees
+from pfspark.errors import UsageError
+from pfspark.rows import rows_of
+from pfspark.settings import confirmed, nearest, parse_time
+
+if TYPE_CHECKING:
+    from pfspark.edge.delta import AsOf
+
+
+MAIN = "main"
+"""The organization of a lake that has only one."""
+
+Line = dict[str, Any]
+When = datetime | str | int | None
+
+
+class Known:
+    """A lake that is open: what all that can be done with it needs."""
+
+    def __init__(self, tables: Tables, *, ahead: bool = False) -> None:
+        """`ahead`: whether times more than a day ahead of the clock on the wall are meant (`settings.confirmed`)."""
+        self._tables = tables
+        self._ahead = ahead
+        self._runner = Runner(tables)
+        self._views: tuple[int, Mapping[str, pa.Table]] | None = None
+        self._trees: tuple[tuple[int, int], Mapping[str, pa.Table]] | None = None
+        self._entries: dict[str, tuple[int, dict[tuple[str, ...], Line]]] = {}
+
+    def close(self) -> None:
+        """Lets another writer in; this lake may be used on."""
+        self._runner.close()
+
+    @property
+    def where(self) -> str:
+        """The folder, or the schema."""
+        return self._tables.where
+
+    @property
+    def organizations(self) -> list[str]:
+        """The names of the organizations."""
+        return sorted(name for (name,) in self._directory("organizations"))
+
+    def _world(self, as_of: When = None) -> Mapping[str, pa.Table]:
+        if as_of is None:
+            return self._runner.kept().tables
+        snapshot = self._tables.snapshot(round_or_time(as_of))
+        if self._views is None or self._views[0] != snapshot.row.round:
+            self._views = snapshot.row.round, kept_world(snapshot).tables
+        return self._views[1]
+
+    def _tree_world(self) -> Mapping[str, pa.Table]:
+        """As much of the world as the paths of folders need."""
+        if self._runner.has_world:
+            return self._runner.kept().tables
+        snapshot = self._tables.snapshot()
+        at = snapshot.row.round, self._tables.version("edits")
+        if self._trees is None or self._trees[0] != at:
+            self._trees = at, as_kept(self._tables.spark, trees(snapshot)).tables
+        return self._trees[1]
+
+    def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:
+        """The entries of a table of the directory by their keys."""
+        version = snapshot.people[name] if snapshot and name in snapshot.people else self._tables.version(name)
+        if name not in self._entries or self._entries[name][0] != version:
+            rows = entries(snapshot or self._tables.snapshot(), name).toArrow().to_pylist()
+            self._entries[name] = version, {tuple(row[key] for key in DIRECTORY[name]): row for row in rows}
+        return self._entries[name][1]
+
+    def _organization(self, org: str | None) -> Line:
+        """The organization of that name, or the only one."""
+        orgs = self._directory("organizations")
+        names = sorted(name for (name,) in orgs)
+        if not orgs:
+            raise UsageError(f"{self.where} has no organization yet; make one with Lake.organization()")
+        if org is None and len(orgs) > 1:
+            raise UsageError(f"{self.where} has several organizations, so name one: {', '.join(names)}")
+        if org is not None and org not in names:
+            raise UsageError(f"the organization {org!r} is not known{nearest(org, names)}")
+        return orgs[org or names[0],]
+
+    def _org(self, org: str | None, *stores: str) -> str:
+        """The name of the organization, in which these stores are."""
+        name = str(self._organization(org)["org"])
+        known = [store for of, store in self._directory("stores") if of == name]
+        for store in stores:
+            if store not in known:
+                hint = nearest(store, known) or "; there is none yet, add one with Lake.store()"
+                raise UsageError(f"the store {store!r} is not known in {name!r}{hint}")
+        return name
+
+    def _say(self, name: str, known: Line | None, row: Line) -> None:
+        """A row of the directory; it is the latest of its key whatever the clock did meanwhile."""
+        now = datetime.now(UTC)
+        at = max(now, known["at"] + timedelta(microseconds=1)) if known else now
+        said = rows_of(name, [{**row, "at": at}])
+        self._tables.append(name, said)
+        version, entries = self._entries[name]
+        if self._tables.version(name) == version + 1:  # nobody else has said anything meanwhile
+            [entry] = said.to_pylist()
+            self._entries[name] = version + 1, {**entries, tuple(entry[key] for key in DIRECTORY[name]): entry}
+
+    def _at(self, said: When) -> datetime | None:
+        """A time that somebody says; one far ahead must be meant."""
+        at = time_of(said)
+        return at and confirmed(at, ahead=self._ahead)
+
+    def _folder(self, org: str, store: str, folder: str) -> str:
+        """The id of a folder that a store sees by that path (R149); of one whose creation waits, `@` and the edit."""
+        [found] = naming.folders_named(self._tree_world(), org, store, folder)
+        return found
+
+    def _known(self, name: str, world: Mapping[str, pa.Table]) -> DataFrame:
+        return as_frame(self._tables.spark, name, world[name])
+
+
+def time_of(said: When) -> datetime | None:
+    return None if said is None else parse_time(said if isinstance(said, datetime) else str(said))
+
+
+def round_or_time(said: When) -> AsOf:
+    """A round by its number, or a time."""
+    if isinstance(said, int) or (isinstance(said, str) and said.isascii() and said.isdigit()):
+        return int(said)
+    return time_of(said)

@@ -1,0 +1,241 @@
+"""What can be asked of a lake: frames, lines, answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.ask import lines
+from pfspark.ask.events import Log
+from pfspark.edge import naming
+from pfspark.edge.answers import Answers
+from pfspark.edge.world import HERE, clocks, kept_world, policy_of
+from pfspark.errors import UsageError
+from pfspark.lake.known import Known, Line, When, round_or_time
+from pfspark.rows import arrow, local, struct
+from pfspark.rules import items, state
+from pfspark.settings import nearest
+from pfspark.tables import LINES
+from pfspark.words import HIERARCHY
+
+KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
+    "state": Answers.state, "items": Answers.items, "folders": Answers.folders, "gaps": Answers.gaps,
+    "messages": Answers.messages, "stores": Answers.stores, "replicas": Answers.replicas, "events": Answers.events,
+    "referrals": Answers.referrals, "rounds": Answers.rounds,
+}  # fmt: skip
+"""What can be asked for as lines."""
+
+
+class Questions(Known):
+    """A lake that is asked."""
+
+    def table(self, name: str, as_of: When = None) -> DataFrame:
+        """The valid rows of a table, now or after the last round of that number or not after that time."""
+        return self._tables.read(name, round_or_time(as_of))
+
+    def state(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each store and folder: its sets as text (`ranges` has them as ranges), what it believes and misses."""
+        return self._frame("state", self.lines("state", as_of, org=org, store=store, folder=folder))
+
+    def ranges(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each range of each set of `state`, for `pfspark.cnset`: `entry` names the set, `about` whose it is.
+
+        Entries are applied, empty, sent, missing and lost, `about` the store itself, and reported, about each other store.
+        """
+        own = [
+            F.struct(F.lit(name).alias("entry"), F.col("store").alias("about"), F.col(name).alias("text"))
+            for name in ("applied", "empty", "sent", "missing", "lost")
+        ]
+        others = F.transform(
+            F.map_entries("reported"),
+            lambda each: F.struct(F.lit("reported").alias("entry"), each["key"].alias("about"), each["value"].alias("text")),
+        )
+        sets = self.state(as_of, store=store, folder=folder, org=org)
+        return cnset.from_text(sets.select(*HERE, F.inline(F.concat(F.array(*own), others))), "text")
+
+    def replicas(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each store and folder: what it misses since when, belief and truth about the others."""
+        return self._frame("replica", self.lines("replicas", as_of, org=org, store=store, folder=folder))
+
+    def folders(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each folder that a store sees: its path, its id, how each replica of its list stands."""
+        return self._frame("folder", self.lines("folders", as_of, org=org, store=store, folder=folder))
+
+    def stores(self, as_of: When = None, *, store: str | None = None, org: str | None = None) -> DataFrame:
+        """One row for each store of the directory."""
+        return self._frame("store", self.lines("stores", as_of, org=org, store=store))
+
+    def gaps(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each range in a backfill array: since when, who was asked when, and when it is asked for (again)."""
+        return self._frame("gap", self.lines("gaps", as_of, org=org, store=store, folder=folder))
+
+    def referrals(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each folder that a store sees: where it sends a reader."""
+        return self._frame("referral", self.lines("referrals", as_of, org=org, store=store, folder=folder))
+
+    def events(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each replication event, as Exchange logs it."""
+        return self._frame("event", self.lines("events", as_of, org=org, store=store, folder=folder))
+
+    def items(
+        self, store: str | None = None, folder: str | None = None, as_of: When = None, *, org: str | None = None
+    ) -> DataFrame:
+        """One row for each item as readers at each store see it: `item`, `version`, `path`, the columns of the winning change.
+
+        A replica that is leaving shows no reader anything (R146).
+        """
+        known = self._world(as_of)
+        own = state.held(self._known("state", known), replicas=items.open_to_readers(self._known("replicas", known)))
+        if org or store or folder:
+            org = self._org(org, *([store] if store else []))
+            own = own.where(F.col("org") == org)
+        if store:
+            own = own.where(F.col("store") == store)
+        if folder:
+            own = own.where(F.col("folder").isin(*sorted(naming.folders_named(known, str(org), store, folder))))
+        found = items.readable(items.versions(items.seen(self._known("changes", known), applied=own)))
+        return found.withColumnRenamed("object", "item").join(self._paths(known), list(HERE), "left")
+
+    def messages(
+        self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> DataFrame:
+        """One row for each replication message, whole, its sets as ranges; `store`: who sends it, or gets it."""
+        found = self.table("messages", as_of)
+        if org or store or folder:
+            org = self._org(org, *([store] if store else []))
+            found = found.where(F.col("org") == org)
+        if store:
+            found = found.where((F.col("store") == store) | F.exists("recipients", lambda to: to["store"] == store))
+        if folder:
+            ids = naming.folders_named(self._world(as_of), str(org), None, folder)
+            found = found.where(F.col("folder").isin(*sorted(ids)))
+        return found
+
+    def refer(
+        self,
+        store: str | None = None,
+        folder: str | None = None,
+        as_of: When = None,
+        *,
+        site: str | None = None,
+        org: str | None = None,
+    ) -> Iterator[Line]:
+        """Where readers are sent: at a store, at each store of a site, or everywhere; for one folder, or all they see."""
+        if store or folder or site:
+            org = self._org(org, *([store] if store else []))
+        seen = self.answers(as_of, org)
+        sites = {(row["org"], row["store"]): row["site"] for row in seen.world["stores"].to_pylist()}
+        if site and site not in sites.values():
+            raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
+        named = naming.folders_named(seen.world, str(org), store, folder) if folder else None
+        for line in seen.referrals():
+            here = store in (None, line["store"]) and site in (None, sites[line["org"], line["store"]])
+            if here and (named is None or line["id"] in named):
+                yield line
+
+    def event_logs(self, as_of: When = None, *, org: str | None = None) -> Iterator[Log]:
+        """The replication events of each organization, as Exchange logs them."""
+        return self.answers(as_of, org).logs()
+
+    def rounds(self, as_of: When = None, *, org: str | None = None) -> DataFrame:
+        """The ledger, a row for each round (`tables.TABLES`); of an organization, those in which it played."""
+        found = self.table("rounds", as_of)
+        if org is None:
+            return found
+        named = self._org(org)
+        return found.where(F.exists("turns", lambda turn: turn["org"] == named))
+
+    def lines(
+        self, kind: str, as_of: When = None, *, org: str | None = None, store: str | None = None, folder: str | None = None
+    ) -> Iterator[Line]:
+        """The answer as JSON lines: state, replicas, items, folders, gaps, messages, events, referrals, stores, rounds.
+
+        `store`: of messages also what it was sent. `folder`: its path, or its id where a line has it.
+        Raises UsageError for a store or folder that is not known.
+        """
+        if kind not in KINDS:
+            raise UsageError(f"found {kind!r}, expected {', '.join(KINDS)}{nearest(kind, KINDS)}")
+        found = lines.about(KINDS[kind](self.answers(as_of, org)), store, folder)
+        first = next(found, None)
+        if first is None:
+            self.expect(store, folder, as_of, org=org)
+            return iter(())
+        return chain([first], found)
+
+    def expect(self, store: str | None, folder: str | None, as_of: When = None, *, org: str | None = None) -> None:
+        """Raises UsageError unless there is such a store, and some store sees such a folder; what is not named is not asked."""
+        viewers = [(of, each) for of, each in self._directory("stores") if org in (None, of)]
+        stores = sorted({each for _, each in viewers})
+        if store and store not in stores:
+            raise UsageError(f"the store {store!r} is not known{nearest(store, stores)}")
+        if folder and folder != HIERARCHY:
+            world = self._world(as_of)
+            paths = sorted({path for of, viewer in viewers for path in naming.seen_paths(world, of, viewer)})
+            if folder not in paths:
+                raise UsageError(f"the folder {folder!r} is not known{nearest(folder, paths)}")
+
+    def answers(self, as_of: When = None, org: str | None = None, standing: bool = False) -> Answers:
+        """The lake as it is now, or was after a round, to be asked: all organizations, or one.
+
+        `standing`: with what other hands have written into its tables since the last round.
+        """
+        if org is not None:
+            self._org(org)
+        snapshot = self._tables.snapshot(round_or_time(as_of))
+        if standing and as_of is None:
+            snapshot = replace(snapshot, standing=True)
+        world = kept_world(snapshot).tables if snapshot.standing else self._world(as_of)
+        orgs = {name: row for (name,), row in self._directory("organizations", snapshot).items() if org in (None, name)}
+        policies = {}
+        for name, row in list(orgs.items()):
+            try:
+                policies[name] = policy_of(row)
+            except UsageError:
+                if org is not None:
+                    raise
+                del orgs[name]  # it does not play (`unfit`), and the others are asked all the same
+        last = clocks(snapshot)
+        parted = lines.ByOrg(world)
+        return Answers(
+            snapshot,
+            world,
+            views={name: lines.Stores(parted, name, apart=True) for name in sorted(orgs)},
+            at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
+            played={name: name in last for name in orgs},
+            policies=policies,
+        )
+
+    def _paths(self, known: Mapping[str, pa.Table]) -> DataFrame:
+        rows = []
+        for org in sorted(set(known["tree"]["org"].to_pylist())):
+            stores = lines.Stores(known, org)
+            rows += [(org, store, folder, stores.path(store, folder)) for store in stores.stores for folder in stores.tree[store]]
+        return self._tables.spark.createDataFrame(rows, "org string, store string, folder string, path string")
+
+    def _frame(self, kind: str, rows: Iterable[Line]) -> DataFrame:
+        """Lines of a kind as rows of a frame, their times as timestamps."""
+        told, final = struct(LINES[kind].ddl.replace("timestamp", "string")), struct(LINES[kind].ddl)
+        said = [{name: list(cell.items()) if isinstance(cell, dict) else cell for name, cell in row.items()} for row in rows]
+        texts = local(self._tables.spark, arrow(told, said), told)
+        return texts.select(*[F.col(column.name).cast(column.dataType) for column in final])

@@ -1,0 +1,192 @@
+"""Time passes in a lake: rounds, restores, upkeep, audits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.edge import auditing, repair, restoring
+from pfspark.edge.delta import Snapshot
+from pfspark.edge.runner import Played
+from pfspark.edge.world import clocks
+from pfspark.errors import UsageError
+from pfspark.lake.known import Line, When, round_or_time, time_of
+from pfspark.lake.questions import Questions
+from pfspark.rows import rows_of
+from pfspark.rules import items
+from pfspark.settings import NOW
+from pfspark.words import HIERARCHY, LAST, Outcome
+
+if TYPE_CHECKING:
+    from pfspark.edge.repair import Remedy
+
+
+class Rounds(Questions):
+    """A lake in which rounds are played."""
+
+    def round(self, now: When = None, dry_run: bool = False, cut: Iterable[str] = ()) -> Played:
+        """One round of everybody who has something to do by now; one in which nobody has writes nothing.
+
+        An organization whose clock is ahead of now plays its next due moment there (`ahead`). Stores that are `cut` off
+        send and receive nothing. `said` tells what was sent and refused.
+        """
+        self._runner.cut = frozenset(cut)
+        return self._runner.round(self._at(now), dry_run=dry_run)
+
+    @property
+    def unfit(self) -> Mapping[str, str]:
+        """Organizations that did not play, as their entries in the directory cannot be followed, each with what is wrong."""
+        return self._runner.unfit
+
+    def run(
+        self,
+        until: When | timedelta = None,
+        until_quiet: bool = False,
+        progress: Callable[[Played], object] | None = None,
+        cut: Iterable[str] = (),
+        resting: Callable[[Mapping[str, datetime]], object] = lambda due: None,
+    ) -> int:
+        """Rounds one after another; how many.
+
+        At once up to a time, or so long after the last round of all; at once until what is due by the clock on the wall is
+        done (`until="now"`), or until all is quiet, in times to come if need be (`until_quiet`). Else as time goes by:
+        then `resting` is told, by organization, when something is due next.
+        """
+        self._runner.cut = frozenset(cut)
+        by_now = until == NOW
+        end = self._from_last(until) if isinstance(until, timedelta) else None if by_now else time_of(until)
+        count = 0
+        for played in self._runner.run(end, until_quiet, by_now=by_now, resting=resting):
+            count += 1
+            if progress:
+                progress(played)
+        return count
+
+    def _from_last(self, span: timedelta) -> datetime:
+        """So long after the last round; before the first, after the last edit, or the start."""
+        furthest = self._tables.snapshot().furthest
+        moments: list[datetime] = (
+            [furthest]
+            if furthest
+            else [
+                *(row["start"] for row in self._directory("organizations").values()),
+                *(at for at in self._world()["edits"]["at"].to_pylist() if at is not None),
+            ]
+        )
+        return min(max(moments) + span, LAST)
+
+    def ahead(self) -> dict[str, timedelta]:
+        """By how much the clocks of organizations are ahead of the clock on the wall; who is not ahead is left out.
+
+        What is posted meanwhile waits for the next cycle there: no clock of an organization goes back.
+        """
+        snapshot, now = self._tables.snapshot(), datetime.now(UTC)
+        if snapshot.furthest is None or snapshot.furthest <= now:
+            return {}
+        return {org: at - now for org, at in sorted(clocks(snapshot).items()) if at > now}
+
+    def losses(self, store: str, to: When, *, org: str | None = None) -> list[Line]:
+        """What restoring a store to an earlier round would lose for ever: one line a folder; see `restoring.losses`."""
+        org = self._org(org, store)
+        return list(restoring.losses(org, store, self._world(), self._world(self._earlier(to).row.round)))
+
+    def restore(self, store: str, to: When, *, org: str | None = None, now: When = None, again: bool = False) -> Played:
+        """Takes a store back to what it knew after an earlier round; its replicas begin a new life and ask for status.
+
+        What others hold comes back by backfill. What it alone held (`losses`) is lost, or taken in `again` under new
+        numbers, as the edits that people made.
+
+        Source: R132, F8.
+        """
+        org, number = self._org(org, store), self._earlier(to).row.round
+        then = self._world(number)
+        lost = list(restoring.losses(org, store, self._world(), then)) if again else []
+        changes = self._world()["changes"]
+        played = self._runner.restore(org, store, number, then, self._at(now))
+        if lost:
+            edits = self._tables.read("edits").toArrow()
+            rows = restoring.again(org, lost, changes, edits, played.turns[org])
+            self._tables.append("edits", rows_of("edits", rows))
+        return played
+
+    def maintain(self, now: When = None, told: Callable[[str], object] = lambda doing: None) -> dict[str, int]:
+        """Upkeep: what is void or superseded goes, ranges are merged, files joined; how many rows went from each table.
+
+        No answer changes, neither now nor as of an earlier round that the history reaches.
+
+        Source: F56, Q20.
+        """
+        return self._runner.maintain(self._at(now), told)
+
+    def _earlier(self, to: When) -> Snapshot:
+        if to is None:
+            raise UsageError("restore to which round, or to what time?")
+        return self._tables.snapshot(round_or_time(to))
+
+    def said(self, played: Played) -> Iterator[Line]:
+        """What was refused and sent in a round, as lines."""
+        parted = lines.ByOrg(played.world)
+        views = {org: lines.Stores(parted, org, apart=True) for org in played.turns}
+        receipts = played.made["receipts"].to_pylist() if played.turns else []
+        refused = [row for row in receipts if row["outcome"] == Outcome.REFUSED]
+        items = self._items_of(row["edit_id"] for row in refused if row["edit_id"])
+        for row in sorted(refused, key=lambda row: (row["org"], row["at"], row["place"] or 0, row["store"])):
+            yield {
+                "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
+                "what": "edit" if row["edit_id"] else "message", "edit": row["edit_id"], "reason": row["reason"],
+                "type": row["type"], "folder": _shown(views[row["org"]], row["store"], row["folder"]),
+                "item": items.get((row["org"], row["edit_id"])),
+            }  # fmt: skip
+        if played.turns:
+            yield from lines.messages(played.made["messages"], views)
+
+    def _items_of(self, edits: Iterable[str]) -> dict[tuple[str, str], str]:
+        """The item that each of these edits is about: by its name if it has one, else by its id."""
+        if not (ids := sorted(set(edits))):
+            return {}
+        rows = self._tables.read("edits").where(F.col("edit_id").isin(*ids)).select("org", "edit_id", "name", "item").collect()
+        return {(row["org"], row["edit_id"]): row["name"] or row["item"] for row in rows}
+
+    def status(self, org: str | None = None) -> Line:
+        """The lake at a glance: its last round, when what is due, whether replicas are equal, what is missing and waits."""
+        seen = self.answers(org=org)
+        views = seen.views.values()
+        read = items.readable(seen.versions()).toArrow().to_pylist() if any(map(lines.unlike, views)) else []
+        alike = [lines.converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
+        missing = sum(cntext.size(stores.missing(*here)[0]) for stores in views for here in stores.present())
+        due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
+        waiting = sum(name in seen.views for name in seen.world["edits"]["org"].to_pylist())
+        return {
+            "kind": "status", "lake": self.where, "round": seen.snapshot.row.round,
+            "at": {name: lines.moment(at) for name, at in seen.at.items()}, "next_due": due,
+            "converged": all(alike) and not waiting and all(seen.played.values()), "missing": missing,
+            "edits": waiting, "in_flight": seen.world["mail"].num_rows,
+        }  # fmt: skip
+
+    def audit(self, as_of: When = None) -> Iterator[Line]:
+        """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
+        return auditing.audit(self._tables, lambda: self.answers(as_of, standing=True), round_or_time(as_of))
+
+    def remedies(self) -> list[Remedy]:
+        """What would mend the promises that are broken (`repair`): nothing is done yet."""
+        return repair.plan(self.answers(standing=True))
+
+    def mend(self, remedies: Sequence[Remedy]) -> None:
+        """Does that: tables are taken back and bodies set aside in a round of upkeep, then stores begin new lives."""
+        by_hand = [remedy for remedy in remedies if remedy.what != repair.NEW_LIFE]
+        if by_hand:
+            self._runner.tend(lambda: repair.undo(self._tables, by_hand))
+            self._runner.close()  # the world it knows is the one that is undone
+        for remedy in remedies:
+            if remedy.what == repair.NEW_LIFE:
+                self.restore(remedy.target, self._tables.snapshot().row.round, org=remedy.org)
+
+
+def _shown(stores: lines.Stores, store: str, folder: str | None) -> str | None:
+    """The path of a folder; of one that the store does not see, what names it."""
+    return stores.path(store, folder) if folder == HIERARCHY or folder in stores.tree[store] else folder
