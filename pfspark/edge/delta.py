@@ -29,6 +29,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from pfspark.edge import native
 from pfspark.edge.digests import numbered
 from pfspark.edge.session import files_are_local
 from pfspark.errors import DamageError, LakeError, NoLakeError, NoPlaceError, OtherWriterError
@@ -273,12 +274,12 @@ class Tables:
 
         Raises LakeError if they cannot be written; then none of them is.
         """
-        frame = self._frame(name, rows, round)
-        if name in FACTS:
-            self._save(name, frame, "append", {} if round is None else {"userMetadata": str(round)})
-            return
-        with self._appending(), self._clearing(name):
-            self._save(name, frame, "append", {})
+        with contextlib.nullcontext() if name in FACTS else self._appending_whole(name):
+            if not isinstance(rows, DataFrame) and rows.num_rows <= native.FEW and self.folder and native.IS_HERE:
+                self._append_natively(name, self._fit(name, rows, round), round)
+            else:
+                said = {} if round is None else {"userMetadata": str(round)}
+                self._save(name, self._frame(name, rows, round), "append", said)
 
     def rewrite(self, name: str, rows: DataFrame, round: int) -> None:
         """Other rows in place of those up to that `round`, of a table that rounds write; older versions stay as they are.
@@ -317,16 +318,33 @@ class Tables:
             writer.close()
 
     def _frame(self, name: str, rows: pa.Table | DataFrame, round: int | None) -> DataFrame:
-        names = TABLES[name].names
         if isinstance(rows, DataFrame):
             frame = rows if round is None else rows.withColumn("round", F.lit(round).cast("bigint"))
-            return frame.select(*names)
+            return frame.select(*TABLES[name].names)
+        return local(self.spark, self._fit(name, rows, round), schema_of(name)).coalesce(1)
+
+    def _fit(self, name: str, rows: pa.Table, round: int | None) -> pa.Table:
+        """Rows in the columns of a table, as Arrow has them."""
         from pyspark.sql.pandas.types import to_arrow_schema
 
         if round is not None:
             rows = numbered(rows, round)
-        schema = schema_of(name)
-        return local(self.spark, rows.select(list(names)).cast(to_arrow_schema(schema, timezone="UTC")), schema).coalesce(1)
+        return rows.select(list(TABLES[name].names)).cast(to_arrow_schema(schema_of(name), timezone="UTC"))
+
+    def _append_natively(self, name: str, rows: pa.Table, round: int | None) -> None:
+        assert self.folder is not None
+        self.hook(f"before {name}")
+        try:
+            native.append(self.folder / name, rows, None if round is None else str(round))
+        except Exception as error:
+            raise _unwritten(self.where, name, error) from error
+        self.hook(f"after {name}")
+
+    @contextlib.contextmanager
+    def _appending_whole(self, name: str) -> Iterator[None]:
+        """An append of people: in turns, and with nothing left where it fails."""
+        with self._appending(), self._clearing(name):
+            yield
 
     def _save(self, name: str, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
         self.hook(f"before {name}")

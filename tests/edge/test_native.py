@@ -1,0 +1,101 @@
+"""Appends by delta-rs beside appends by Spark: the same tables, in any mixture."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
+
+from pfspark.edge import native
+from pfspark.edge.delta import LEDGER, Tables
+from pfspark.errors import LakeError
+from pfspark.rows import rows_of, schema_of
+from pfspark.tables import TABLES
+
+AT = datetime(2026, 1, 5, 12, 0, 0, 123456, tzinfo=UTC)
+PLAIN: dict[type[DataType], Any] = {BooleanType: True, LongType: 2**62, TimestampType: AT, BinaryType: b"\x00\xff"}
+
+
+def sample(kind: DataType) -> Any:
+    """A value of that type, nested ones with all that may be in them."""
+    if isinstance(kind, StructType):
+        return {field.name: sample(field.dataType) for field in kind}
+    if isinstance(kind, ArrayType):
+        return [sample(kind.elementType)] * 2
+    if isinstance(kind, MapType):
+        return {"a": sample(kind.valueType), "ü": sample(kind.valueType)}
+    return PLAIN.get(type(kind), "Grüße\n")
+
+
+def rows(name: str) -> pa.Table:
+    """Three rows of a table: full, all null but for what names it, and empty where a cell may be."""
+    full = sample(schema_of(name))
+    empty = {key: [] if isinstance(value, list) else {} if isinstance(value, dict) else value for key, value in full.items()}
+    said = [full, {key: full[key] for key in TABLES[name].key}, empty]
+    maps = [{key: list(cell.items()) if isinstance(cell, dict) else cell for key, cell in row.items()} for row in said]
+    return rows_of(name, maps)
+
+
+def said_by(tables: Tables, name: str) -> list[str]:
+    frame = tables.stored(name).toArrow()
+    return sorted(json.dumps(row, default=str, sort_keys=True) for row in frame.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    return Tables.create(spark, tmp_path_factory.mktemp("native") / "lake")
+
+
+@pytest.mark.parametrize("name", sorted(TABLES.keys() - {LEDGER}))
+def test_either_reads_what_the_other_wrote(tables: Tables, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In turns, and after Spark has joined the files of both: each reads twice what was written twice."""
+    written = rows(name)
+    by_whom = []
+    right = native.append
+    monkeypatch.setattr(native, "append", lambda *given: (by_whom.append(name), right(*given)))
+    tables.append(name, written)
+    once = said_by(tables, name)
+    assert len(once) == 3 and by_whom == [name]
+    monkeypatch.setattr(native, "IS_HERE", False)
+    tables.append(name, written)
+    monkeypatch.setattr(native, "IS_HERE", True)
+    assert said_by(tables, name) == sorted(2 * once) and by_whom == [name]
+    if name in ("edits", "state"):
+        tables.tidy(name)
+        tables.append(name, written)
+        assert said_by(tables, name) == sorted(3 * once)
+        from deltalake import DeltaTable
+
+        assert DeltaTable(Path(tables.where) / name).to_pyarrow_table().num_rows == 9
+
+
+def test_edits_come_by_the_feed_whoever_wrote_them(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tables.version("edits")
+    one = {"org": "o", "edit_id": "one", "store": "A", "at": AT, "action": "post", "properties": [("a", "b")]}
+    tables.append("edits", rows_of("edits", [one]))
+    monkeypatch.setattr(native, "IS_HERE", False)
+    tables.append("edits", rows_of("edits", [{**one, "edit_id": "two"}]))
+    fresh = tables.edits_between(before, tables.version("edits")).toArrow().to_pylist()
+    assert {row["edit_id"]: row["properties"] for row in fresh} == {"one": [("a", "b")], "two": [("a", "b")]}
+
+
+def test_a_round_is_told_of_its_facts(tables: Tables) -> None:
+    tables.append("state", rows_of("state", [{"org": "o", "store": "A", "folder": "A:1"}], ["round"]), 7)
+    [last] = tables.spark.sql(f"DESCRIBE HISTORY {tables.name('state')} LIMIT 1").collect()
+    assert last["userMetadata"] == "7"
+    assert tables.stored("state").where("round = 7").count() == 1
+
+
+def test_what_cannot_be_written_is_told_as_ever(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: Any) -> None:
+        raise OSError("Generic LocalFileSystem error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(native, "append", full)
+    with pytest.raises(LakeError, match=r"`state` of .* could not be written: No space left on device"):
+        tables.append("state", rows_of("state", [], ["round"]), 8)
