@@ -29,8 +29,8 @@ from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
 HERE = ("org", "store", "folder")
 RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
-FEW = 1000
-"""Rows that cost a round nothing."""
+FEW = 200
+"""Rows of a folder that cost a round nothing."""
 NIGHTLY = (Why.ERASE, Why.EXPIRE)
 """What the nightly maintenance does."""
 _NOT_KEPT = {
@@ -57,7 +57,8 @@ class Kept:
         self._schemas["taken"] = struct("org string, edit_id string")
         self._frames: dict[str, DataFrame] = {}
         self.tables: dict[str, pa.Table] = {}
-        self._joined = 0
+        self._joined: dict[tuple[Any, ...], int] = {}
+        """How many rows of `state` a folder of a store had when they were joined last."""
         for name, schema in self._schemas.items():
             self.tables[name] = arrow(schema, (rows or {}).get(name, ()))
 
@@ -159,7 +160,7 @@ class Kept:
         """The world after a round of what it concerned."""
         for name in ("changes", "state"):
             self.append(name, made[name])
-        self._join_ranges()
+        self._join_ranges(made["dirty"])
         for name, key in REPLACED.items():
             changed = made["dirty"] if name == "array" else made[name]
             self.put(name, lacking(self.tables[name], changed, key))
@@ -172,16 +173,24 @@ class Kept:
         self.append("lives", made["lives"])
         self._deliver(made["messages"], made["receipts"])
 
-    def _join_ranges(self) -> None:
-        """One range for those that touch: a round adds what it learns, and every round looks at all.
+    def _join_ranges(self, dirty: pa.Table) -> None:
+        """One range for those that touch, in the folders that were looked at: each round adds what it learns.
 
-        Not before there are twice as many rows as there were after the last time, so it costs next to nothing a round.
+        Not before a folder has twice as many rows as after the last time, so it costs next to nothing a round.
         """
-        if self.tables["state"].num_rows < 2 * self._joined + FEW:
+        held = having(self.tables["state"], dirty, HERE)
+        counted = held.group_by(list(HERE)).aggregate([("origin", "count")]).to_pylist()
+        counts = {tuple(row[name] for name in HERE): row["origin_count"] for row in counted}
+        grown = [here for here, count in counts.items() if count >= 2 * self._joined.get(here, 0) + FEW]
+        if not grown:
             return
-        joined = cnset.canonical(self._frame("state"), RANGE_KEY).toArrow()
-        self.put_rows("state", joined)
-        self._joined = joined.num_rows
+        keys = pa.table({name: [here[place] for here in grown] for place, name in enumerate(HERE)})
+        rows = having(held, keys, HERE)
+        joined = cnset.canonical(local(self.spark, rows, self._schemas["state"]), RANGE_KEY).toArrow()
+        self.put("state", lacking(self.tables["state"], keys, HERE))
+        self.append("state", joined)
+        after = joined.group_by(list(HERE)).aggregate([("origin", "count")]).to_pylist()
+        self._joined |= {tuple(row[name] for name in HERE): row["origin_count"] for row in after}
 
     def _deliver(self, messages: pa.Table, receipts: pa.Table) -> None:
         received = receipts.select(["org", "message_id", "store"]).rename_columns(["org", "message_id", "recipient"])

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from pfspark.cntext import canonical
-from pfspark.kept import FEW, RANGE_KEY, Kept
+from pfspark.kept import FEW, HERE, RANGE_KEY, Kept
 from pfspark.rows import rows_of
 from pfspark.views import Concern
 
@@ -24,7 +24,7 @@ def folded(kept: Kept, rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     names = {*kept.tables, "messages", "receipts"} - {"taken"}
     made = {name: rows_of(name, rows if name == "state" else ()) for name in names}
     concern = Concern.of(kept.tables, rows_of("clock", ()))
-    kept.fold({**made, "dirty": made["lists"]}, concern)
+    kept.fold({**made, "dirty": rows_of("lists", ({name: row[name] for name in HERE} for row in rows))}, concern)
     return {tuple(row[name] for name in (*RANGE_KEY, "cn_min", "cn_max")) for row in kept.tables["state"].to_pylist()}
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pfspark import cnset
 from pfspark.edge.config import conf_folder
@@ -20,6 +21,7 @@ from pfspark.kept import Kept
 from pfspark.rows import local
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, parse
+from pfspark.words import HIERARCHY
 from tests.edge.processes import talking
 
 if TYPE_CHECKING:
@@ -147,6 +149,38 @@ def test_hundred_rounds(spark: SparkSession) -> None:
     tenth, last = (sorted(took[place - 5 : place])[2] for place in (10, 100))
     told("round 10", tenth)
     told("round 100", last, None, f", {last / tenth:.2f} times round 10; memory {held[9]} then {held[99]} MB")
+
+
+def ballast(kept: Kept, copies: int) -> None:
+    """So many copies of every folder with its replicas, lists and sets, under numbers of their own, in which nothing happens."""
+    for name in ("tree", "folders", "lists", "replicas", "state"):
+        held = kept.tables[name]
+        one = held.filter(pc.not_equal(held["folder"], HIERARCHY))
+        many = pa.concat_tables([one] * copies).combine_chunks()
+        place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), many.num_rows), start=-1)
+        copy = pc.cast(pc.divide(place, max(one.num_rows, 1)), pa.string())
+        folder = pc.binary_join_element_wise(many["folder"], copy, "0000")
+        kept.put(name, pa.concat_tables([held, many.set_column(many.column_names.index("folder"), "folder", folder)]))
+
+
+def test_folders_in_which_nothing_happens(spark: SparkSession) -> None:
+    """The same twenty changes in ten folders, among so many others of three replicas each."""
+    Played(spark, scenario(10, 20)).round(edits=True)  # warms
+    alone: list[float] = []
+    for copies in (0, 1_000, 3_000, 10_000):
+        played = Played(spark, scenario(10, 20)).warm()
+        if copies:
+            ballast(played.kept, copies)
+        replicas = played.kept.tables["replicas"].num_rows
+        took = []
+        for edits in (True, False):
+            seconds, made = played.round(edits=edits)
+            assert made["changes" if edits else "receipts"].num_rows >= 20
+            took.append(seconds)
+        alone = alone or took
+        more = " and ".join(f"{one / other:.2f}" for one, other in zip(took, alone, strict=True))
+        what = f"; receiving {took[1]:.2f} s: {more} times alone; {memory()} MB"
+        told(f"among {replicas:,} replicas, sending", took[0], None, what)
 
 
 def test_thousand_organizations(spark: SparkSession) -> None:
