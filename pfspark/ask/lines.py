@@ -9,10 +9,10 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
-from itertools import accumulate
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Flag, Listing, MessageType, Standing
@@ -46,12 +46,13 @@ class ByOrg:
     def rows(self, name: str, org: str) -> list[Any]:
         """The rows of a table about an organization."""
         if name not in self._parts:
-            table = self._tables[name].sort_by("org")
-            counted = table.group_by("org", use_threads=False).aggregate([("org", "count")])
-            orgs, counts = counted["org"].to_pylist(), counted["org_count"].to_pylist()
-            ends = accumulate(counts)
+            table = self._tables[name].sort_by("org").combine_chunks()
+            runs = pc.run_end_encode(table["org"].combine_chunks()) if table.num_rows else None
+            ends = runs.run_ends.to_pylist() if runs else []
+            orgs = runs.values.to_pylist() if runs else []
+            starts = [0, *ends]
             self._parts[name] = {
-                each: table.slice(end - count, count) for each, count, end in zip(orgs, counts, ends, strict=True)
+                each: table.slice(start, end - start) for each, start, end in zip(orgs, starts[:-1], ends, strict=True)
             }
         found = self._parts[name].get(org)
         return found.to_pylist() if found is not None else []

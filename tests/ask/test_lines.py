@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 
 from pfspark.ask import lines
@@ -33,3 +34,16 @@ def seen(**parents: str) -> lines.Stores:
 )
 def test_a_folder_that_cannot_reach_the_root_is_shown_beneath_it(parents: dict[str, str], paths: list[str]) -> None:
     assert [seen(**parents).path("PFS1", folder) for folder in parents] == paths
+
+
+def test_rows_are_parted_by_organization() -> None:
+    """However many there are, in whatever order and pieces they come."""
+    orgs = [f"org {int((place * 7919 % 5_000 / 5_000) ** 2 * 300)}" for place in range(5_000)]
+    table = pa.table({"org": orgs, "place": range(len(orgs)), "nested": [{"n": place} for place in range(len(orgs))]})
+    parted = lines.ByOrg({"pieces": pa.concat_tables([table.slice(first, 777) for first in range(0, len(orgs), 777)])})
+    for org in set(orgs):
+        expected = [place for place, each in enumerate(orgs) if each == org]
+        assert sorted(row["place"] for row in parted.rows("pieces", org)) == expected
+        assert all(row["nested"] == {"n": row["place"]} for row in parted.rows("pieces", org))
+    assert parted.rows("pieces", "nobody") == []
+    assert lines.ByOrg({"none": table.slice(0, 0)}).rows("none", "org 0") == []
