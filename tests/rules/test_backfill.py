@@ -1,0 +1,129 @@
+"""The backfill array: what is noted, when it is asked for, and what others get who ask (R85-R96)."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pfspark.rules import backfill
+from pfspark.tables import FRAMES
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
+EARLIER = NOW - timedelta(hours=1)
+HERE = "org string, store string, folder string"
+RANGES = f"{HERE}, origin string, cn_min bigint, cn_max bigint"
+MEASURES = ("applied", "arriving", "claimed", "void", "near", "leaving", "open", "heard", "attempt", "asked")
+
+
+def micros(at: datetime) -> int:
+    return int(at.timestamp()) * 1_000_000
+
+
+def coverage(spark: SparkSession, *pieces: dict[str, Any]) -> DataFrame:
+    """Numbers 1, 2, … of PFS2 at PFS1, one a piece, with what covers each."""
+    rows = [
+        {"org": "o", "store": "PFS1", "folder": "F", "origin": "PFS2", "cn_min": 2 * cn, "cn_max": 2 * cn}
+        | dict.fromkeys(MEASURES, 0)
+        | piece
+        for cn, piece in enumerate(pieces, 1)
+    ]
+    return spark.createDataFrame(rows, FRAMES["coverage"].ddl)
+
+
+def replicas(spark: SparkSession, standing: str = "active") -> DataFrame:
+    return spark.createDataFrame([("o", "PFS1", "F", standing)], f"{HERE}, standing string")
+
+
+def clock(spark: SparkSession, suspended: bool = False) -> DataFrame:
+    """Requests after 10, 20 and 30 seconds in the own site, after 100, 200 and 300 elsewhere, after 5 of a leaver."""
+    ddl = "org string, now timestamp, suspended boolean, backfill_local_s array<bigint>, backfill_remote_s array<bigint>"
+    row = ("o", NOW, suspended, [10, 20, 30], [100, 200, 300], 5)
+    return spark.createDataFrame([row], f"{ddl}, delete_pending_timeout_s bigint")
+
+
+@pytest.mark.rule("R88", "R89", "R90")
+def test_what_others_claim_and_is_not_held_is_noted(spark: SparkSession) -> None:
+    """News is as old as now, and what is open keeps its age; it stays open when nobody claims it any more (Q10)."""
+    pieces = [
+        {"claimed": 1},
+        {"claimed": 1, "applied": 1},
+        {"claimed": 1, "arriving": 1},
+        {"claimed": 2, "open": 1, "heard": micros(EARLIER), "attempt": 1, "asked": micros(EARLIER)},
+        {"open": 1, "heard": micros(EARLIER)},
+        {"claimed": 0, "void": 1},
+        {},
+        {"claimed": 1, "void": 1},  # one has settled it without content, another claims some
+    ]
+    noted = backfill.note(coverage(spark, *pieces), replicas=replicas(spark), clock=clock(spark)).collect()
+    found = {row["cn_min"] // 2: (row["heard"], row["attempt"], row["asked"]) for row in noted}
+    now, earlier = NOW.replace(tzinfo=None), EARLIER.replace(tzinfo=None)
+    assert found == {1: (now, 0, None), 4: (earlier, 1, earlier), 5: (earlier, 0, None), 8: (now, 0, None)}
+
+
+@pytest.mark.parametrize(("standing", "notes"), [("active", 1), ("delete pending", 1), ("delete now", 0), ("erased", 0)])
+def test_who_is_about_to_go_misses_nothing(spark: SparkSession, standing: str, notes: int) -> None:
+    """D8; and it settles nothing."""
+    pieces = coverage(spark, {"claimed": 1}, {"void": 1})
+    stands = replicas(spark, standing)
+    assert backfill.note(pieces, replicas=stands, clock=clock(spark)).count() == notes
+    assert backfill.settle_empty(pieces, replicas=stands).count() == notes
+
+
+def test_numbers_without_content_are_settled_where_nobody_claims_any(spark: SparkSession) -> None:
+    pieces = [{"void": 1}, {"void": 1, "claimed": 1}, {"void": 1, "applied": 1}, {"void": 1, "arriving": 1}, {"claimed": 1}]
+    settled = backfill.settle_empty(coverage(spark, *pieces), replicas=replicas(spark))
+    assert [row["cn_min"] // 2 for row in settled.collect()] == [1]
+
+
+@pytest.mark.rule("R91", "R92", "R93")
+@pytest.mark.parametrize(
+    ("piece", "seconds"),
+    [
+        ({"near": 1}, 10), ({"near": 0}, 100), ({"near": 1, "leaving": 1}, 5), ({"near": 0, "leaving": 1}, 5),
+        ({"near": 1, "attempt": 1}, 20), ({"near": 1, "attempt": 2}, 30), ({"near": 1, "attempt": 7}, 30),
+        ({"near": 0, "attempt": 1}, 200), ({"near": 0, "attempt": 2, "leaving": 1}, 300),
+    ],
+)  # fmt: skip
+def test_how_long_is_waited(spark: SparkSession, piece: dict[str, int], seconds: int) -> None:
+    """By the nearest that has it, and by how often it was asked for; a leaver is asked sooner, the first time."""
+    asked = {"asked": micros(NOW)} if piece.get("attempt") else {"heard": micros(NOW)}
+    old = {"claimed": 1, "open": 1, "heard": micros(EARLIER)} | asked | piece
+    noted = backfill.note(coverage(spark, old), replicas=replicas(spark), clock=clock(spark))
+    [row] = backfill.due(noted, clock=clock(spark)).collect()
+    assert row["due"] == (NOW + timedelta(seconds=seconds)).replace(tzinfo=None)
+
+
+@pytest.mark.rule("R94")
+@pytest.mark.parametrize(
+    ("suspended", "leaving", "seconds", "asks"),
+    [(False, 0, 10, True), (False, 0, 9, False), (True, 0, 10, False), (True, 1, 10, True)],
+)
+def test_what_is_due_is_asked_for(spark: SparkSession, suspended: bool, leaving: int, seconds: int, asks: bool) -> None:
+    """To the second; of a suspended organization's content only what a leaver has (D7, F69)."""
+    heard = micros(NOW) - seconds * 1_000_000
+    piece = coverage(spark, {"claimed": 1, "near": 1, "leaving": leaving, "open": 1, "heard": heard, "attempt": 0})
+    timed = backfill.due(
+        backfill.note(piece, replicas=replicas(spark), clock=clock(spark, suspended)), clock=clock(spark, suspended)
+    )
+    assert bool(backfill.asked_now(timed).count()) == asks
+
+
+@pytest.mark.rule("R67", "R68", "R96", "R129")
+def test_an_answer_is_all_of_it_that_is_there(spark: SparkSession) -> None:
+    """To each who asks his own; of what was settled without content there is nothing to give (Q13)."""
+    ask = "struct<origin:string,cn_min:bigint,cn_max:bigint>"
+    asked = [("o", "PFS1", "F", "PFS2", [("A", 1, 10)]), ("o", "PFS1", "F", "PFS3", [("A", 8, 20), ("B", 1, 1)]),
+             ("o", "PFS1", "F", "PFS4", [("B", 1, 9)])]  # fmt: skip
+    requests = spark.createDataFrame(asked, f"org string, recipient string, folder string, store string, asks array<{ask}>")
+    applied = spark.createDataFrame([("o", "PFS1", "F", "A", 1, 4), ("o", "PFS1", "F", "A", 7, 30)], RANGES)
+    empty = spark.createDataFrame([("o", "PFS1", "F", "A", 8, 8)], RANGES)
+    answers = backfill.answer(requests, applied=applied, empty=empty)
+    found = sorted((row["asker"], row["origin"], row["cn_min"], row["cn_max"]) for row in answers.collect())
+    assert found == [("PFS2", "A", 1, 4), ("PFS2", "A", 7, 7), ("PFS2", "A", 9, 10), ("PFS3", "A", 9, 20)]
+    told = spark.createDataFrame([], f"{HERE}, peer string")
+    assert [row["peer"] for row in backfill.unserved(requests, answers=answers, told=told).collect()] == ["PFS4"]
