@@ -40,7 +40,7 @@ class ByOrg:
     """The tables of a world (`kept.Kept.tables`), parted by organization once for all who ask."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        self._tables = tables
+        self._tables = dict(tables)  # as they are now: a world that is played on has others in their place
         self._parts: dict[str, dict[str, pa.Table]] = {}
 
     def rows(self, name: str, org: str) -> list[Any]:

@@ -219,7 +219,7 @@ class Questions(Known):
         parted = lines.ByOrg(world)
         return Answers(
             snapshot,
-            world,
+            dict(world),
             views={name: lines.Stores(parted, name, apart=True) for name in sorted(orgs)},
             at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
             played={name: name in last for name in orgs},
