@@ -7,7 +7,7 @@ collected and becomes a local relation: a frame of a round is small, and of know
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from threading import Lock
 
@@ -56,7 +56,7 @@ def execute(spark: SparkSession, wanted: Mapping[str, DataFrame], given: Mapping
     """
     with ThreadPoolExecutor(AT_ONCE, initializer=inheritable_thread_target(spark)(lambda: None)) as threads:
         try:
-            made = Execution(spark, given, threads).make({drawn(frame): None for frame in wanted.values()})
+            made = Execution(spark, given, threads).make(map(drawn, wanted.values()))
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
     return {name: _rows(made[drawn(frame)]) for name, frame in wanted.items()}
@@ -76,7 +76,7 @@ class Execution:
         self._ready: deque[Frame] = deque()
         self._running: dict[Future[Made], Frame] = {}
 
-    def make(self, wanted: Mapping[Frame, None]) -> Mapping[Frame, Made]:
+    def make(self, wanted: Iterable[Frame]) -> Mapping[Frame, Made]:
         """Those, and what they need."""
         for frame in wanted:
             self._want(frame)

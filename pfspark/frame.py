@@ -14,8 +14,7 @@ Whoever draws writes as if the frames were there; `pfspark.execute` makes those 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import wraps
@@ -139,20 +138,14 @@ def phase(draw: Callable[P, T]) -> Callable[P, T]:
     """Marks a function that draws a part of the whole: its steps carry its name."""
 
     @wraps(draw)
-    def drawn(*args: P.args, **kwargs: P.kwargs) -> T:
-        with _in_phase(draw.__name__):
+    def marked(*args: P.args, **kwargs: P.kwargs) -> T:
+        before = _PHASE.set(draw.__name__)
+        try:
             return draw(*args, **kwargs)
+        finally:
+            _PHASE.reset(before)
 
-    return drawn
-
-
-@contextmanager
-def _in_phase(name: str) -> Iterator[None]:
-    token = _PHASE.set(name)
-    try:
-        yield
-    finally:
-        _PHASE.reset(token)
+    return marked
 
 
 def drawn(frame: DataFrame) -> Frame:

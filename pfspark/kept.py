@@ -29,6 +29,8 @@ from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
 HERE = ("org", "store", "folder")
 RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
+PIECES = 64
+"""Pieces in which a table may lie: each round that adds rows adds one, and many small ones are slow to pick from."""
 FEW = 200
 """Rows of a folder that cost a round nothing."""
 NIGHTLY = (Why.ERASE, Why.EXPIRE)
@@ -98,7 +100,7 @@ class Kept:
         if lacking(made["tree"], concern.whole, ["org"]).num_rows:  # what changes a tree was not foreseen
             concern = concern.and_all_of(made["tree"])
             made = execute(self.spark, wanted, self.given(clock, concern))
-        self.fold(made, concern)
+        self.fold(made)
         return made
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
@@ -156,8 +158,8 @@ class Kept:
             self.put(name, lacking(self.tables[name], mine, ("org", "store")))
             self.add(name, rows[name] if name in rows else _of_store(then[name], org, store))
 
-    def fold(self, made: Mapping[str, pa.Table], concern: Concern) -> None:
-        """The world after a round of what it concerned."""
+    def fold(self, made: Mapping[str, pa.Table]) -> None:
+        """The world after a round."""
         for name in ("changes", "state"):
             self.append(name, made[name])
         self._join_ranges(made["dirty"])
@@ -169,8 +171,6 @@ class Kept:
         if erased.num_rows:  # a replica that is made again begins with an empty table (R7)
             self.put("state", lacking(self.tables["state"], erased, HERE))
         self.put("agenda", self.tables["agenda"].filter(pc.is_valid(self.tables["agenda"]["due"])))
-        self.put("lives", concern.leave("lives", self.tables["lives"]))
-        self.append("lives", made["lives"])
         self._deliver(made["messages"], made["receipts"])
 
     def _join_ranges(self, dirty: pa.Table) -> None:
@@ -215,7 +215,8 @@ class Kept:
     def append(self, name: str, table: pa.Table) -> None:
         """More rows of a table of the world, as an Arrow table; columns that the world does not need are left out."""
         if table.num_rows:
-            self.put(name, pa.concat_tables([self.tables[name], self._fit(name, table)]))
+            whole = pa.concat_tables([self.tables[name], self._fit(name, table)])
+            self.put(name, whole.combine_chunks() if whole.column(0).num_chunks > PIECES else whole)
 
 def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str, Any]]:
     """Entries of the agenda by which replicas that hold content ask for status now."""

@@ -48,8 +48,12 @@ def _amend(view: pa.Table, changed: pa.Table, *, key: Sequence[str]) -> pa.Table
     return together(lacking(view, changed, key), changed)
 
 
-def _picked(rows: pa.Table, keys: pa.Table) -> pa.Table:
+def _in_folders(rows: pa.Table, keys: pa.Table) -> pa.Table:
     return having(rows, keys, HERE)
+
+
+def _once(rows: pa.Table) -> pa.Table:
+    return rows
 
 
 def _keys_of(*frames: pa.Table) -> pa.Table:
@@ -58,7 +62,7 @@ def _keys_of(*frames: pa.Table) -> pa.Table:
 
 
 TWINS: dict[str, Callable[..., Any]] = {
-    "frames.amend": _amend, "frames.append": together, "frames.picked": _picked, "frames.in_folders": _picked,
-    "frames.keys_of": _keys_of,
+    "frames.amend": _amend, "frames.append": together, "frames.in_folders": _in_folders, "frames.keys_of": _keys_of,
+    "frames.once": _once,
 }  # fmt: skip
 """Rules that ask for nothing but rows by key, by name."""

@@ -36,7 +36,7 @@ from pfspark.rules import (
     status,
     transport,
 )
-from pfspark.rules.frames import amend, append, dated, going, in_folders, keys_of, picked, staying, together
+from pfspark.rules.frames import amend, append, dated, going, in_folders, keys_of, once, staying, together
 from pfspark.tables import REPLACED
 from pfspark.words import Entry, Why
 
@@ -98,18 +98,18 @@ def play(world: World, clock: DataFrame) -> Outcome:
     due = calendar(world, clock)
     mail = arrive(world, clock)
     news = sift_hierarchy(world, mail, clock)
-    inbox = accept(world, mail, news, clock)
+    inbox = accept(world, mail, news)
     standing = advance(world, due, news, inbox, clock)
     edits = take_in(world, news, inbox, standing, clock)
-    dirty = look_at(due, news, inbox, standing, edits)
-    known = learn(world, news, inbox, standing, edits, dirty, clock)
+    dirty = look_at(due, news, inbox, edits)
+    known = learn(world, inbox, standing, edits, dirty)
     gaps = note_and_ask(world, mail, known, edits, clock)
     cycle = keep_cycle(world, due, known, edits, dirty, clock)
     told = answer(known, inbox, edits, cycle, clock)
     asked = inquire(world, mail, due, inbox, known, gaps, edits, dirty, clock)
     quiet = tell_unasked(due, known, edits, cycle, dirty, clock)
     messages = pack_and_address(world, known, gaps, edits, cycle, told, asked, quiet, clock)
-    night = expire(world, due, known, edits, dirty, clock)
+    night = expire(due, known, edits, dirty, clock)
     entries = remind(world, due, known, gaps, edits, cycle, asked, quiet, night, dirty, clock)
     return Outcome(
         changes=edits.written,
@@ -201,7 +201,7 @@ def sift_hierarchy(world: World, mail: Mail, clock: DataFrame) -> News:
     own = state.own(world.state, replicas=world.replicas)
     applied = state.ranges_of(own, entry=Entry.APPLIED)
     carried = receipt.unpack(receipt.of_hierarchy(mail.delivered))
-    versions = items.learned(world.changes, applied=receipt.sift(carried, applied=applied))
+    versions = once(items.seen(world.changes, applied=receipt.sift(carried, applied=applied)))
     trees, changed = _see(world.trees, versions, world, clock)
     steps = dated(hierarchy.stand(world.replicas, lists=changed.lists, folders=changed.folders), clock=clock)
     replicas = _amend("replicas", world.replicas, steps)
@@ -222,7 +222,7 @@ class Inbox:
 
 
 @phase
-def accept(world: World, mail: Mail, news: News, clock: DataFrame) -> Inbox:
+def accept(world: World, mail: Mail, news: News) -> Inbox:
     """Content is let in, or refused, against that tree."""
     validated = receipt.validate(mail.delivered, replicas=news.replicas, folders=news.trees.folders)
     accepted = receipt.accepted(validated)
@@ -374,7 +374,7 @@ def _take_in_items(
 
 
 @phase
-def look_at(due: Due, news: News, inbox: Inbox, standing: Standing, edits: Edits) -> DataFrame:
+def look_at(due: Due, news: News, inbox: Inbox, edits: Edits) -> DataFrame:
     """The folders to be looked at: with mail, edits, a changed list, a step, or an entry of the agenda that is due."""
     return keys_of(
         receipt.recipients(inbox.accepted), edits.changes, news.changed.lists, edits.changed.lists, edits.steps, due.entries
@@ -384,8 +384,8 @@ def look_at(due: Due, news: News, inbox: Inbox, standing: Standing, edits: Edits
 @dataclass(frozen=True)
 class Known:
     """What stores know of the folders looked at: lists, beliefs of `current` replicas, claims, news of others; numbers that came
-    `fresh`, were `settled` without content, `issued` here, all these `gained`; all that is `applied`, `empty`, `sent`, and
-    what came back (`returned`) counts as sent; and what covers the numbers of each folder."""
+    `fresh` or were `settled` without content, and with those given here all that is `gained`; all that is `applied`, `empty`,
+    `sent`, and what came back (`returned`) counts as sent; what covers the numbers of each folder, and where they `changed`."""
 
     lists: DataFrame
     news: DataFrame
@@ -403,15 +403,15 @@ class Known:
 
 
 @phase
-def learn(world: World, news: News, inbox: Inbox, standing: Standing, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Known:
+def learn(world: World, inbox: Inbox, standing: Standing, edits: Edits, dirty: DataFrame) -> Known:
     """What others hold is learned, and the numbers of each folder are laid beside what covers them."""
-    table = picked(standing.table, dirty)
-    own = state.own_rows(table, replicas=edits.replicas)
+    table = once(in_folders(standing.table, dirty))
+    own = once(state.own(table, replicas=edits.replicas))
     before = state.ranges_of(own, entry=Entry.APPLIED)
     beliefs = state.believed(table, replicas=edits.replicas)
     heard = state.learn(inbox.current, believed=beliefs, lives=inbox.lives)
     believed = state.with_news(beliefs, heard)
-    lists = picked(edits.trees.lists, dirty)
+    lists = once(in_folders(edits.trees.lists, dirty))
     claims = state.claims(believed, lists=lists, lives=inbox.lives, stores=world.stores)
     array = in_folders(world.array, dirty)
     coverage = backfill.cover(before, inbox.carried, state.layers_of_claims(claims), array)
@@ -549,7 +549,7 @@ def inquire(
         stores=world.stores, links=world.links, clock=clock,
     )  # fmt: skip
     inquiries = status.inquire(
-        begin=begin, responders=responders, inquiring=status.inquiring(due.agenda, touched=dirty), delivered=inbox.current,
+        begin=begin, responders=responders, inquiring=status.inquiring(due.agenda, dirty=dirty), delivered=inbox.current,
         replicas=edits.speaking, lists=known.lists, stores=world.stores, clock=clock,
     )  # fmt: skip
     asked = sources.remember(mail.contacts, asks=gaps.asks, responders=responders)
@@ -627,7 +627,7 @@ class Night:
 
 
 @phase
-def expire(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Night:
+def expire(due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Night:
     """Items that the nightly maintenance finds past their limit expire."""
     tree, replicas = in_folders(edits.trees.tree, dirty), in_folders(edits.replicas, dirty)
     limited = aging.limited(replicas, tree=tree, clock=clock)

@@ -756,6 +756,7 @@ REPLACED = {
     "array": ("org", "store", "folder"),
     "agenda": ("org", "store", "folder", "why", "peer"),
     "contacts": ("org", "store", "peer"),
+    "lives": ("org", "store", "folder", "peer"),
 }
 """The key by which what a round gives replaces rows of a view: all rows of that key that were there before."""
 

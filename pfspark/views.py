@@ -76,10 +76,6 @@ class Concern:
         folder = pa.repeat(pa.scalar(HIERARCHY), self.clock.num_rows)
         return self.clock.select(["org"]).append_column("folder", folder)
 
-    def leave(self, name: str, table: pa.Table) -> pa.Table:
-        """The other rows of a view that is read by folder."""
-        return lacking(lacking(table, self.whole, ["org"]), self.folders, FOLDER)
-
 
 def answers_to_leavers(mail: pa.Table) -> pa.Table:
     """The messages after which a leaver may say that it is gone (F62)."""

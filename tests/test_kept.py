@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from pfspark.cntext import canonical
 from pfspark.kept import FEW, HERE, RANGE_KEY, Kept
 from pfspark.rows import rows_of
-from pfspark.views import Concern
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -23,8 +22,7 @@ def folded(kept: Kept, rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     """The state after a round in which nothing else has changed."""
     names = {*kept.tables, "messages", "receipts"} - {"taken"}
     made = {name: rows_of(name, rows if name == "state" else ()) for name in names}
-    concern = Concern.of(kept.tables, rows_of("clock", ()))
-    kept.fold({**made, "dirty": rows_of("lists", ({name: row[name] for name in HERE} for row in rows))}, concern)
+    kept.fold({**made, "dirty": rows_of("lists", ({name: row[name] for name in HERE} for row in rows))})
     return {tuple(row[name] for name in (*RANGE_KEY, "cn_min", "cn_max")) for row in kept.tables["state"].to_pylist()}
 
 

@@ -45,7 +45,7 @@ def test_twins_say_the_same(spark: SparkSession, name: str, one: Any, other: Any
     """As often, too: rows that stand twice stand twice after."""
     assert amend.__module__.endswith("frames")  # the rules are declared
     named = {"key": ("org", "store", "folder")} if name == "frames.amend" else {}
-    given = [one, other, third] if name == "frames.keys_of" else [one, other]
+    given = {"frames.keys_of": [one, other, third], "frames.once": [one]}.get(name, [one, other])
     tables = [pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], schema=SCHEMA) for rows in given]
     frames = [spark.createDataFrame(rows, COLUMNS) for rows in given]
     assert rows_of(TWINS[name](*tables, **named)) == rows_of(RULES[name].body(*frames, **named))

@@ -234,7 +234,7 @@ def whole(spark: SparkSession, run: Run, making: type[Execution]) -> Mapping[Fra
     outcome = drawn()
     wanted = steps(getattr(outcome, each.name) for each in fields(Outcome))
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        return making(spark, given, threads).make(dict.fromkeys(wanted))
+        return making(spark, given, threads).make(wanted)
 
 
 def rows_of(table: pa.Table) -> Counter[str]:

@@ -24,6 +24,7 @@ from pfspark.words import HIERARCHY, PARENT
 
 Line = dict[str, Any]
 
+
 @dataclass(frozen=True)
 class Answers:
     """What can be asked of a lake: the tables after a round, the world they say, each organization's stores, time and policy."""

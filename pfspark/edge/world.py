@@ -28,6 +28,7 @@ from pfspark.frame import rule, source
 from pfspark.kept import Kept
 from pfspark.rows import local, nothing, rows_of, schema_of
 from pfspark.rules import backfill, hierarchy, intake, items, state
+from pfspark.rules.frames import once
 from pfspark.settings import Policy, load_profile, override
 from pfspark.words import CARRYING, FIRST, HIERARCHY, LARGEST, LAST, LONGEST_S, SLOTS, Entry, Outcome, Standing
 
@@ -37,6 +38,8 @@ RANGES = (*LINE, "cn_min", "cn_max")
 PAIR = ("org", "store", "peer")
 DIRECTORY = {"organizations": ("org",), "stores": ("org", "store"), "links": ("org", "from_site", "to_site")}
 """The tables that administrators write, with what names an entry; the latest row wins."""
+OWN = ("state", "replicas", "backfill", "agenda")
+"""The tables of what stores know; what a restored store has written in them before counts no more."""
 
 
 def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
@@ -121,7 +124,7 @@ def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, 
             return rows
         return rows.join(last, ["org", "store"], "left").where("restored is null or round >= restored").drop("restored", "to")
 
-    own = {name: since_restored(read(name)) for name in ("state", "replicas", "backfill", "agenda")}
+    own = {name: since_restored(read(name)) for name in OWN}
     gone = own["replicas"].where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
     state_since = own["state"].join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
     return own | {"state": state_since}
@@ -176,24 +179,28 @@ def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
 
 def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = None) -> dict[str, pa.Table]:
     """Those views of what the tables say, or all; of the own state of one folder alone if it is named."""
-    spark = snapshot.tables.spark
-    known = directory(snapshot)
-    own = own_rows(snapshot, snapshot.read)
-    if folder:
-        own["state"] = own["state"].where(F.col("folder") == folder)
-    let_in = delivered(snapshot, snapshot.read)
+    spark, read = snapshot.tables.spark, snapshot.read
+    known = directory(snapshot, [name for name in DIRECTORY if name in ("organizations", *(names or DIRECTORY))])
 
-    def there(of: str, frame: DataFrame) -> Made:
+    @cache
+    def own() -> dict[str, DataFrame]:
+        found = own_rows(snapshot, read)
+        return found | {"state": found["state"].where(F.col("folder") == folder)} if folder else found
+
+    def known_of(name: str) -> DataFrame:
+        return own()[name]
+
+    def there(of: str, frame: Callable[[], DataFrame]) -> Made:
         """Rows of a table to which nobody has written are none."""
-        return Made(lambda: frame, rows_of(of, ()) if snapshot.untouched(of) else None)
+        return Made(frame, rows_of(of, ()) if snapshot.untouched(of) else None)
 
     given = {
         **{name: Made(partial(as_frame, spark, name, rows), rows) for name, rows in known.items()},
-        **{name: there(name, snapshot.read(name)) for name in ("changes", "messages", "receipts")},
-        **{f"own {name}": there(name, frame) for name, frame in own.items()},
-        "edits": Made(lambda: snapshot.read("edits")),
-        "steps": there("backfill", snapshot.read("backfill")),
-        "delivered": there("receipts", let_in),
+        **{name: there(name, partial(read, name)) for name in ("changes", "messages", "receipts")},
+        **{f"own {name}": there(name, partial(known_of, name)) for name in OWN},
+        "edits": Made(partial(read, "edits")),
+        "steps": there("backfill", partial(read, "backfill")),
+        "delivered": there("receipts", lambda: delivered(snapshot, read)),
         "whole": Made(lambda: merging_whole(spark, known["organizations"])),
         "no tree": Made(lambda: nothing(spark, "tree")),
         "no lives": Made(lambda: nothing(spark, "lives")),
@@ -209,13 +216,13 @@ def _drawn() -> dict[str, DataFrame]:
     table = _canonical_state(own_state)
     replicas = _latest(own_replicas, key=HERE)
     held = state.held(table, replicas=replicas)
-    learned = items.learned(_of_hierarchy(source("changes")), applied=held)
+    learned = once(items.seen(_of_hierarchy(source("changes")), applied=held))
     tree = hierarchy.merge(source("no tree"), learned, whole=source("whole"))
     folders = hierarchy.folders(tree)
     stores = source("stores")
     return {
         **{name: source(name) for name in DIRECTORY},
-        "changes": _read(source("changes")),
+        "changes": once(source("changes")),
         "state": table,
         "replicas": replicas,
         "mail": _in_flight(source("messages"), receipts=source("receipts")),
@@ -228,11 +235,6 @@ def _drawn() -> dict[str, DataFrame]:
         "folders": folders,
         "lists": _lists_of(stores, tree=tree, folders=folders),
     }
-
-
-@rule(like="rows")
-def _read(rows: DataFrame) -> DataFrame:
-    return rows
 
 
 @rule(like="changes", inline=True)
@@ -271,10 +273,10 @@ def _lists_of(stores: DataFrame, *, tree: DataFrame, folders: DataFrame) -> Data
     return lists_of(tree, folders=folders, stores=stores)
 
 
-def directory(snapshot: Snapshot) -> dict[str, pa.Table]:
+def directory(snapshot: Snapshot, names: Iterable[str] = DIRECTORY) -> dict[str, pa.Table]:
     """The entries of the directory, each table by its name."""
-    given = {name: Made(partial(entries, snapshot, name)) for name in DIRECTORY}
-    return execute(snapshot.tables.spark, {name: _read(source(name)) for name in DIRECTORY}, given)
+    given = {name: Made(partial(entries, snapshot, name)) for name in names}
+    return execute(snapshot.tables.spark, {name: once(source(name)) for name in given}, given)
 
 
 def entries(snapshot: Snapshot, name: str) -> DataFrame:

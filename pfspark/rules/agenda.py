@@ -72,15 +72,15 @@ def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame, clock: Data
 
 
 @rule("decided", inline=True)
-def decided(touched: DataFrame, *, quiet: DataFrame, replicas: DataFrame) -> DataFrame:
+def decided(dirty: DataFrame, *, quiet: DataFrame, replicas: DataFrame) -> DataFrame:
     """The entries that a round decides as a whole: what it recomputes, what just happened, and all of replicas erased in
     the folders looked at."""
 
     def all_of(keys: DataFrame, *whys: Why) -> DataFrame:
         return keys.select(*HERE, F.explode(F.array(*[F.lit(str(why)) for why in whys])).alias("why"))
 
-    over = replicas.where(F.col("standing") == Standing.ERASED).join(touched, list(HERE), "left_semi")
-    recomputed = all_of(touched, Why.SEND, Why.BACKFILL, Why.ERASE, Why.EXPIRE, Why.ASK)
+    over = replicas.where(F.col("standing") == Standing.ERASED).join(dirty, list(HERE), "left_semi")
+    recomputed = all_of(dirty, Why.SEND, Why.BACKFILL, Why.ERASE, Why.EXPIRE, Why.ASK)
     return recomputed.unionByName(all_of(quiet, Why.STATUS)).unionByName(all_of(over, *Why))
 
 

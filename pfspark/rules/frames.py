@@ -31,10 +31,10 @@ def in_folders(rows: DataFrame, keys: DataFrame) -> DataFrame:
     return rows.join(keys.select(*HERE), list(HERE), "left_semi")
 
 
-@rule(like="rows", needs=("rows", "keys"))
-def picked(rows: DataFrame, keys: DataFrame) -> DataFrame:
-    """The same, for rows that are read more than once."""
-    return in_folders(rows, keys)
+@rule(like="rows")
+def once(rows: DataFrame) -> DataFrame:
+    """The same rows, made once for all who read them: of what is `inline` each reader makes its own."""
+    return rows
 
 
 @rule(like="frames", inline=True)

@@ -31,12 +31,6 @@ def seen(changes: DataFrame, *, applied: DataFrame) -> DataFrame:
     )
 
 
-@rule("versions_held", drives=("applied",))
-def learned(changes: DataFrame, *, applied: DataFrame) -> DataFrame:
-    """The same of numbers that have just come: the new versions of folders, each with the `store` that learns it."""
-    return seen(changes, applied=applied)
-
-
 @rule("versions")
 def versions(seen: DataFrame) -> DataFrame:
     """The same rows with `dominated`: whether the store holds a version that was made upon this one (F27)."""

@@ -206,12 +206,6 @@ def with_news(beliefs: DataFrame, news: DataFrame) -> DataFrame:
     return beliefs.unionByName(news.select(*beliefs.columns))
 
 
-@rule("state_rows")
-def own_rows(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
-    """The same rows as `own`, for those who read them more than once."""
-    return own(rows, replicas=replicas)
-
-
 @rule("ranges", inline=True)
 def numbers(carried: DataFrame) -> DataFrame:
     """The numbers that messages bring, whichever brings them."""

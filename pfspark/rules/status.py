@@ -95,10 +95,10 @@ def choosing(begin: DataFrame, *, replicas: DataFrame) -> DataFrame:
     return begin.join(active.select(*HERE), list(HERE), "left_semi")
 
 
-@rule("entries", needs=("touched",))
-def inquiring(agenda: DataFrame, *, touched: DataFrame) -> DataFrame:
+@rule("entries", needs=("dirty",))
+def inquiring(agenda: DataFrame, *, dirty: DataFrame) -> DataFrame:
     """Entries of the agenda about status requests, in the folders looked at."""
-    return agenda.where(F.col("why") == Why.INQUIRE).join(touched, list(HERE), "left_semi")
+    return agenda.where(F.col("why") == Why.INQUIRE).join(dirty, list(HERE), "left_semi")
 
 
 @rule("holders", inline=True)

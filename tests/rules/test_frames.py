@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pfspark.rules.frames import amend, append, dated, going, in_folders, keys_of, picked, staying, together
+from pfspark.rules.frames import amend, append, dated, going, in_folders, keys_of, once, staying, together
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -35,7 +35,7 @@ def test_the_rows_of_a_key_are_replaced_all(spark: SparkSession) -> None:
 def test_folders_are_told_apart_by_store_and_organization(spark: SparkSession) -> None:
     keys = rows(spark, "A F -", "A F -", "B G -")
     some = rows(spark, "A F 1", "A G 2", "B F 3", "B G 4", "B G 5")
-    assert told(in_folders(some, keys)) == told(picked(some, keys)) == ["A F 1", "B G 4", "B G 5"]
+    assert told(in_folders(some, keys)) == told(once(in_folders(some, keys))) == ["A F 1", "B G 4", "B G 5"]
     elsewhere = keys.selectExpr("'another' as org", "store", "folder")
     assert told(in_folders(some, elsewhere)) == []
     assert told(keys_of(some, keys)) == ["A F", "A G", "B F", "B G"]
