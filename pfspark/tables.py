@@ -604,6 +604,11 @@ status_again_s | array<bigint> | first and longest wait between repeats
 silent | timestamp | when the peer becomes unavailable unless it is heard (R105)
 sent | timestamp | last message with changes from the peer (R123)
 check | string | the promise that is broken
+cause | string | what can be said of the numbers (`words.Cause`)
+next_at | timestamp | the round in which something happens to them next; null: none, as things are
+next_what | string | what happens then
+next_of | string | who does it, or of whom it is asked
+next_type | string | the type of the message by which it happens
 """)
 }
 """What a column says, wherever a frame of a round has it."""
@@ -744,6 +749,15 @@ FRAMES = _by_name(
         _frame("receipts", "what became of a message or an edit", _RECEIPT),
         _frame("state", "a row of the replication state table, and when", f"{_STATE} at"),
         _frame("violations", "numbers by which a round breaks a promise", f"{_RANGES} check"),
+        # why a number is here, or is not
+        _frame("dated_ranges", "numbers of a folder at a store, and when that was written", f"{_RANGES} at"),
+        _frame("tidings", "numbers that a message brings a store, or tells it of", f"{_RANGES} due of type message_id at reason"),
+        _frame("instead", "a version that readers are not shown", f"{_KEYS} origin cn cause version since"),
+        _frame(
+            "explained",
+            "numbers of which one thing can be said",
+            f"{_RANGES} cause since of attempt standing reason version message_id at next_at next_what next_of next_type",
+        ),
     ]
 )
 """What the rules of a round give, by name; `frame.rule` says which."""
@@ -859,6 +873,34 @@ attempt | bigint | how often it has asked for them
 asked | time? | when it asked last; null: not yet
 of | string? | whom
 due | time? | when it asks (again) unless they come
+"""),
+        _line(
+            "why", "numbers of which one thing can be said: that they are at a store, or why they are not", "why, play", f"""
+{_HERE.strip()}
+id? | string | the folder's id, where the store sees two of that path
+item | string | the numbers, as a set; of an edit that has none yet its name, or `@` and the edit
+here | boolean | whether the store has them
+cause | string | the first that applies, of those in the README
+since | time? | since when that is so; null: the tables do not say
+says | string | the same as a sentence
+next | struct<at:time?,what:string,of:string?>? | what happens to them next if nobody does anything else and \
+no mail is lost: in which round (null: nobody can say), what (take_in, send, arrive, ask, ask_again, hear), by whom or of \
+whom; null: nothing
+because | array<struct<rule:string,says:string,table:string,round:bigint?,at:time?>> | which rules decided, by which rows
+"""),
+        _line(
+            "cause", "why replicas lack what they lack: a cause, counted", "why", f"""
+{_OF.strip()}
+cause | string | as in `why`
+numbers | bigint | how many numbers, or edits, it holds
+replicas | bigint | at how many replicas
+since | time? | the oldest
+store | string | where that is
+folder | string | path of the folder as that store sees it
+id? | string | the folder's id, where the store sees two of that path
+item | string | what it is
+says | string | why
+next | struct<at:time?,what:string,of:string?>? | what happens to it next; null: nothing
 """),
         _line(
             "status", "an organization at a glance", "status", f"""

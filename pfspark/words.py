@@ -128,6 +128,34 @@ class Reason(StrEnum):
     """A folder would lie deeper than `LEVELS`, or what is beneath it would."""
 
 
+class Cause(StrEnum):
+    """What can be said of a number at a store: it is here, or why it is not. The first that applies, in this order."""
+
+    HERE = "here"
+    SUPERSEDED = "superseded"
+    """Readers are shown another version of the item."""
+    DELETED = "deleted"
+    EXPIRED = "expired"
+    """Settled without content."""
+    LOSER = "loser"
+    """Kept, and it has lost a conflict."""
+    NOT_TAKEN_IN = "not_taken_in"
+    """The edit waits for a round."""
+    REFUSED = "refused"
+    """The edit was."""
+    NO_REPLICA = "no_replica"
+    SUSPENDED = "suspended"
+    """The organization's switch holds it back."""
+    NOT_SENT = "not_sent"
+    ON_ITS_WAY = "on_its_way"
+    ASKED = "asked"
+    WAITING_TO_ASK = "waiting_to_ask"
+    NOBODY_HAS_IT = "nobody_has_it"
+    REFUSED_HERE = "refused_here"
+    """A message brought it, and the store refused that."""
+    NOT_HEARD = "not_heard"
+
+
 class Why(StrEnum):
     """Why a (store, folder) must be looked at again: the reasons of the agenda."""
 

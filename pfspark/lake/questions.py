@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.ask import lines
+from pfspark.ask import lines, reasons
 from pfspark.ask.events import Log
 from pfspark.edge import naming
 from pfspark.edge.answers import Answers
@@ -166,6 +166,58 @@ class Questions(Known):
         named = self._org(org)
         return found.where(F.exists("turns", lambda turn: turn["org"] == named))
 
+    def why(
+        self,
+        item: str | None = None,
+        *,
+        folder: str | None = None,
+        store: str | None = None,
+        as_of: When = None,
+        org: str | None = None,
+    ) -> DataFrame:
+        """One row for each range of which one thing can be said: that it is at a store, or why not, and what happens next.
+
+        `item` is a name, a number (`PFS1:7`) or a set of them; without it: all that is not there. `store` and `folder`:
+        without them every replica is asked about.
+        """
+        return self._frame("why", self.why_lines(item, folder=folder, store=store, as_of=as_of, org=org))
+
+    def why_lines(
+        self,
+        item: str | None = None,
+        *,
+        folder: str | None = None,
+        store: str | None = None,
+        as_of: When = None,
+        org: str | None = None,
+    ) -> Iterator[Line]:
+        """The same as JSON lines.
+
+        Raises UsageError for a folder or store that is not known, and for an item that the folder does not have.
+        """
+        if item is not None and folder is None:
+            raise UsageError(f"found the item {item!r}, expected its folder too: --folder")
+        if store or folder:
+            org = self._org(org, *([store] if store else []))
+        self.expect(store, folder, as_of, org=org)
+        seen = self.answers(as_of, org)
+        named = naming.folders_named(seen.world, str(org), None, folder) if folder else None
+        stores = [store] if store else None
+        if folder:
+            known = [each for each in seen.views[str(org)].stores if stores is None or each in stores]
+            about = [
+                reasons.About.of(seen.world, str(org), each, one, item) for one in sorted(named or ()) for each in known
+            ]
+        else:
+            about = [each for each in seen.replicas_that_should() if stores is None or each.store in stores]
+        found = seen.why(about)
+        first = next(found, None)
+        if first is None:
+            if item is not None:
+                raise UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
+            return iter(())
+        return chain([first], found)
+
     def lines(
         self, kind: str, as_of: When = None, *, org: str | None = None, store: str | None = None, folder: str | None = None
     ) -> Iterator[Line]:
@@ -224,6 +276,7 @@ class Questions(Known):
             at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
             played={name: name in last for name in orgs},
             policies=policies,
+            organizations=orgs,
         )
 
     def _paths(self, known: Mapping[str, pa.Table]) -> DataFrame:

@@ -135,7 +135,7 @@ def address(
     return (
         letters.join(labels, list(HERE))
         .join(clock.select("org", F.col("now").alias("at")), "org")
-        .join(_delays(stores, links), ["org", "store"], "left")
+        .join(delays(stores, links), ["org", "store"], "left")
         .join(cut_off, ["org", "store"], "left")
         .join(status, list(HERE), "left")
         .join(limits.select(*HERE, "priority"), list(HERE), "left")
@@ -159,7 +159,7 @@ def address(
     )
 
 
-def _delays(stores: DataFrame, links: DataFrame) -> DataFrame:
+def delays(stores: DataFrame, links: DataFrame) -> DataFrame:
     """How long mail takes from each store to those at other sites, as a map: org, store, `delays` in seconds by recipient."""
     site = stores.select("org", "store", F.col("site").alias("from_site"))
     ways = links.select("org", "from_site", "to_site", "delay_s").where(

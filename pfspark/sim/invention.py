@@ -240,7 +240,7 @@ def _edit(scenario: Scenario, step: Step) -> Iterator[Row]:
         "at": step.at,
         "place": step.number,
         "action": str(EDITS[step.verb]),
-        "folder": _folder(scenario, args.get("folder_ref")),
+        "folder": folder_of(scenario, args.get("folder_ref")),
         "properties": _sets(scenario, step),
     }
     match step.verb:
@@ -280,7 +280,8 @@ def step_of(place: int) -> int:
     return place // PLACES
 
 
-def _folder(scenario: Scenario, ref: FolderRef | None) -> str | None:
+def folder_of(scenario: Scenario, ref: FolderRef | None) -> str | None:
+    """The id of a folder that a step names; of one that a step makes, `@` and the edit that does."""
     match ref:
         case ("initial", int(index)):
             return f"{scenario.stores[0].name}:{index + 1}"
@@ -296,12 +297,12 @@ def _sets(scenario: Scenario, step: Step) -> dict[str, str]:
     match step.verb:
         case "create_folder":
             listed = {f"{REPLICA}{store}": str(Listing.LISTED) for store in args["replicas"]}
-            parent = _folder(scenario, args["parent_ref"]) or ROOT
+            parent = folder_of(scenario, args["parent_ref"]) or ROOT
             return {NAME: args["name"], PARENT: parent, **listed, **set_properties(args["properties"])}
         case "rename_folder":
             return {NAME: args["name"]}
         case "move_folder":
-            return {PARENT: _folder(scenario, args["to_ref"]) or ROOT}
+            return {PARENT: folder_of(scenario, args["to_ref"]) or ROOT}
         case "set_folder":
             return set_properties(args["properties"])
         case "add_replica":

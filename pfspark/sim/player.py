@@ -20,8 +20,10 @@ from pyspark.sql import functions as F
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.kept import Kept, due_moments
+from pfspark.rows import rows_of
 from pfspark.rules import checks, items, state
 from pfspark.sim import invention
+from pfspark.sim.asked import Past
 from pfspark.sim.scenario import Scenario, Step
 from pfspark.words import Outcome
 
@@ -66,6 +68,7 @@ class _Playing:
         self.suspended = False
         self.started: set[str] = set()
         self.shows: list[str] = []
+        self.whys: list[Step] = []
         self.wrong = timedelta(0)
         self.place = -1
         self.now = scenario.start - TICK
@@ -108,6 +111,7 @@ class _Playing:
         self.to_come = self.to_come[len(steps) :]
         self.started = set()
         self.shows = [name for step in steps if step.verb == "show" for name in step.args["what"]]
+        self.whys = [step for step in steps if step.verb == "why"]
         for step in steps:
             match step.verb:
                 case "cut":
@@ -139,8 +143,9 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | No
     playing = {scenario.name: _Playing(scenario) for scenario in scenarios}
     for one in playing.values():
         one.remember(kept.tables)
+    past = Past(kept, scenarios)
     while places := _next_rounds(kept, playing):
-        yield from _round(kept, playing, places, record)
+        yield from _round(kept, playing, places, past, record)
     broken = _violations(kept)
     parted = lines.ByOrg(kept.tables)
     views = {org: lines.Stores(parted, org) for org in playing}
@@ -159,12 +164,14 @@ def _next_rounds(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, int]:
     return {org: place for org, place in places.items() if place is not None}
 
 
-def _round(kept: Kept, playing: Mapping[str, _Playing], places: Mapping[str, int], record: Record | None) -> Iterator[Line]:
+def _round(
+    kept: Kept, playing: Mapping[str, _Playing], places: Mapping[str, int], past: Past, record: Record | None
+) -> Iterator[Line]:
     edits: list[Any] = []
     for org, place in places.items():
         steps = playing[org].take_steps(place)
         edits += invention.edits(playing[org].scenario, steps)
-        _restart(kept, playing[org], steps, record)
+        _restart(kept, playing[org], steps, past, record)
     turns = {org: playing[org].now for org in places}
     if edits:
         kept.add("edits", edits)
@@ -177,9 +184,9 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], places: Mapping[str, int
         ],
     )
     kept.reset("faults", [row for org in turns for row in invention.faults(playing[org].scenario, playing[org].time)])
-    made = kept.play(
-        {org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()}
-    )
+    clock = {org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()}
+    made = kept.play(clock)
+    past.remember(made, edits, turns, places)
     for row in made["violations"].to_pylist():
         playing[row["org"]].violations[row["check"]] += 1
     for org in turns:
@@ -191,15 +198,19 @@ def _round(kept: Kept, playing: Mapping[str, _Playing], places: Mapping[str, int
     yield from _refusals(made["receipts"])
     yield from lines.messages(made["messages"], views)
     yield from _shows(kept, playing, turns, views)
+    if asked := {org: playing[org].whys for org in turns if playing[org].whys}:
+        now = rows_of("clock", ({"org": org, **columns} for org, columns in clock.items()))
+        yield from past.why(asked, now, views, turns)
 
 
-def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], record: Record | None) -> None:
+def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], past: Past, record: Record | None) -> None:
     """Stores that come back: restored to earlier rows, or started again where the policy then asks for status."""
     org = one.scenario.name
     for step in steps:
         if step.verb == "restore":
             then, tables = one.back_at(step.args["to"])
             kept.restore(org, step.args["store"], tables, one.now)
+            past.restored(org, step.args["store"], then, one.now)
             if record:
                 record.restored(org, step.args["store"], then, one.now, kept)
     switch = one.scenario.policy.startup_status
@@ -208,7 +219,7 @@ def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], record: Record | 
 
 
 def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, _Playing], turns: Mapping[str, datetime]) -> set[str]:
-    return set(made["messages"]["org"].to_pylist()) | {org for org in turns if playing[org].shows}
+    return set(made["messages"]["org"].to_pylist()) | {org for org in turns if playing[org].shows or playing[org].whys}
 
 
 def _refusals(receipts: pa.Table) -> Iterator[Line]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -110,6 +110,7 @@ class Step:
     | suspend, resume | |
     | clock | wrong |
     | show | what |
+    | why | store, folder, folder_ref, item (a name or numbers; None: all that the replica lacks) |
     """
 
     number: int
@@ -405,6 +406,7 @@ def _verbs(stores: list[str], start: datetime) -> dict[str, Callable[[Any], dict
         "suspend": _true,
         "resume": _true,
         "clock": _listed("wrong", _offset),
+        "why": _args({**where, "item": _word}, need=where, item=None),
         "show": _listed("what", _many(_one_of("table", ["state", "items", "folders"]))),
     }
 
@@ -502,6 +504,9 @@ def _resolved(steps: list[Step], folders: tuple[Folder, ...], start: datetime) -
             if step.verb == "post" and args["item"] is not None:
                 with _within("item"):
                     _name_item(items.setdefault(args["folder_ref"], {}), args["item"], args["count"], step.number)
+            elif step.verb == "why" and args["item"] is not None and not _numbers(args["item"]):
+                with _within("item"):
+                    _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
             elif step.verb in ("modify", "delete"):
                 with _within("item"):
                     args["item_ref"] = _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
@@ -549,6 +554,13 @@ def _name_item(items: dict[str, int], name: str, count: int, number: int) -> Non
     if count > 1:
         raise UsageError(f"found a name for {count} items, expected count = 1 where an item is named")
     items[name] = number
+
+
+def _numbers(text: str) -> bool:
+    """Whether that is a set of change numbers."""
+    with suppress(CnSetError):
+        return bool(cntext.parse(text))
+    return False
 
 
 def _item_ref(items: Mapping[str, int], name: str, folder: str) -> int | str:

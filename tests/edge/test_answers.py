@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines
+from pfspark.ask.reasons import counted
 from pfspark.edge import pages
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
@@ -71,6 +72,36 @@ def test_every_answer_is_a_frame_that_says_what_its_lines_say(lake: Lake) -> Non
         assert times["at"] == "timestamp"
     [gap] = rows(lake.gaps())
     assert gap["heard"].astimezone(UTC) == gap["at"].astimezone(UTC) and gap["due"] > gap["heard"]
+
+
+def test_why_something_is_not_here_is_said(lake: Lake) -> None:
+    """Of what a replica lacks, of a number or a name wherever it is, of all that is missing; what is not there is refused."""
+    [gap] = lake.lines("gaps")
+    [line] = lake.why_lines(folder="/Sales", store="PFS1")
+    assert_declared(line)
+    assert (line["item"], line["here"], line["cause"]) == ("PFS2:1", False, "waiting_to_ask")
+    assert line["since"] == gap["heard"] and line["next"] == {"at": gap["due"], "what": "ask", "of": "PFS2"}
+    assert line["says"] == f"PFS1 lacks PFS2:1 and waits before it asks; it asks PFS2 at {gap['due']}."
+    [because] = line["because"]
+    [heard] = rows(lake.table("backfill").where("step = 'heard' and folder != '1-1'"))
+    assert because == {
+        "rule": "R91", "says": "PFS1 heard that others have it", "table": "backfill", "round": heard["round"], "at": gap["heard"],
+    }  # fmt: skip
+    assert [*lake.why_lines()] == [line]
+    [cause] = counted(lake.why_lines())
+    assert_declared(cause)
+    assert (cause["cause"], cause["numbers"], cause["replicas"], cause["since"]) == ("waiting_to_ask", 1, 1, gap["heard"])
+    everywhere = {(each["store"], each["item"]): each["cause"] for each in lake.why_lines("PFS2:1-2", folder="/Sales")}
+    assert everywhere == {
+        ("PFS1", "PFS2:1"): "waiting_to_ask", ("PFS1", "PFS2:2"): "here", ("PFS2", "PFS2:1"): "here", ("PFS2", "PFS2:2"): "here",
+    }  # fmt: skip
+    [row] = rows(lake.why("PFS2:1", folder="/Sales", store="PFS1"))
+    assert row["next"]["at"].astimezone(UTC) == datetime.fromisoformat(gap["due"]) and row["because"][0]["rule"] == "R91"
+    assert {each["here"] for each in lake.why_lines("PFS2:2", folder="/Sales", store="PFS2")} == {True}
+    with pytest.raises(UsageError, match="has no item and no number 'PFS2:9'"):
+        lake.why("PFS2:9", folder="/Sales")
+    with pytest.raises(UsageError, match="expected its folder too"):
+        lake.why("PFS2:1")
 
 
 def _without_empty_maps(line: dict[str, Any]) -> dict[str, Any]:

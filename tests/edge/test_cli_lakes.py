@@ -88,7 +88,7 @@ def test_a_dry_run_changes_nothing(run: Callable[..., str], lake: str) -> None:
     assert lines[-1] | {"counts": {}} == {
         "kind": "round", "round": None, "what": "dry run", "turns": {"main": "2026-02-01T00:00:00Z"}, "counts": {},
     }  # fmt: skip
-    [idle] = answers(run, "round", "--now", "2026-01-05", "--lake", lake)
+    [idle] = answers(run, "round", "--now", "2026-01-05T08:31", "--lake", lake)
     assert idle == {"kind": "round", "round": None, "what": "idle", "turns": {}, "counts": {}}
     assert run("log", "rounds", "--lake", lake, "--json") == before
 

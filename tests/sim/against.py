@@ -46,8 +46,10 @@ def first_difference(engine: Sequence[Line], oracle: Sequence[Line]) -> str | No
 
 
 def _chapters(lines: Iterable[Line]) -> Iterator[tuple[tuple[str, int], Counter[str]]]:
-    """The lines of a moment and kind, counted; how often an edit is refused the contract leaves open."""
-    for key, some in groupby(lines, key=lambda line: (line["at"], PHASE.get(line["kind"], 2))):
+    """The lines of a moment and kind, counted; how often an edit is refused the contract leaves open, and why a number is
+    where it is the second implementation does not say."""
+    told = (line for line in lines if line["kind"] != "why")
+    for key, some in groupby(told, key=lambda line: (line["at"], PHASE.get(line["kind"], 2))):
         yield key, Counter({text: 1 if key[1] == 0 else count for text, count in Counter(map(written, some)).items()})
 
 

@@ -79,6 +79,27 @@ def gaps(
 
 
 @verbs.command(rich_help_panel=PANEL)
+def why(
+    item: Annotated[str | None, typer.Argument(help="A name, a number such as PFS1:7, or a set of them.")] = None,
+    store: OfStore = None, folder: OfFolder = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every cause that stands anywhere, counted, the oldest first.")] = False,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Print why something is not here, since when, and what happens next; without an item of all that is not."""
+    from pfspark.ask.reasons import counted
+
+    when = given.round_or_moment(as_of)
+    if all_ and item:
+        raise UsageError(f"found {item!r} and --all, expected one of them")
+    if not (all_ or folder or store):
+        raise UsageError("expected --folder and --store, or --all for everything that stands anywhere")
+    with given.opened(lake) as there:
+        several = org is None and len(there.organizations) > 1
+        found = there.why_lines(item, folder=folder, store=store, as_of=when, org=org)
+        screen.lines(counted(found) if all_ else found, json=json, orgs=several, none="nothing is missing")
+
+
+@verbs.command(rich_help_panel=PANEL)
 def referrals(
     store: OfStore = None, folder: OfFolder = None,
     site: Annotated[str | None, typer.Option("--site", help="Only the stores of this site.")] = None,

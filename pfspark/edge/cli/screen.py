@@ -312,6 +312,21 @@ def _loss(line: Line) -> Sequence[Part]:
     return line["store"], line["folder"], (line["numbers"], "red"), str(line["changes"])
 
 
+def _why(line: Line) -> Sequence[Part]:
+    style = "green" if line["here"] else "yellow"
+    rules = ", ".join(dict.fromkeys(each["rule"] for each in line["because"]))
+    return line["store"], line["folder"], line["item"], (line["cause"], style), _when(line["since"]), line["says"], rules
+
+
+def _cause(line: Line) -> Sequence[Part]:
+    numbers, replicas = f"{line['numbers']:,}", f"{line['replicas']:,}"
+    return (line["cause"], "yellow"), numbers, replicas, _when(line["since"]), line["says"]
+
+
+def _when(at: str | None) -> str:
+    return clock(at) if at else ""
+
+
 def _store(line: Line) -> Sequence[Part]:
     marks = [word for word in ("preferred", "retired") if line[word]]
     return line["store"], line["site"], line["version"], ", ".join(marks)
@@ -332,6 +347,8 @@ _TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]
     "remedy": ("what would mend it", ("", "of", "why", "by hand"), _remedy),
     "loss": ("nobody else holds", ("store", "folder", "numbers", "changes"), _loss),
     "gap": ("gaps", ("store", "folder", "missing", "since", "asked", "asks (again) at"), _gap),
+    "why": ("why", ("store", "folder", "item", "cause", "since", "", "by"), _why),
+    "cause": ("causes", ("cause", "numbers", "replicas", "oldest", ""), _cause),
     "referral": ("referrals", ("reader at", "folder", "sent to (cost)", "else to"), _referral),
     "store": ("stores", ("store", "site", "version", ""), _store),
     "round": ("rounds", ("round", "kind", "played", "written at", "rows"), _round),

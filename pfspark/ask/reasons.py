@@ -1,0 +1,393 @@
+"""The answers of `why` as lines: one sentence for a person, the rules that decided, and the rows they were read from."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from pfspark import cnset, cntext
+from pfspark.ask import lines, why
+from pfspark.errors import CnSetError
+from pfspark.execute import Made, execute
+from pfspark.keyed import having
+from pfspark.rows import arrow, local, no_rows, schema_of, struct
+from pfspark.words import Cause, Entry, Outcome, Reason, Standing
+
+Line = dict[str, Any]
+Tables = Mapping[str, pa.Table]
+FOLDER = ("org", "folder")
+VIEWS = (
+    "stores", "links", "lists", "replicas", "state", "array", "agenda", "contacts", "lives", "mail", "changes", "conditions",
+    "tree",
+)  # fmt: skip
+OF_FOLDER = ("lists", "replicas", "state", "array", "agenda", "lives", "mail", "changes", "tree")
+"""The views of which only the folders asked about are read."""
+RANGE_DDL = "org string, store string, folder string, origin string, cn_min bigint, cn_max bigint"
+GRID = "org string, anchor timestamp, every_s bigint"
+ASKED = {"asked": RANGE_DDL, "pairs": "org string, store string, folder string"}
+"""What can be asked about: ranges of numbers, or all that replicas lack."""
+FACTS = {
+    "log": f"{RANGE_DDL}, entry string, at timestamp",
+    "requests": f"{RANGE_DDL}, of string, at timestamp",
+    "refusals": f"{RANGE_DDL}, of string, reason string, message_id string, at timestamp",
+}
+"""What is read of the past: numbers that stores have written as their own, requests, and content that was refused."""
+
+HERE = (Cause.HERE, Cause.SUPERSEDED, Cause.DELETED, Cause.EXPIRED, Cause.LOSER)
+"""The causes that say that a number is here."""
+ORDER = {cause: place for place, cause in enumerate(Cause)}
+
+
+def _names(fact: str) -> list[str]:
+    return struct(FACTS[fact]).names
+
+
+def log_of(state: DataFrame) -> DataFrame:
+    """Rows of `state` in which stores speak of their own replicas, as `log`."""
+    own = (cnset.store_of("about") == F.col("store")) & F.col("entry").isin(Entry.APPLIED, Entry.EMPTY)
+    return state.where(own).select(*_names("log"))
+
+
+def requests_of(steps: DataFrame) -> DataFrame:
+    """Rows of `backfill` by which numbers were asked for, as `requests`."""
+    return steps.where("step = 'asked' and of is not null").select(*_names("requests"))
+
+
+def refusals_of(receipts: DataFrame, messages: DataFrame) -> DataFrame:
+    """Receipts by which messages were refused, with the numbers that these carried, as `refusals`."""
+    refused = receipts.where((F.col("outcome") == Outcome.REFUSED) & F.col("message_id").isNotNull())
+    sent = messages.select("org", "message_id", F.col("store").alias("of"), F.inline("carries"))
+    rows = refused.select("org", "message_id", "store", "folder", "reason", "at").join(sent, ["org", "message_id"])
+    return rows.select(*_names("refusals"))
+
+
+def numbers_of(tables: Tables, org: str, folder: str, item: str) -> cntext.CnSet:
+    """The numbers that an item's name, or a text of numbers, means in a folder: of a name all versions of all such items."""
+    with suppress(CnSetError):
+        return cntext.parse(item)
+    changes = tables["changes"]
+    changes = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.equal(changes["folder"], folder)))
+    objects = changes.filter(pc.equal(changes["name"], item))["object"]
+    versions = changes.filter(pc.is_in(changes["object"], objects)).select(["origin", "cn"]).to_pylist()
+    return lines.cnset({"origin": row["origin"], "cn_min": row["cn"], "cn_max": row["cn"]} for row in versions)
+
+
+def edit_rows(
+    edits: Iterable[Line],
+    refused: Mapping[tuple[str, str], Line],
+    now: datetime,
+    grid: Grid,
+    store: str,
+    folder: str,
+    down: Collection[tuple[str, str]] = (),
+) -> Iterator[Line]:
+    """Edits without a number, as `Telling.of_edits` takes them: what a store that asks may know of each.
+
+    `refused` are the receipts of those that were refused; the others wait, for the first round of their organization's grid
+    that is not before them; at a store that is `down` for none that is known.
+    """
+    for row in edits:
+        receipt, waits = refused.get((row["org"], row["edit_id"])), (row["org"], row["store"]) in down
+        yield {
+            **{name: row.get(name) for name in ("org", "edit_id", "store", "name", "at")},
+            "asked_at": store,
+            "folder": folder,
+            "reason": receipt and receipt["reason"],
+            "refused": receipt and receipt["at"],
+            "next_at": None if receipt or waits else grid.next_round(row["at"] or now, now),
+        }
+
+
+@dataclass(frozen=True)
+class Grid:
+    """When an organization plays its rounds: `anchor`, any of these moments, and so long apart."""
+
+    anchor: datetime
+    every: timedelta
+
+    @property
+    def row(self) -> Line:
+        """As columns of a frame."""
+        return {"anchor": self.anchor, "every_s": int(self.every.total_seconds())}
+
+    def next_round(self, at: datetime, now: datetime) -> datetime:
+        """The first round that is not before that moment, and after the last, `now`: `why.on_grid` of one moment."""
+        nth: int = max(-((self.anchor - at) // self.every), (now - self.anchor) // self.every + 1)
+        return self.anchor + nth * self.every
+
+
+@dataclass(frozen=True)
+class About:
+    """What is asked about: numbers of a folder at a store, as the text `item` means them; None: all that is not there."""
+
+    org: str
+    store: str
+    folder: str
+    item: str | None = None
+    numbers: cntext.CnSet | None = None
+
+    @classmethod
+    def of(cls, tables: Tables, org: str, store: str, folder: str, item: str | None) -> About:
+        """What those words mean in that world."""
+        return cls(org, store, folder, item, (item and numbers_of(tables, org, folder, item)) or ({} if item else None))
+
+    @property
+    def pair(self) -> Line:
+        """As a row of `pairs`."""
+        return {"org": self.org, "store": self.store, "folder": self.folder}
+
+    def ranges(self) -> Iterator[Line]:
+        """As rows of `asked`."""
+        for origin, spans in (self.numbers or {}).items():
+            for low, high in spans:
+                yield {**self.pair, "origin": origin, "cn_min": low, "cn_max": high}
+
+
+def moments(rows: Iterable[Line], edits: Iterable[Line]) -> Iterator[tuple[str, datetime]]:
+    """The moments of which answers cite rows, by organization."""
+    for row in rows:
+        yield from ((row["org"], row[name]) for name in ("since", "at") if row[name])
+    yield from ((row["org"], row["refused"]) for row in edits if row["refused"])
+
+
+def explain(
+    spark: SparkSession,
+    tables: Tables,
+    clock: pa.Table,
+    grid: Mapping[str, Grid],
+    facts: Mapping[str, Callable[[], DataFrame]],
+    **asked: Iterable[Line],
+) -> list[Line]:
+    """What can be said of what is asked about, by the names of `ASKED`: rows of `explained`.
+
+    `tables` are the views of a world, of which only the folders asked about are read; `facts` are those of `FACTS`; `clock` is
+    the time and policy of each organization, `grid` when it plays. Numbers that a folder never had are in no row.
+    """
+    tables_of = {name: arrow(struct(ASKED[name]), some) for name, some in asked.items()}
+    anchors = arrow(struct(GRID), ({"org": org, **each.row} for org, each in grid.items()))
+    rows: list[Line] = []
+    for name, table in tables_of.items():
+        if table.num_rows:
+            given = _given(spark, tables, facts, table.select(list(FOLDER)))
+            given |= {
+                name: _rows_given(spark, table, struct(ASKED[name])),
+                "none": _rows_given(spark, no_rows(struct(RANGE_DDL)), struct(RANGE_DDL)),
+                "clock": _rows_given(spark, clock, schema_of("clock")),
+                "grid": _rows_given(spark, anchors, struct(GRID)),
+            }
+            drawn = why.of_numbers() if name == "asked" else why.of_folders()
+            rows += execute(spark, {"said": drawn}, given)["said"].to_pylist()
+    return rows
+
+
+def _given(
+    spark: SparkSession, tables: Tables, facts: Mapping[str, Callable[[], DataFrame]], folders: pa.Table
+) -> dict[str, Made]:
+    """Views and facts by name, those of folders as far as they are asked about."""
+
+    def view(name: str) -> Made:
+        rows = having(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
+        left_out = tuple(each for each in schema_of(name).names if each not in rows.column_names)
+        return _rows_given(spark, rows, schema_of(name, left_out))
+
+    def fact(name: str) -> Made:
+        there = local(spark, folders, struct("org string, folder string")).distinct()
+        return Made(lambda: facts[name]().join(there, list(FOLDER), "left_semi"))
+
+    return {name: view(name) for name in VIEWS} | {name: fact(name) for name in FACTS}
+
+
+def _rows_given(spark: SparkSession, rows: pa.Table, schema: StructType) -> Made:
+    return Made(lambda: local(spark, rows, schema), rows)
+
+
+@dataclass(frozen=True)
+class Telling:
+    """What is needed to tell people: names of folders, the time of each organization, the round of a moment."""
+
+    views: Mapping[str, lines.Stores]
+    at: Mapping[str, datetime]
+    round_at: Mapping[tuple[str, datetime], int]
+
+    def lines(self, rows: Iterable[Line]) -> Iterator[Line]:
+        """One line for each row of `explained`, by organization, store, folder, cause and number."""
+        for row in sorted(rows, key=_order):
+            org, stores = row["org"], self.views[row["org"]]
+            item = cntext.show(lines.cnset([row]))
+            teller = _Teller(row, item)
+            yield {
+                "org": org, "at": lines.moment(self.at[org]), "kind": "why", "store": row["store"],
+                **stores.called(row["store"], row["folder"]), "item": item, "here": row["cause"] in HERE,
+                "cause": row["cause"], "since": _said(row["since"]), "says": teller.says(), "next": teller.next(),
+                "because": [
+                    {"rule": rule, "says": says, "table": table, "round": self.round_at.get((org, at)) if at else None,
+                     "at": _said(at)}
+                    for rule, says, table, at in teller.because()
+                ],
+            }  # fmt: skip
+
+    def of_edits(self, edits: Iterable[Line]) -> Iterator[Line]:
+        """One line for each edit that has no number: it waits for a round, or was refused (`reason`)."""
+        for row in sorted(edits, key=lambda row: (row["org"], row["asked_at"], row["at"], row["edit_id"])):
+            org, stores = row["org"], self.views[row["org"]]
+            refused, item = row.get("reason"), row["name"] or f"@{row['edit_id']}"
+            since = row["refused"] if refused else row["at"]
+            next_: Line | None = None if refused else {"at": _said(row["next_at"]), "what": "take_in", "of": row["store"]}
+            says = (
+                f"{row['store']} refused the edit {row['edit_id']}: {_words(refused)}." if refused
+                else f"The edit {row['edit_id']} at {row['store']} waits for a round to take it in."
+            )  # fmt: skip
+            table, rule = "receipts" if refused else "edits", "R1" if refused == Reason.NO_REPLICA_HERE else "R30"
+            yield {
+                "org": org, "at": lines.moment(self.at[org]), "kind": "why", "store": row["asked_at"],
+                **stores.called(row["asked_at"], row["folder"]), "item": item, "here": False,
+                "cause": str(Cause.REFUSED if refused else Cause.NOT_TAKEN_IN), "since": _said(since), "says": says,
+                "next": next_,
+                "because": [
+                    {"rule": rule, "says": says, "table": table, "round": self.round_at.get((org, since)) if refused else None,
+                     "at": _said(since)}
+                ],
+            }  # fmt: skip
+
+
+def counted(found: Iterable[Line]) -> Iterator[Line]:
+    """One line for each cause that stands anywhere in an organization, the oldest first."""
+    by_cause: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    for line in found:
+        by_cause[line["org"], line["cause"]].append(line)
+    causes = []
+    for (org, cause), some in by_cause.items():
+        oldest = min(some, key=lambda line: (line["since"] or "", line["store"], line["folder"], line["item"]))
+        where: Line = {name: oldest[name] for name in ("folder", "id") if name in oldest}
+        causes.append(
+            {
+                "org": org, "at": oldest["at"], "kind": "cause", "cause": cause, "numbers": sum(map(_count, some)),
+                "replicas": len({(line["store"], line["folder"], line.get("id")) for line in some}), "since": oldest["since"],
+                "store": oldest["store"], **where,
+                "item": oldest["item"], "says": oldest["says"], "next": oldest["next"],
+            }
+        )  # fmt: skip
+    return iter(sorted(causes, key=lambda line: (line["since"] or "", line["org"], ORDER[Cause(line["cause"])])))
+
+
+def _count(line: Line) -> int:
+    return 1 if line["cause"] in (Cause.NOT_TAKEN_IN, Cause.REFUSED) else cntext.size(cntext.parse(line["item"]))
+
+
+def _order(row: Line) -> tuple[Any, ...]:
+    return row["org"], row["store"], row["folder"], ORDER[Cause(row["cause"])], cntext.label_key(row["origin"]), row["cn_min"]
+
+
+def _said(at: datetime | None) -> str | None:
+    return None if at is None else lines.moment(at)
+
+
+def _words(reason: str | None) -> str:
+    return str(reason).replace("_", " ")
+
+
+class _Teller:
+    """One row of `explained`, in words."""
+
+    def __init__(self, row: Line, item: str) -> None:
+        self.row = row
+        self.item = item
+        self.store, self.of = row["store"], row["of"]
+        self.origin = cntext.split_label(row["origin"])[0]
+
+    def next(self) -> Line | None:
+        """What happens next: at null where it depends on what nobody can foresee."""
+        row = self.row
+        if row["next_what"] is None:
+            return None
+        return {"at": _said(row["next_at"]), "what": row["next_what"], "of": row["next_of"]}
+
+    def says(self) -> str:
+        """One sentence."""
+        return _SENTENCES[Cause(self.row["cause"])](self)
+
+    def because(self) -> Iterator[tuple[str, str, str, datetime | None]]:
+        """The rules that decided: id, what was found, in which table, and when that was written."""
+        cause, row = Cause(self.row["cause"]), self.row
+        rule, found, table = _RULES[cause]
+        yield rule, found(self), table, row["since"]
+        if cause == Cause.ASKED:
+            yield "R91", f"{self.store} asks again when the wait after attempt {row['attempt']} is over", "agenda", row["since"]
+        if cause == Cause.NOBODY_HAS_IT and self.of:
+            yield "Q10", f"{self.of} was the last to claim it", "state", row["at"]
+        if cause == Cause.NOT_HEARD and row["next_of"]:
+            says = f"{row['next_of']} has it, and its next letter to {self.store} says so"
+            yield "R85", says, "messages" if row["message_id"] else "agenda", row["at"]
+
+    def then(self) -> str:
+        """The end of a sentence: when something happens, if that is known."""
+        at, of = self.row["next_at"], self.row["next_of"]
+        if at is None:
+            return "; nobody can say when that ends"
+        words = {
+            "send": "it goes", "arrive": "it arrives", "ask": f"it asks {of}", "ask_again": f"unless it comes it asks {of}",
+            "hear": f"{of} tells it by a letter of type {self.row['next_type']}",
+        }  # fmt: skip
+        return f"; {words[self.row['next_what']]} at {lines.moment(at)}"
+
+    def absence(self) -> str:
+        """How a store stands that has no replica."""
+        match self.row["standing"]:
+            case Standing.DELETE_PENDING:
+                return "is leaving the folder's replica list, and waits until others hold all that it has"
+            case Standing.DELETE_NOW:
+                return "has left the folder's replica list, and is to erase its replica tonight"
+            case Standing.ERASED:
+                return "is gone from the folder's replica list"
+        return "has no replica of the folder, as it sees the list"
+
+
+_SENTENCES: Mapping[Cause, Callable[[_Teller], str]] = {
+    Cause.HERE: lambda one: f"{one.store} has {one.item}.",
+    Cause.SUPERSEDED: lambda one: f"{one.store} has {one.item}, and shows readers {one.row['version']}, which was made upon it.",
+    Cause.DELETED: lambda one: f"{one.store} has {one.item}; {one.row['version']} deletes the item.",
+    Cause.EXPIRED: lambda one: f"{one.store} has settled {one.item} without content: it has expired.",
+    Cause.LOSER: lambda one: f"{one.store} has {one.item}, which lost a conflict to {one.row['version']}; both are kept.",
+    Cause.NO_REPLICA: lambda one: f"{one.store} {one.absence()}.",
+    Cause.SUSPENDED: lambda one: f"Content replication is suspended, which holds {one.item} back from {one.store}.",
+    Cause.NOT_SENT: lambda one: f"{one.of} has not sent {one.item} to anybody yet{one.then()}.",
+    Cause.ON_ITS_WAY: lambda one: f"A message from {one.of} is under way to {one.store} with {one.item}{one.then()}.",
+    Cause.ASKED: lambda one: (
+        f"{one.store} asked {one.of or 'somebody'} for {one.item}, attempt {one.row['attempt']}{one.then()}."
+    ),
+    Cause.WAITING_TO_ASK: lambda one: f"{one.store} lacks {one.item} and waits before it asks{one.then()}.",
+    Cause.NOBODY_HAS_IT: lambda one: (
+        f"{one.store} has heard of {one.item}, and nobody whom it may ask claims to have it any more."
+    ),
+    Cause.REFUSED_HERE: lambda one: (
+        f"{one.store} refused {one.item}, which {one.of} sent: {_words(one.row['reason'] or Reason.NO_REPLICA_HERE)}."
+    ),
+    Cause.NOT_HEARD: lambda one: f"{one.store} does not know that {one.item} exists{one.then()}.",
+}
+_RULES: Mapping[Cause, tuple[str, Callable[[_Teller], str], str]] = {
+    Cause.HERE: ("R75", lambda one: f"{one.store} says that it has {one.item}", "state"),
+    Cause.SUPERSEDED: ("F27", lambda one: f"{one.row['version']} was made upon {one.item}", "changes"),
+    Cause.DELETED: ("F28", lambda one: f"{one.row['version']} is a deletion", "changes"),
+    Cause.EXPIRED: ("F56", lambda one: f"{one.store} says that it has {one.item} without content", "state"),
+    Cause.LOSER: ("F31", lambda one: f"{one.row['version']} comes before {one.item} in the order of winners", "changes"),
+    Cause.NO_REPLICA: ("R1", lambda one: f"{one.store} {one.absence()}", "replicas"),
+    Cause.SUSPENDED: ("F69", lambda one: "content waits while replication is suspended", "organizations"),
+    Cause.NOT_SENT: ("R46", lambda one: f"{one.item} lies behind what {one.of} sent last", "state"),
+    Cause.ON_ITS_WAY: ("R59", lambda one: f"{one.of} sent {one.row['message_id']}", "messages"),
+    Cause.ASKED: ("R94", lambda one: f"{one.store} sent a request", "backfill"),
+    Cause.WAITING_TO_ASK: ("R91", lambda one: f"{one.store} heard that others have it", "backfill"),
+    Cause.NOBODY_HAS_IT: ("R88", lambda one: f"{one.store} heard that others have it", "backfill"),
+    Cause.REFUSED_HERE: ("R74", lambda one: f"{one.store} refused {one.row['message_id']}", "receipts"),
+    Cause.NOT_HEARD: ("R85", lambda one: f"{one.origin} gave the number; no message told {one.store} of it", "changes"),
+}
+"""The rule that decided, what was found, and where."""

@@ -1,0 +1,249 @@
+"""Why numbers are here or not, asked of invented organizations: what is said is so, and what is to come comes."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pfspark import cntext
+from pfspark.ask import lines, reasons
+from pfspark.edge.config import conf_folder
+from pfspark.sim import oracle, player
+from pfspark.sim.scenario import Scenario, Step, parse
+from pfspark.words import HIERARCHY, Cause
+from tests.sim.worlds import world
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Line = dict[str, Any]
+Here = tuple[str, str, str]
+
+STORY = 8 * 60
+"""Minutes in which things happen, before it is asked what comes next."""
+IN_BETWEEN = ("2h", "4h", "6h")
+AFTERWARDS = ("8h30m", "10h", "13h", "20h")
+END = "40h"
+
+
+def asked_about(seed: int) -> Scenario:
+    """An invented organization that is asked about every replica: while things happen, and afterwards."""
+    text = world(seed, restores=seed % 3 == 0, minutes=STORY).splitlines()
+    (place,) = (place for place, line in enumerate(text) if line.startswith("end = "))
+    text[place] = f'end = "{END}"'
+    shows = [f'[[steps]]\nat = "{at}"\nshow = ["state"]' for at in (*IN_BETWEEN, *AFTERWARDS)]
+    scenario = parse("\n".join([*text, *shows]), f"world {seed}", conf_folder())
+    stores = [store.name for store in scenario.stores]
+    folders = [("initial", place) for place in range(len(scenario.folders))] + [("id", HIERARCHY)]
+    steps = [step for step in scenario.steps if step.verb != "clock"]  # by a clock that is wrong rounds are not on the grid
+    for step in scenario.steps:
+        if step.verb == "show":
+            for store in stores:
+                for ref in folders:
+                    args = {"store": store, "folder": "", "folder_ref": ref, "item": None}
+                    steps.append(Step(len(steps) + 1, step.at, "why", args))
+                    known = {**args, "item": ",".join(f"{each}:1-99" for each in sorted(stores))}
+                    steps.append(Step(len(steps) + 1, step.at, "why", known))
+    in_time = tuple(replace(fault, late=timedelta(0)) for fault in scenario.faults)  # what is late is overtaken by other letters
+    return replace(scenario, faults=in_time, steps=tuple(sorted(steps, key=lambda step: step.at)))
+
+
+FILES = ("why_it_has_not_come", "why_of_every_cause")
+EXPECTED = """
+00:15 PFS2 /Sales PFS1:1 not_sent       00:15 send      01:00 PFS1
+01:00 PFS3 /Sales PFS1:1 on_its_way     01:00 arrive    01:15 PFS1
+01:15 PFS3 /Sales PFS1:1 here           01:15
+02:30 PFS2 /Sales PFS1:2 not_heard      01:30 hear      25:45 PFS1
+03:15 PFS2 /Sales PFS1:2 waiting_to_ask 03:15 ask       04:15 PFS1
+04:15 PFS2 /Sales PFS1:2 asked          04:15 ask_again 06:15 PFS1
+06:15 PFS2 /Sales PFS1:2 asked          06:15 ask_again 10:15 PFS1
+01:30 PFS1 /A     PFS2:1 here           01:15
+01:30 PFS1 /A     PFS1:1 superseded     01:15
+02:30 PFS1 /A     PFS1:2 loser          02:15
+03:30 PFS2 /A     PFS1:1 deleted        03:15
+03:30 PFS3 /A     PFS1:1 no_replica     00:00
+04:30 PFS2 /A     PFS1:4 suspended      04:15
+06:15 PFS3 /A     stray  refused        06:00
+07:30 PFS1 /A     late   not_taken_in   07:15 take_in   -     PFS2
+11:00 PFS2 /B     PFS1:1 nobody_has_it  09:45
+13:00 PFS3 /A     PFS2:4 no_replica     12:30
+15:30 PFS3 /A     PFS2:4 refused_here   12:45
+30:00 PFS1 /Older PFS1:1 expired        27:00
+"""
+"""What the two files say, written from the articles: when it is asked, of what, the cause, since when, and what comes next."""
+START = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def organizations(config: pytest.Config) -> list[Scenario]:
+    """What this module wants played."""
+    folder = conf_folder() / "scenarios"
+    return [parse((folder / f"{name}.toml").read_text(), name, conf_folder()) for name in FILES]
+
+
+def hours(at: str | None) -> str:
+    """A moment of a line as hours and minutes since the start."""
+    if at is None:
+        return "-"
+    minutes = int((datetime.fromisoformat(at) - START).total_seconds()) // 60
+    return f"{minutes // 60:02}:{minutes % 60:02}"
+
+
+def test_every_cause_is_told(pytestconfig: pytest.Config, played: Mapping[str, list[Line]]) -> None:
+    told = []
+    for one in organizations(pytestconfig):
+        for line in (each for each in played[one.name] if each["kind"] == "why"):
+            words = [hours(line["at"]), line["store"], line["folder"], line["item"], line["cause"], hours(line["since"])]
+            after = line["next"]
+            told.append(words + ([after["what"], hours(after["at"]), after["of"]] if after else []))
+            assert line["here"] == (line["cause"] in ("here", "superseded", "deleted", "expired", "loser"))
+            assert line["item"] in line["says"] or line["cause"] in ("refused", "not_taken_in", "no_replica")
+            assert line["because"] and all(each["rule"] and each["says"] and each["table"] for each in line["because"])
+    expected = [line.split() for line in EXPECTED.strip().splitlines()]
+    assert sorted([each for each in words if each] for words in told) == sorted(expected)
+    assert {words[4] for words in told} == set(Cause)
+
+
+class Facts:
+    """What rounds have written, by organization."""
+
+    def __init__(self) -> None:
+        self.sent: dict[Here, list[tuple[datetime, cntext.CnSet]]] = defaultdict(list)
+        self.applied: dict[Here, list[tuple[datetime, cntext.CnSet]]] = defaultdict(list)
+        self.asked: dict[Here, list[tuple[datetime, cntext.CnSet]]] = defaultdict(list)
+        self.asked_of: dict[tuple[Here, str], list[tuple[datetime, cntext.CnSet]]] = defaultdict(list)
+        self.heard: dict[Here, list[tuple[datetime, cntext.CnSet]]] = defaultdict(list)
+
+    def begin(self, rows: Mapping[str, Sequence[Any]]) -> None:
+        """Nothing is written yet."""
+
+    def restored(self, *_: Any) -> None:
+        """What comes next is asked after the last restore."""
+
+    def round(self, turns: Mapping[str, datetime], edits: Sequence[Any], made: Mapping[str, Any], due: object) -> None:
+        for row in made["messages"].to_pylist():
+            if row["type"] in ("0x2", "0x4"):
+                self.sent[here(row)].append((row["at"], lines.cnset(row["carries"])))
+        for row in made["state"].to_pylist():
+            if row["entry"] == "applied" and cntext.split_label(row["about"])[0] == row["store"]:
+                self.applied[here(row)].append((row["at"], lines.cnset([row])))
+        for row in made["backfill"].to_pylist():
+            if row["step"] == "asked":
+                self.asked[here(row)].append((row["at"], lines.cnset([row])))
+                self.asked_of[here(row), row["of"]].append((row["at"], lines.cnset([row])))
+            elif row["step"] == "heard":
+                self.heard[here(row)].append((row["at"], lines.cnset([row])))
+
+
+def here(row: Mapping[str, Any]) -> Here:
+    return row["org"], row["store"], row["folder"]
+
+
+def within(found: Sequence[tuple[datetime, cntext.CnSet]], since: datetime, until: datetime) -> cntext.CnSet:
+    """What was written after the one moment and up to the other."""
+    whole: cntext.CnSet = {}
+    for at, numbers in found:
+        if since < at <= until:
+            whole = cntext.union(whole, numbers)
+    return whole
+
+
+def came_true(row: Line, now: datetime, facts: Facts) -> str | None:
+    """What is wrong with what a row says of the future."""
+    numbers = lines.cnset([row])
+    at, before, there = row["next_at"], row["next_at"] - timedelta(microseconds=1), here(row)
+
+    def meets(found: Sequence[tuple[datetime, cntext.CnSet]], since: datetime, until: datetime) -> cntext.CnSet:
+        return cntext.intersect(within(found, since, until), numbers)
+
+    def then(found: Sequence[tuple[datetime, cntext.CnSet]]) -> str | None:
+        if meets(found, now, before):
+            return "too late"
+        return None if meets(found, before, at) == numbers else "it did not"
+
+    match row["next_what"]:
+        case "send":
+            return then(facts.sent[row["org"], row["next_of"], row["folder"]])
+        case "arrive":
+            return then(facts.applied[there])
+        case "ask":
+            return then(facts.asked[there]) or (
+                None if meets(facts.asked_of[there, row["next_of"]], before, at) == numbers else "of another"
+            )
+        case "ask_again":
+            if meets(facts.asked[there], now, before):
+                return "too late"
+            came = meets(facts.applied[there], now, at)
+            return None if cntext.union(came, meets(facts.asked[there], before, at)) == numbers else "it did not"
+        case "hear":
+            heard = facts.heard[there] + facts.applied[there]
+            return then(heard)
+    return f"unknown: {row['next_what']}"
+
+
+@pytest.fixture(scope="module")
+def told(pytestconfig: pytest.Config, spark: SparkSession) -> tuple[list[Scenario], list[Line], list[tuple[Any, Any]], Facts]:
+    first = pytestconfig.getoption("--seed")
+    scenarios = [asked_about(seed) for seed in range(first, first + pytestconfig.getoption("--why-orgs"))]
+    facts, answers = Facts(), []
+    real = reasons.explain
+
+    def explain(spark: Any, tables: Any, clock: Any, *args: Any, **asked: Any) -> Any:
+        rows = real(spark, tables, clock, *args, **asked)
+        answers.append(({row["org"]: row["now"] for row in clock.to_pylist()}, rows))
+        return rows
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(reasons, "explain", explain)
+        said = list(player.play(scenarios, spark, facts))
+    return scenarios, said, answers, facts
+
+
+@pytest.mark.campaign
+def test_what_is_to_come_comes(told: Any) -> None:
+    """Played on without faults and edits, what an answer says of the future happens in that round, and not before."""
+    scenarios, _, answers, facts = told
+    after = {one.name: one.start + timedelta(minutes=STORY) for one in scenarios}
+    ends = {one.name: one.end for one in scenarios}
+    counts: Counter[tuple[str, str]] = Counter()
+    wrong: list[tuple[str | None, Line]] = []
+    for clock, rows in answers:
+        for row in rows:
+            now = clock[row["org"]]
+            if now > after[row["org"]] and row["next_at"] and row["next_at"] <= ends[row["org"]]:
+                found = came_true(row, now, facts)
+                counts[row["next_what"], found or "true"] += 1
+                if found:
+                    wrong.append((found, {**row, "now": now}))
+    print(counts)
+    for each in wrong:
+        print(each[0], {name: str(value) for name, value in each[1].items() if value is not None and name != "standing"})
+    assert not [each for each in wrong if each[0] != "of another"]
+
+
+@pytest.mark.campaign
+def test_who_has_what_is_what_the_oracle_says(told: Any) -> None:
+    """A number is here where the second implementation has it applied, and nowhere else."""
+    scenarios, said, _, _ = told
+    truth = {
+        (line["org"], line["at"], line["store"], line["folder"]): cntext.parse(line["applied"])
+        for one in scenarios for line in oracle.play(one) if line["kind"] == "state"
+    }  # fmt: skip
+    causes = Counter(line["cause"] for line in said if line["kind"] == "why")
+    print(causes)
+    held: dict[Any, cntext.CnSet] = defaultdict(dict)
+    lacked: dict[Any, cntext.CnSet] = defaultdict(dict)
+    for line in said:
+        if line["kind"] == "why" and line["cause"] not in (Cause.NOT_TAKEN_IN, Cause.REFUSED):
+            key = line["org"], line["at"], line["store"], line["folder"]
+            side = held if line["here"] else lacked
+            side[key] = cntext.union(side[key], cntext.parse(line["item"]))
+    assert held
+    for key, numbers in held.items():
+        assert not cntext.subtract(numbers, truth[key]), key
+    for key, numbers in lacked.items():
+        assert not cntext.intersect(numbers, truth.get(key, {})), key
