@@ -17,6 +17,7 @@ from pfspark.sim import oracle
 from pfspark.sim.scenario import Scenario, read
 from tests.sim.against import first_difference, written
 from tests.sim.organizations import START, after
+from tests.sim.test_why import FILES as EXPLAINED
 
 Played = dict[str, list[dict[str, Any]]]
 FILES = sorted((conf_folder() / "scenarios").glob("*.toml"))
@@ -63,6 +64,7 @@ KEYS = {
     "item": {"org", "at", "kind", "store", "folder", "item", "name", "version", "deleted", "conflict", "losers"},
     "folder": {"org", "at", "kind", "store", "path", "id", "replicas"},
     "refused": {"org", "at", "kind", "store", "what", "step", "reason"},
+    "why": {"org", "at", "kind", "store", "folder", "item", "here", "cause", "since", "says", "next", "because"},
     "end": {"org", "at", "kind", "rounds", "converged", "missing", "violations"},
 }  # fmt: skip
 
@@ -764,7 +766,7 @@ def seen(lines: list[dict[str, Any]], what: str) -> dict[str, str]:
 
 
 def test_every_file_is_pinned() -> None:
-    assert PINS.keys() | STORIES.keys() == {file.stem for file in FILES}
+    assert PINS.keys() | STORIES.keys() | set(EXPLAINED) == {file.stem for file in FILES}
     assert len(FILES) >= 30
 
 
