@@ -188,6 +188,8 @@ def came_true(row: Line, now: datetime, facts: Facts) -> str | None:
 @pytest.fixture(scope="module")
 def told(pytestconfig: pytest.Config, spark: SparkSession) -> tuple[list[Scenario], list[Line], list[tuple[Any, Any]], Facts]:
     first = pytestconfig.getoption("--seed")
+    if not pytestconfig.getoption("--why-orgs"):
+        pytest.skip("takes long: --why-orgs 5")
     scenarios = [asked_about(seed) for seed in range(first, first + pytestconfig.getoption("--why-orgs"))]
     facts, answers = Facts(), []
     real = reasons.explain
