@@ -218,6 +218,7 @@ class Kept:
             whole = pa.concat_tables([self.tables[name], self._fit(name, table)])
             self.put(name, whole.combine_chunks() if whole.column(0).num_chunks > PIECES else whole)
 
+
 def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str, Any]]:
     """Entries of the agenda by which replicas that hold content ask for status now."""
     return [

@@ -464,6 +464,34 @@ def _flat(options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
             yield from ((each, value) for each in GROUPS[name])
 
 
+# --- rounds -----------------------------------------------------------------------------------------------------------
+
+BEYOND = datetime.max.replace(tzinfo=UTC)
+"""In place of a round that would lie behind the last moment there is."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """When an organization plays its rounds: `anchor`, its start or any of these moments, and so long apart."""
+
+    anchor: datetime
+    every: timedelta
+
+    def next_round(self, at: datetime, after: datetime | None) -> datetime:
+        """The first round that is not before that moment, and after the last; without a last one not before the anchor.
+
+        >>> quarters = Grid(parse_time("2026-01-05T00:00Z"), timedelta(minutes=15))
+        >>> quarters.next_round(parse_time("2026-01-05T00:20Z"), None).minute
+        30
+        """
+        nth = max(-((self.anchor - at) // self.every), 0 if after is None else (after - self.anchor) // self.every + 1)
+        return self.anchor + nth * self.every if nth <= (LAST - self.anchor) // self.every else BEYOND
+
+    def columns(self) -> dict[str, Any]:
+        """As columns of a frame, the time between in seconds."""
+        return {"anchor": self.anchor, "every_s": _seconds(self.every)}
+
+
 # --- profiles ---------------------------------------------------------------------------------------------------------
 
 CONDITIONS = ("since_2000", "before_2000", "same_site", "affinity", "no_affinity")

@@ -750,9 +750,17 @@ FRAMES = _by_name(
         _frame("state", "a row of the replication state table, and when", f"{_STATE} at"),
         _frame("violations", "numbers by which a round breaks a promise", f"{_RANGES} check"),
         # why a number is here, or is not
-        _frame("dated_ranges", "numbers of a folder at a store, and when that was written", f"{_RANGES} at"),
-        _frame("tidings", "numbers that a message brings a store, or tells it of", f"{_RANGES} due of type message_id at reason"),
-        _frame("instead", "a version that readers are not shown", f"{_KEYS} origin cn cause version since"),
+        _frame(
+            "letters_due",
+            "a letter with its status that a store will write, when, and when it arrives",
+            f"{_KEYS} peer at due type",
+        ),
+        _frame(
+            "evidence",
+            "what is known of numbers; without a cause: of any",
+            f"{_RANGES} cause nth:bigint due of type message_id at reason version",
+        ),
+        _frame("causes", "numbers of one cause", f"{_RANGES} cause since standing attempt due"),
         _frame(
             "explained",
             "numbers of which one thing can be said",

@@ -30,7 +30,7 @@ BELOW = {
     "views": {"vocabulary", "keyed"},
     "kept": {"vocabulary", "cnset", "keyed", "rows", "execute", "round", "views"},
     "ask": {"vocabulary", "cnset", "frame", "keyed", "rules", "rows", "execute"},
-    "sim": {"vocabulary", "cnset", "rules", "round", "rows", "execute", "views", "kept", "ask"},
+    "sim": {"vocabulary", "cnset", "rules", "round", "keyed", "rows", "execute", "views", "kept", "ask"},
     "edge": {"vocabulary", "cnset", "frame", "keyed", "rules", "round", "rows", "execute", "views", "kept", "ask", "sim", "lake"},
     "lake": {"vocabulary", "cnset", "rules", "round", "rows", "kept", "ask", "sim", "edge"},
 }

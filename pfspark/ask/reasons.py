@@ -3,154 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
-
-from pfspark import cnset, cntext
-from pfspark.ask import lines, why
-from pfspark.errors import CnSetError
-from pfspark.execute import Made, execute
-from pfspark.keyed import having
-from pfspark.rows import arrow, local, no_rows, schema_of, struct
-from pfspark.words import Cause, Entry, Outcome, Reason, Standing
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.words import Cause, Reason, Standing
 
 Line = dict[str, Any]
-Tables = Mapping[str, pa.Table]
-FOLDER = ("org", "folder")
-VIEWS = (
-    "stores", "links", "lists", "replicas", "state", "array", "agenda", "contacts", "lives", "mail", "changes", "conditions",
-    "tree",
-)  # fmt: skip
-OF_FOLDER = ("lists", "replicas", "state", "array", "agenda", "lives", "mail", "changes", "tree")
-"""The views of which only the folders asked about are read."""
-RANGE_DDL = "org string, store string, folder string, origin string, cn_min bigint, cn_max bigint"
-GRID = "org string, anchor timestamp, every_s bigint"
-ASKED = {"asked": RANGE_DDL, "pairs": "org string, store string, folder string"}
-"""What can be asked about: ranges of numbers, or all that replicas lack."""
-FACTS = {
-    "log": f"{RANGE_DDL}, entry string, at timestamp",
-    "requests": f"{RANGE_DDL}, of string, at timestamp",
-    "refusals": f"{RANGE_DDL}, of string, reason string, message_id string, at timestamp",
-}
-"""What is read of the past: numbers that stores have written as their own, requests, and content that was refused."""
-
 HERE = (Cause.HERE, Cause.SUPERSEDED, Cause.DELETED, Cause.EXPIRED, Cause.LOSER)
 """The causes that say that a number is here."""
 ORDER = {cause: place for place, cause in enumerate(Cause)}
-
-
-def _names(fact: str) -> list[str]:
-    return struct(FACTS[fact]).names
-
-
-def log_of(state: DataFrame) -> DataFrame:
-    """Rows of `state` in which stores speak of their own replicas, as `log`."""
-    own = (cnset.store_of("about") == F.col("store")) & F.col("entry").isin(Entry.APPLIED, Entry.EMPTY)
-    return state.where(own).select(*_names("log"))
-
-
-def requests_of(steps: DataFrame) -> DataFrame:
-    """Rows of `backfill` by which numbers were asked for, as `requests`."""
-    return steps.where("step = 'asked' and of is not null").select(*_names("requests"))
-
-
-def refusals_of(receipts: DataFrame, messages: DataFrame) -> DataFrame:
-    """Receipts by which messages were refused, with the numbers that these carried, as `refusals`."""
-    refused = receipts.where((F.col("outcome") == Outcome.REFUSED) & F.col("message_id").isNotNull())
-    sent = messages.select("org", "message_id", F.col("store").alias("of"), F.inline("carries"))
-    rows = refused.select("org", "message_id", "store", "folder", "reason", "at").join(sent, ["org", "message_id"])
-    return rows.select(*_names("refusals"))
-
-
-def numbers_of(tables: Tables, org: str, folder: str, item: str) -> cntext.CnSet:
-    """The numbers that an item's name, or a text of numbers, means in a folder: of a name all versions of all such items."""
-    with suppress(CnSetError):
-        return cntext.parse(item)
-    changes = tables["changes"]
-    changes = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.equal(changes["folder"], folder)))
-    objects = changes.filter(pc.equal(changes["name"], item))["object"]
-    versions = changes.filter(pc.is_in(changes["object"], objects)).select(["origin", "cn"]).to_pylist()
-    return lines.cnset({"origin": row["origin"], "cn_min": row["cn"], "cn_max": row["cn"]} for row in versions)
-
-
-def edit_rows(
-    edits: Iterable[Line],
-    refused: Mapping[tuple[str, str], Line],
-    now: datetime,
-    grid: Grid,
-    store: str,
-    folder: str,
-    down: Collection[tuple[str, str]] = (),
-) -> Iterator[Line]:
-    """Edits without a number, as `Telling.of_edits` takes them: what a store that asks may know of each.
-
-    `refused` are the receipts of those that were refused; the others wait, for the first round of their organization's grid
-    that is not before them; at a store that is `down` for none that is known.
-    """
-    for row in edits:
-        receipt, waits = refused.get((row["org"], row["edit_id"])), (row["org"], row["store"]) in down
-        yield {
-            **{name: row.get(name) for name in ("org", "edit_id", "store", "name", "at")},
-            "asked_at": store,
-            "folder": folder,
-            "reason": receipt and receipt["reason"],
-            "refused": receipt and receipt["at"],
-            "next_at": None if receipt or waits else grid.next_round(row["at"] or now, now),
-        }
-
-
-@dataclass(frozen=True)
-class Grid:
-    """When an organization plays its rounds: `anchor`, any of these moments, and so long apart."""
-
-    anchor: datetime
-    every: timedelta
-
-    @property
-    def row(self) -> Line:
-        """As columns of a frame."""
-        return {"anchor": self.anchor, "every_s": int(self.every.total_seconds())}
-
-    def next_round(self, at: datetime, now: datetime) -> datetime:
-        """The first round that is not before that moment, and after the last, `now`: `why.on_grid` of one moment."""
-        nth: int = max(-((self.anchor - at) // self.every), (now - self.anchor) // self.every + 1)
-        return self.anchor + nth * self.every
-
-
-@dataclass(frozen=True)
-class About:
-    """What is asked about: numbers of a folder at a store, as the text `item` means them; None: all that is not there."""
-
-    org: str
-    store: str
-    folder: str
-    item: str | None = None
-    numbers: cntext.CnSet | None = None
-
-    @classmethod
-    def of(cls, tables: Tables, org: str, store: str, folder: str, item: str | None) -> About:
-        """What those words mean in that world."""
-        return cls(org, store, folder, item, (item and numbers_of(tables, org, folder, item)) or ({} if item else None))
-
-    @property
-    def pair(self) -> Line:
-        """As a row of `pairs`."""
-        return {"org": self.org, "store": self.store, "folder": self.folder}
-
-    def ranges(self) -> Iterator[Line]:
-        """As rows of `asked`."""
-        for origin, spans in (self.numbers or {}).items():
-            for low, high in spans:
-                yield {**self.pair, "origin": origin, "cn_min": low, "cn_max": high}
 
 
 def moments(rows: Iterable[Line], edits: Iterable[Line]) -> Iterator[tuple[str, datetime]]:
@@ -158,57 +23,6 @@ def moments(rows: Iterable[Line], edits: Iterable[Line]) -> Iterator[tuple[str, 
     for row in rows:
         yield from ((row["org"], row[name]) for name in ("since", "at") if row[name])
     yield from ((row["org"], row["refused"]) for row in edits if row["refused"])
-
-
-def explain(
-    spark: SparkSession,
-    tables: Tables,
-    clock: pa.Table,
-    grid: Mapping[str, Grid],
-    facts: Mapping[str, Callable[[], DataFrame]],
-    **asked: Iterable[Line],
-) -> list[Line]:
-    """What can be said of what is asked about, by the names of `ASKED`: rows of `explained`.
-
-    `tables` are the views of a world, of which only the folders asked about are read; `facts` are those of `FACTS`; `clock` is
-    the time and policy of each organization, `grid` when it plays. Numbers that a folder never had are in no row.
-    """
-    tables_of = {name: arrow(struct(ASKED[name]), some) for name, some in asked.items()}
-    anchors = arrow(struct(GRID), ({"org": org, **each.row} for org, each in grid.items()))
-    rows: list[Line] = []
-    for name, table in tables_of.items():
-        if table.num_rows:
-            given = _given(spark, tables, facts, table.select(list(FOLDER)))
-            given |= {
-                name: _rows_given(spark, table, struct(ASKED[name])),
-                "none": _rows_given(spark, no_rows(struct(RANGE_DDL)), struct(RANGE_DDL)),
-                "clock": _rows_given(spark, clock, schema_of("clock")),
-                "grid": _rows_given(spark, anchors, struct(GRID)),
-            }
-            drawn = why.of_numbers() if name == "asked" else why.of_folders()
-            rows += execute(spark, {"said": drawn}, given)["said"].to_pylist()
-    return rows
-
-
-def _given(
-    spark: SparkSession, tables: Tables, facts: Mapping[str, Callable[[], DataFrame]], folders: pa.Table
-) -> dict[str, Made]:
-    """Views and facts by name, those of folders as far as they are asked about."""
-
-    def view(name: str) -> Made:
-        rows = having(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
-        left_out = tuple(each for each in schema_of(name).names if each not in rows.column_names)
-        return _rows_given(spark, rows, schema_of(name, left_out))
-
-    def fact(name: str) -> Made:
-        there = local(spark, folders, struct("org string, folder string")).distinct()
-        return Made(lambda: facts[name]().join(there, list(FOLDER), "left_semi"))
-
-    return {name: view(name) for name in VIEWS} | {name: fact(name) for name in FACTS}
-
-
-def _rows_given(spark: SparkSession, rows: pa.Table, schema: StructType) -> Made:
-    return Made(lambda: local(spark, rows, schema), rows)
 
 
 @dataclass(frozen=True)

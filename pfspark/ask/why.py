@@ -6,89 +6,89 @@ What decides is asked of the rules that decide it in a round: what is missing an
 
 from __future__ import annotations
 
-from functools import cache, reduce
+from collections.abc import Mapping
+from functools import cache
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule, source
-from pfspark.rules import addressing, backfill, items, packing, sources, state
-from pfspark.rules.frames import once
-from pfspark.words import HIERARCHY, LIVE, Cause, Entry, Listing, MessageType, Standing, Why
+from pfspark.rules import addressing, backfill, items, packing, sources, state, status
+from pfspark.rules.frames import once, together
+from pfspark.tables import FRAMES
+from pfspark.words import HIERARCHY, Cause, Entry, MessageType, Standing, Why
 
 HERE = ("org", "store", "folder")
 LINE = (*HERE, "origin")
 RANGE = (*LINE, "cn_min", "cn_max")
-SAID = (
-    "cause", "since", "of", "attempt", "standing", "reason", "version", "message_id", "at",
-    "next_at", "next_what", "next_of", "next_type",
-)  # fmt: skip
+OF_FOLDER = ("org", "folder", "origin")
+SAID = tuple(name for name in FRAMES["explained"].names if name not in RANGE)
 """What is said of a range; neighbours of which all of it is the same are one."""
-TELLING = (Why.STATUS, Why.REPEAT, Why.SEND)
+CITED = ("nth", "due", "of", "type", "message_id", "at", "reason", "version")
+"""What rows of `evidence` say, in the order in which the first of several is found."""
+UNASKED = (Why.STATUS, Why.REPEAT)
+TELLING = (*UNASKED, Why.SEND)
 """The entries of an agenda whose time brings others a letter with the store's status."""
+RESTING = (*UNASKED, Why.EXPIRE, Why.ERASE)
+"""The entries of an agenda that leave a folder's numbers as they are."""
 
 
 @cache
-def of_numbers() -> DataFrame:
-    """What can be said of the numbers in `asked`, drawn of the views and facts that are given by name: see `Given`."""
-    return _explained(source("asked"))
+def drawn() -> DataFrame:
+    """What can be said of the numbers in `asked`, and of all that the replicas in `pairs` lack.
 
-
-@cache
-def of_folders() -> DataFrame:
-    """What can be said of all numbers that the replicas in `pairs` lack."""
-    own = state.own(source("state"), replicas=source("replicas"))
-    applied = state.ranges_of(own, entry=Entry.APPLIED)
-    return _explained(lacking(source("pairs"), applied=applied, array=source("array")))
-
-
-def _explained(asked: DataFrame) -> DataFrame:
-    """The chain of a round, from what stores hold to whom they ask, with nothing arriving; then what it says of `asked`."""
-    clock, replicas, lists, stores = source("clock"), source("replicas"), source("lists"), source("stores")
-    links, agenda, contacts, mail = source("links"), source("agenda"), source("contacts"), source("mail")
-    none, log = source("none"), source("log")
+    It is the chain of a round, from what stores hold to whom they ask, with nothing arriving.
+    """
+    clock, grid, replicas, lists = source("clock"), source("grid"), source("replicas"), source("lists")
+    stores, links, agenda, contacts = source("stores"), source("links"), source("agenda"), source("contacts")
+    conditions, mail, log, none = source("conditions"), source("mail"), source("log"), source("none")
     own = once(state.own(source("state"), replicas=replicas))
+    beliefs = once(state.believed(source("state"), replicas=replicas))
     applied, empty = (once(state.ranges_of(own, entry=entry)) for entry in (Entry.APPLIED, Entry.EMPTY))
-    claims = state.claims(
-        state.believed(source("state"), replicas=replicas), lists=lists, lives=source("lives"), stores=stores
-    )
+    asked = once(together(source("asked"), lacking(source("pairs"), applied=applied, array=source("array"))))
+    claims = state.claims(beliefs, lists=lists, lives=source("lives"), stores=stores)
     coverage = backfill.cover(applied, none, state.layers_of_claims(claims), source("array"))
     missing = backfill.note(coverage, replicas=replicas, clock=clock)
     timed = backfill.due(missing, clock=clock)
     gives = sources.content(claims)
-    ranked = sources.rank(
-        timed, gives=gives, contacts=silent_by_then(contacts, timed=timed, clock=clock), stores=stores, links=links, clock=clock
-    )
+    heard = silent_by_then(contacts, timed=timed, clock=clock)
+    ranked = sources.rank(timed, gives=gives, contacts=heard, stores=stores, links=links, clock=clock)
     chosen = sources.choose(timed, ranked=ranked, gives=gives)
     waiting = packing.waiting(applied, sent=state.ranges_of(own, entry=Entry.SENT), returned=none, replicas=replicas)
-    cycle = packing.cycle(
-        waiting, agenda=agenda, replicas=replicas, limits=packing.limits(source("tree")), stores=stores, clock=clock
-    )
+    limits = packing.limits(source("tree"))
+    cycle = packing.cycle(waiting, agenda=agenda, replicas=replicas, limits=limits, stores=stores, clock=clock)
     shown = state.shown(applied, hidden=packing.unsent(waiting, replicas=replicas))
-    scheduled = will_tell(
-        shown, agenda=agenda, lists=lists, replicas=replicas, stores=stores, links=links,
-        conditions=source("conditions"), clock=clock, grid=source("grid"),
-    )  # fmt: skip
-    settled = undisturbed(scheduled, agenda=agenda, mail=mail, replicas=replicas, clock=clock, grid=source("grid"))
-    said = explain(
+    letters = write(agenda, lists=lists, replicas=replicas, stores=stores, links=links, conditions=conditions, grid=grid)
+    resting = undisturbed(letters, agenda=agenda, mail=mail, replicas=replicas, grid=grid)
+    evidence = together(
+        came(log),
+        given(asked, log=log),
+        instead(asked, changes=source("changes"), applied=applied, empty=empty, log=log),
+        coming(mail),
+        requested(source("requests")),
+        asked_next(chosen),
+        had(beliefs, contacts=contacts),
+        refused(source("refusals")),
+        told(mail),
+        to_be_told(shown, letters=resting),
+    )
+    causes = first_cause(
         asked,
-        applied=applied, empty=empty, waiting=waiting, cycle=cycle, missing=missing, timed=timed, chosen=chosen,
-        coming=coming(mail), telling=tell(telling(mail), settled), requests=source("requests"), refusals=source("refusals"),
-        log=log, beliefs=state.believed(source("state"), replicas=replicas), contacts=contacts, replicas=replicas,
-        conditions=source("conditions"), clock=clock, grid=source("grid"),
+        applied=applied, empty=empty, waiting=waiting, missing=missing, timed=timed, evidence=evidence, replicas=replicas,
+        clock=clock,
     )  # fmt: skip
-    instead = shown_instead(asked, changes=source("changes"), applied=applied, empty=empty, log=log)
-    return with_versions(said, instead=instead)
+    return explain(causes, evidence=evidence, cycle=cycle, conditions=conditions, grid=grid)
+
+
+# What is asked about, and when things happen
 
 
 @rule("ranges")
 def lacking(pairs: DataFrame, *, applied: DataFrame, array: DataFrame) -> DataFrame:
     """The numbers of each folder that any store holds, or has heard of, and that the replica itself does not hold."""
-    of_folder = ("org", "folder", "origin")
-    told = applied.select(*RANGE).unionByName(array.select(*RANGE))
-    numbers = cnset.canonical(told, of_folder)
-    everything = numbers.join(pairs.select(*HERE), ["org", "folder"])
+    heard_of = applied.select(*RANGE).unionByName(array.select(*RANGE))
+    everything = cnset.canonical(heard_of, OF_FOLDER).join(pairs.select(*HERE), ["org", "folder"])
     return cnset.subtract(everything, applied, LINE)
 
 
@@ -101,99 +101,10 @@ def silent_by_then(contacts: DataFrame, *, timed: DataFrame, clock: DataFrame) -
     return known.withColumn("silent", silent).drop("then", "now")
 
 
-@rule("tidings")
-def coming(mail: DataFrame) -> DataFrame:
-    """The numbers that mail under way carries, by who receives them; what will not arrive brings none."""
-    under_way = mail.where("lost is null")
-    return _tidings(under_way, F.inline("carries"))
-
-
-@rule("tidings")
-def telling(mail: DataFrame) -> DataFrame:
-    """The numbers of which the status part of mail under way tells its recipient (R85)."""
-    claims = F.filter("status", lambda each: each["entry"] == Entry.REPORTED)
-    ranges = F.transform(claims, lambda each: F.struct(each["origin"], each["cn_min"], each["cn_max"]))
-    return _tidings(mail.where("lost is null"), F.inline(ranges).alias("origin", "cn_min", "cn_max"))
-
-
-def _tidings(mail: DataFrame, ranges: Column) -> DataFrame:
-    rows = mail.select(
-        "org", F.col("recipient").alias("store"), "folder", "due", F.col("store").alias("of"), "type", "message_id", "at", ranges
-    )
-    return rows.withColumn("reason", F.lit(None).cast("string")).select(*RANGE, "due", "of", "type", "message_id", "at", "reason")
-
-
-@rule("tidings")
-def will_tell(
-    shown: DataFrame,
-    *,
-    agenda: DataFrame,
-    lists: DataFrame,
-    replicas: DataFrame,
-    stores: DataFrame,
-    links: DataFrame,
-    conditions: DataFrame,
-    clock: DataFrame,
-    grid: DataFrame,
-) -> DataFrame:
-    """The numbers of which stores will tell the others when an entry of their agenda falls due: `due` is when that arrives.
-
-    Source: R48, R136 (every letter has the sender's status).
-    """
-    silent = conditions.where("down or cut").select("org", "store")
-    speaking = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
-    due = (
-        agenda.where(F.col("why").isin(*TELLING)).select(*HERE, "why", "due")
-        .join(speaking, list(HERE), "left_semi")
-        .join(silent, ["org", "store"], "left_anti")
-    )  # fmt: skip
-    moments = clock.select("org", "now").join(grid, "org")
-    at = due.join(moments, "org").withColumn("said", on_grid(F.col("due")))
-    peers = lists.where((F.col("peer") != F.col("store")) & (F.col("listing") == Listing.LISTED)).select(*HERE, "peer")
-    delays = addressing.delays(stores, links)
-    delay = F.coalesce(F.try_element_at("delays", F.col("peer")), F.lit(0))
-    letters = at.join(peers, list(HERE)).join(delays, ["org", "store"], "left")
-    later = F.when(delay > 0, F.timestamp_add("SECOND", delay, F.col("said")))  # what is sent in a round arrives in a later one
-    arriving = letters.withColumn("there", F.coalesce(later, F.timestamp_add("MICROSECOND", F.lit(1), F.col("said"))))
-    content = F.when(F.col("folder") == HIERARCHY, MessageType.HIERARCHY).otherwise(MessageType.CONTENT)
-    kind = F.when(F.col("why") == Why.SEND, content).otherwise(MessageType.STATUS)
-    told = shown.join(arriving.select(*HERE, "peer", "there", "said", kind.alias("type")), list(HERE))
-    nothing = {"message_id": F.lit(None).cast("string"), "reason": F.lit(None).cast("string")}
-    return told.withColumns(nothing).select(
-        "org", F.col("peer").alias("store"), "folder", "origin", "cn_min", "cn_max", F.col("there").alias("due"),
-        F.col("store").alias("of"), "type", "message_id", F.col("said").alias("at"), "reason",
-    )  # fmt: skip
-
-
-@rule("tidings")
-def undisturbed(
-    scheduled: DataFrame, *, agenda: DataFrame, mail: DataFrame, replicas: DataFrame, clock: DataFrame, grid: DataFrame
-) -> DataFrame:
-    """The same; `due` is null where the folder does not rest until then: mail under way about it, or an entry of an agenda
-    that falls due first, may have it told earlier, or start the wait anew."""
-    rests = (*TELLING[:2], Why.EXPIRE, Why.ERASE)
-    speaking = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
-    entries = agenda.where(~F.col("why").isin(*rests)).join(speaking, list(HERE), "left_semi").select("org", "folder", "due")
-    letters = mail.where("lost is null").select("org", "folder", "due")
-    moments = clock.select("org", "now").join(grid, "org")
-    events = entries.unionByName(letters).join(moments, "org").withColumn("stirs", on_grid(F.col("due")))
-    first = events.groupBy("org", "folder").agg(F.min("stirs").alias("stirs"))
-    rows = scheduled.join(first, ["org", "folder"], "left")
-    rest = F.when(F.col("stirs").isNull() | (F.col("stirs") > F.col("at")), F.col("due"))
-    unsaid = F.lit(None).cast("timestamp").alias("at")
-    return rows.withColumn("due", rest).select(*RANGE, "due", "of", "type", "message_id", unsaid, "reason")
-
-
-@rule("tidings", inline=True)
-def tell(told: DataFrame, scheduled: DataFrame) -> DataFrame:
-    """All by which stores will hear of numbers."""
-    return told.unionByName(scheduled)
-
-
 def on_grid(at: Column) -> Column:
     """The first round of the organization's grid that is not before that moment, and after `now`, its last.
 
-    Of a row with `anchor` (any moment of the grid), `every_s` and `now`; null stays null.
+    Of a row of `grid`: `settings.Grid.next_round` for columns; null stays null.
     """
     every = F.col("every_s") * 1_000_000
     first = F.unix_micros("anchor")
@@ -202,253 +113,313 @@ def on_grid(at: Column) -> Column:
     return F.when(at.isNotNull(), F.timestamp_micros((first + F.greatest(nth, after) * every).cast("bigint")))
 
 
-@rule("explained", drives=("asked",))
-def explain(
-    asked: DataFrame,
+@rule("letters_due")
+def write(
+    agenda: DataFrame,
     *,
-    applied: DataFrame,
-    empty: DataFrame,
-    waiting: DataFrame,
-    cycle: DataFrame,
-    missing: DataFrame,
-    timed: DataFrame,
-    chosen: DataFrame,
-    coming: DataFrame,
-    telling: DataFrame,
-    requests: DataFrame,
-    refusals: DataFrame,
-    log: DataFrame,
-    beliefs: DataFrame,
-    contacts: DataFrame,
+    lists: DataFrame,
     replicas: DataFrame,
+    stores: DataFrame,
+    links: DataFrame,
     conditions: DataFrame,
-    clock: DataFrame,
     grid: DataFrame,
 ) -> DataFrame:
-    """One row for each range of which one thing can be said: the first cause that applies, and what is known with it.
+    """The letters with their status that stores write when an entry of their agenda falls due, one row a recipient: `at` is
+    when they are written, `due` when they arrive.
 
-    Numbers that were never given are in no row.
-
-    `since`: since when the cause stands, of what nobody has said anything about yet since the number was given. `of` is whom
-    the cause names, `at` when what is cited was written.
+    Source: R48, R136 (every letter has the sender's status).
     """
-    keys = asked.select(*LINE).distinct()
-    given = log.where((cnset.store_of("origin") == F.col("store")) & (F.col("entry") == Entry.APPLIED)).drop("store")
-    made = given.join(keys, ["org", "folder", "origin"])
-    unsent = waiting.withColumnRenamed("store", "by").join(keys, ["org", "folder", "origin"])
-    leavers = replicas.where(F.col("standing") == Standing.DELETE_PENDING).select(
-        "org", F.col("store").alias("by"), "folder", F.lit(1).alias("freely")
-    )
-    layers = {
-        "asked": asked,
-        "held": applied,
-        "settled": empty,
-        "unsent": unsent,
-        "arrived": log,
-        "made": made,
-        "coming": coming,
-        "told": telling,
-        "refused": refusals,
-        "requested": requests,
-        "chosen": chosen,
-        "anywhere": applied.drop("store").join(keys, ["org", "folder", "origin"]),
-        "believed": beliefs.where(F.col("entry") == Entry.REPORTED),
-    }
-    counted = [rows.select(*RANGE, F.lit(1).alias(f"n_{name}")) for name, rows in layers.items()]
-    of_leavers = unsent.join(leavers, ["org", "by", "folder"]).select(*RANGE, "freely")
-    heard = F.unix_micros("heard").alias("heard")
-    open_ = missing.select(*RANGE, F.lit(1).alias("n_open"), "claimed", "leaving", "attempt", heard)
-    times = timed.select(*RANGE, F.unix_micros("due").alias("ask_at"))
-    exists = "n_anywhere > 0 or n_made > 0 or n_open > 0 or n_believed > 0 or n_coming > 0"
-    pieces = cnset.coverage(LINE, *counted, of_leavers, open_, times).where("n_asked > 0").where(exists)
-    stands = replicas.select(*HERE, "standing", F.col("at").alias("stood"))
-    policy = clock.select("org", "now", "suspended").join(grid, "org")
-    known = pieces.join(stands, list(HERE), "left").join(policy, "org").withColumn("cause", _cause())
-    return _with_what_happens_next(
-        known.select(*RANGE, "cause", "standing", "stood", "attempt", "heard", "ask_at", "now", "every_s", "anchor"),
-        cycle=cycle, chosen=chosen, coming=coming, telling=telling, requests=requests, refusals=refusals, log=log, made=made,
-        beliefs=beliefs, contacts=contacts, conditions=conditions,
+    silent = conditions.where("down or cut").select("org", "store")
+    due = (
+        agenda.where(F.col("why").isin(*TELLING)).select(*HERE, "why", "due")
+        .join(status.speakers(replicas).select(*HERE), list(HERE), "left_semi")
+        .join(silent, ["org", "store"], "left_anti")
     )  # fmt: skip
+    written = due.join(grid, "org").withColumn("at", on_grid(F.col("due")))
+    letters = written.join(packing.recipients(lists), list(HERE)).join(addressing.delays(stores, links), ["org", "store"], "left")
+    delay = F.coalesce(F.try_element_at("delays", F.col("peer")), F.lit(0))
+    later = F.when(delay > 0, F.timestamp_add("SECOND", delay, F.col("at")))  # what is sent in a round arrives in a later one
+    arrives = F.coalesce(later, F.timestamp_add("MICROSECOND", F.lit(1), F.col("at")))
+    content = F.when(F.col("folder") == HIERARCHY, MessageType.HIERARCHY).otherwise(MessageType.CONTENT)
+    kind = F.when(F.col("why") == Why.SEND, content).otherwise(MessageType.STATUS)
+    return letters.select(*HERE, "peer", "at", arrives.alias("due"), kind.alias("type"))
 
 
-def _cause() -> Column:
-    """The first cause that applies to a piece."""
-    has_replica = F.coalesce(F.col("standing") == Standing.ACTIVE, F.lit(False))
-    goes_on = (F.col("n_coming") > 0) | (F.col("freely") > 0) | ((F.col("n_open") > 0) & (F.col("leaving") > 0))
-    held_back = F.col("suspended") & (F.col("folder") != HIERARCHY) & ~goes_on
-    open_ = F.col("n_open") > 0
-    return (
-        F.when((F.col("n_held") > 0) & (F.col("n_settled") > 0), Cause.EXPIRED)
-        .when(F.col("n_held") > 0, Cause.HERE)
-        .when(~has_replica, Cause.NO_REPLICA)
-        .when(held_back, Cause.SUSPENDED)
-        .when(F.col("n_unsent") > 0, Cause.NOT_SENT)
-        .when(F.col("n_coming") > 0, Cause.ON_ITS_WAY)
-        .when(open_ & (F.col("claimed") > 0) & (F.col("attempt") > 0), Cause.ASKED)
-        .when(open_ & (F.col("claimed") > 0), Cause.WAITING_TO_ASK)
-        .when(open_, Cause.NOBODY_HAS_IT)
-        .when(F.col("n_refused") > 0, Cause.REFUSED_HERE)
-        .otherwise(Cause.NOT_HEARD)
-    )
+@rule("letters_due")
+def undisturbed(letters: DataFrame, *, agenda: DataFrame, mail: DataFrame, replicas: DataFrame, grid: DataFrame) -> DataFrame:
+    """The same; `due` is null where the folder does not rest until then: mail under way about it, or an entry of an agenda
+    that falls due first, may have it told earlier, or start the wait anew."""
+    speaking = status.speakers(replicas).select(*HERE)
+    stirring = agenda.where(~F.col("why").isin(*RESTING)).join(speaking, list(HERE), "left_semi")
+    events = stirring.select("org", "folder", "due").unionByName(mail.where("lost is null").select("org", "folder", "due"))
+    first = events.join(grid, "org").groupBy("org", "folder").agg(F.min(on_grid(F.col("due"))).alias("stirs"))
+    rests = F.col("stirs").isNull() | (F.col("stirs") > F.col("at"))
+    return letters.join(first, ["org", "folder"], "left").withColumn("due", F.when(rests, F.col("due"))).drop("stirs")
 
 
-def _with_what_happens_next(
-    pieces: DataFrame,
-    *,
-    cycle: DataFrame,
-    chosen: DataFrame,
-    coming: DataFrame,
-    telling: DataFrame,
-    requests: DataFrame,
-    refusals: DataFrame,
-    log: DataFrame,
-    made: DataFrame,
-    beliefs: DataFrame,
-    contacts: DataFrame,
-    conditions: DataFrame,
-) -> DataFrame:
-    """Each piece with what its cause names."""
-    tidings = ("due", "of", "type", "message_id", "at", "reason")
-    when = {name: pieces.where(F.col("cause") == cause) for name, cause in (
-        ("coming", Cause.ON_ITS_WAY), ("telling", Cause.NOT_HEARD), ("refusal", Cause.REFUSED_HERE),
-        ("request", Cause.ASKED), ("had", Cause.NOBODY_HAS_IT),
-    )}  # fmt: skip
-    own = log.where(F.col("entry") == Entry.APPLIED)
-    settled = log.where(F.col("entry") == Entry.EMPTY)
-    heard = contacts.select("org", "store", F.col("peer").alias("of"), F.col("heard").alias("at"))
-    had = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("of", cnset.store_of("about"))
-    holders = had.join(heard, ["org", "store", "of"], "left").withColumn("late", -F.unix_micros("at"))
-    here = pieces.where(F.col("cause") == Cause.HERE)
-    gone = pieces.where(F.col("cause") == Cause.EXPIRED)
-    not_here = pieces.where(~F.col("cause").isin(Cause.HERE, Cause.EXPIRED))
-    found = {
-        "came": _first(here, own, "at").unionByName(_first(gone, settled, "at")),
-        "made": _first(not_here, made, "at"),
-        "coming": _first(when["coming"], coming, *tidings),
-        "telling": _first(when["telling"], telling.withColumn("unknown", F.col("due").isNull()), "unknown", *tidings),
-        "refusal": _first(when["refusal"], refusals, "at", "of", "reason", "message_id"),
-        "request": _first(when["request"], requests.withColumn("late", -F.unix_micros("at")), "late", "at", "of"),
-        "had": _first(when["had"], holders, "late", "of", "at"),
-        "source": _first(pieces.where(F.col("cause").isin(Cause.ASKED, Cause.WAITING_TO_ASK)), chosen, "peer"),
-    }
-    full = pieces
-    for name, rows in found.items():
-        full = full.join(rows.withColumnRenamed("found", name), list(RANGE), "left")
-    out = conditions.select("org", "store", F.col("down").alias("down"), (F.col("down") | F.col("cut")).alias("out"))
-    of_origin = conditions.select("org", F.col("store").alias("by"), F.col("down").alias("origin_down"))
-    goes = cycle.select("org", F.col("store").alias("by"), "folder", F.col("due").alias("goes_at"))
-    full = (
-        full.withColumn("by", cnset.store_of("origin"))
-        .join(goes, ["org", "by", "folder"], "left")
-        .join(of_origin, ["org", "by"], "left")
-        .join(out, ["org", "store"], "left")
-    )
-    by_cause = {
-        Cause.NOT_SENT: (F.when(~F.coalesce("origin_down", F.lit(False)), F.col("goes_at")), "send", F.col("by"), None),
-        Cause.ON_ITS_WAY: (_unless("out", "coming.due"), "arrive", F.col("coming.of"), F.col("coming.type")),
-        Cause.ASKED: (_unless("down", F.timestamp_micros("ask_at")), "ask_again", F.col("source.peer"), None),
-        Cause.WAITING_TO_ASK: (_unless("down", F.timestamp_micros("ask_at")), "ask", F.col("source.peer"), None),
-        Cause.NOT_HEARD: (_unless("out", "telling.due"), "hear", F.col("telling.of"), F.col("telling.type")),
-    }
-    since = _by_cause(
-        {
-            Cause.HERE: "came.at", Cause.EXPIRED: "came.at", Cause.NO_REPLICA: "stood", Cause.ON_ITS_WAY: "coming.at",
-            Cause.ASKED: "request.at", Cause.WAITING_TO_ASK: F.timestamp_micros("heard"),
-            Cause.NOBODY_HAS_IT: F.timestamp_micros("heard"), Cause.REFUSED_HERE: "refusal.at",
-        }
-    )  # fmt: skip
-    of = _by_cause(
-        {
-            Cause.NOT_SENT: "by", Cause.SUSPENDED: "by", Cause.ON_ITS_WAY: "coming.of", Cause.ASKED: "request.of",
-            Cause.WAITING_TO_ASK: "source.peer", Cause.NOBODY_HAS_IT: "had.of", Cause.REFUSED_HERE: "refusal.of",
-            Cause.NOT_HEARD: "by",
-        }
-    )  # fmt: skip
-    cited = _by_cause({Cause.NOBODY_HAS_IT: "had.at", Cause.NOT_HEARD: "telling.at"})
-    said = full.select(
-        *RANGE,
-        "cause",
-        F.coalesce(since, "made.at").alias("since"),
-        of.alias("of"),
-        F.when(F.col("cause") == Cause.ASKED, F.col("attempt")).alias("attempt"),
-        "standing",
-        F.col("refusal.reason").alias("reason"),
-        F.lit(None).cast("string").alias("version"),
-        F.coalesce("coming.message_id", "refusal.message_id", "telling.message_id").alias("message_id"),
-        cited.alias("at"),
-        on_grid(_by_cause({cause: at for cause, (at, _, _, _) in by_cause.items()})).alias("next_at"),
-        _by_cause({cause: F.lit(what) for cause, (_, what, _, _) in by_cause.items()}).alias("next_what"),
-        _by_cause({cause: who for cause, (_, _, who, _) in by_cause.items()}).alias("next_of"),
-        _by_cause({cause: kind for cause, (_, _, _, kind) in by_cause.items() if kind is not None}).alias("next_type"),
-    )
-    return cnset.join_up(said, LINE, SAID)
+# What is known of numbers: rows of `evidence`, of a cause, or, without one, of any
 
 
-def _first(pieces: DataFrame, rows: DataFrame, *columns: str) -> DataFrame:
-    """Of the rows whose range a piece lies in the first by those columns, as `found`."""
-    within = rows.select(*LINE, F.col("cn_min").alias("_from"), F.col("cn_max").alias("_to"), F.struct(*columns).alias("row"))
-    met = pieces.select(*RANGE).join(within, list(LINE)).where("_from <= cn_min and cn_max <= _to")
-    return met.groupBy(*RANGE).agg(F.min("row").alias("found"))
+def _evidence(rows: DataFrame, **said: Column) -> DataFrame:
+    """Ranges with what is `said` of them; the other columns of `evidence` are null."""
+    columns = [each for each in FRAMES["evidence"].columns if each.name not in RANGE]
+    cells = [said.get(each.name, F.lit(None)).cast(each.type).alias(each.name) for each in columns]
+    return rows.select(*RANGE, *cells)
 
 
-def _unless(condition: str, at: str | Column) -> Column:
-    return F.when(~F.coalesce(condition, F.lit(False)), F.col(at) if isinstance(at, str) else at)
+@rule("evidence", inline=True)
+def came(log: DataFrame) -> DataFrame:
+    """When stores have taken numbers for their own, or settled them without content."""
+    cause = F.when(F.col("entry") == Entry.APPLIED, Cause.HERE).otherwise(Cause.EXPIRED)
+    return _evidence(log, cause=cause, at=F.col("at"))
 
 
-def _by_cause(values: dict[Cause, str | Column]) -> Column:
-    def otherwise(rest: Column, each: tuple[Cause, str | Column]) -> Column:
-        cause, value = each
-        return F.when(F.col("cause") == cause, F.col(value) if isinstance(value, str) else value).otherwise(rest)
+@rule("evidence", inline=True)
+def given(asked: DataFrame, *, log: DataFrame) -> DataFrame:
+    """When numbers were given by their origin, for every store that is asked about; of any cause."""
+    own = log.where((cnset.store_of("origin") == F.col("store")) & (F.col("entry") == Entry.APPLIED)).drop("store")
+    return _evidence(own.join(asked.select(*LINE).distinct(), list(OF_FOLDER)), at=F.col("at"))
 
-    return reduce(otherwise, values.items(), F.lit(None))
 
-
-@rule("instead", drives=("asked",), needs=("applied",))
-def shown_instead(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame, log: DataFrame) -> DataFrame:
-    """The numbers asked of that are held, and that readers are not shown: superseded, lost, or deleted, by which `version`.
+@rule("evidence", drives=("asked",), needs=("applied",))
+def instead(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame, log: DataFrame) -> DataFrame:
+    """Numbers that are held, and that readers are not shown: which `version` superseded, beat or deleted them, and since when.
 
     Source: F27, F28.
     """
     stores = asked.select(*HERE).distinct()
     contents = state.contents(applied.join(stores, list(HERE), "left_semi"), empty=empty)
-    items_asked = cnset.within(changes, asked, ["org", "folder", "origin"]).select(*items.ITEM).distinct()
-    of_items = changes.where(F.col("folder") != HIERARCHY).join(
-        items_asked.select("org", "folder", "object").distinct(), ["org", "folder", "object"], "left_semi"
-    )
+    objects = cnset.within(changes, asked, OF_FOLDER).select("org", "folder", "object").distinct()
+    of_items = changes.where(F.col("folder") != HIERARCHY).join(objects, ["org", "folder", "object"], "left_semi")
     versions = items.versions(items.seen(of_items, applied=contents))
-    winners = items.readable(versions).select(
-        *items.ITEM, F.col("version").alias("winner"), "deleted", F.col("origin").alias("by"), F.col("cn").alias("by_cn")
-    )
+    winner = F.struct("origin", "cn").alias("winner")
+    winners = items.readable(versions).select(*items.ITEM, "version", "deleted", winner)
+    number = F.struct("origin", "cn")
     cause = F.when(F.col("deleted"), Cause.DELETED).when(F.col("dominated"), Cause.SUPERSEDED).otherwise(Cause.LOSER)
-    not_shown = versions.join(winners, list(items.ITEM)).where("deleted or origin != by or cn != by_cn")
-    came = log.where(F.col("entry") == Entry.APPLIED).select(
-        *HERE, F.col("origin").alias("of"), F.col("cn_min").alias("_from"), F.col("cn_max").alias("_to"), "at"
+    not_shown = (
+        versions.join(winners, list(items.ITEM))
+        .where(F.col("deleted") | (number != F.col("winner")))
+        .select(*HERE, number.alias("number"), "winner", "version", cause.alias("cause"))
     )
-    number = [*LINE, "cn"]
-    rows = not_shown.select(*number, cause.alias("cause"), F.col("winner").alias("version"), "by", "by_cn")
-    winner = F.struct(F.col("by").alias("origin"), F.col("by_cn").alias("cn"))
-    both = F.inline(F.array(F.struct("origin", "cn"), winner)).alias("of", "nth")
+    both = not_shown.select(*HERE, "number", F.inline(F.array("number", "winner")))
+    arrived = cnset.within(both, log.where(F.col("entry") == Entry.APPLIED).select(*RANGE, "at"), LINE)
     dates = (
-        rows.select(*number, both).distinct()
-        .join(came, [*HERE, "of"]).where("nth between _from and _to")
-        .groupBy(*number, "of", "nth").agg(F.min("at").alias("at"))
-        .groupBy(*number).agg(F.max("at").alias("since"))
+        arrived.groupBy(*HERE, "number", "origin", "cn").agg(F.min("at").alias("at"))
+        .groupBy(*HERE, "number").agg(F.max("at").alias("at"))
     )  # fmt: skip
-    return rows.join(dates, number, "left").select(*number, "cause", "version", "since")
-
-
-@rule("explained", drives=("explained",))
-def with_versions(explained: DataFrame, *, instead: DataFrame) -> DataFrame:
-    """The same with what readers are shown in place of versions that are held."""
-    numbers = instead.select(*LINE, F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"), F.lit(1).alias("n_instead"))
-    held = explained.select(*RANGE, F.lit(1).alias("n_said"))
-    pieces = cnset.coverage(LINE, held, numbers).where("n_said > 0").select(*RANGE)
-    said = explained.select(*LINE, F.col("cn_min").alias("_from"), F.col("cn_max").alias("_to"), *SAID)
-    cut = pieces.join(said, list(LINE)).where("_from <= cn_min and cn_max <= _to").drop("_from", "_to")
-    other = instead.select(
-        *LINE, F.col("cn").alias("cn_min"), F.struct("cause", "version", "since").alias("other")
+    dated = not_shown.join(dates, [*HERE, "number"], "left")
+    spans = dated.select(
+        *HERE, F.col("number.origin"), F.col("number.cn").alias("cn_min"), F.col("number.cn").alias("cn_max"), *dated.columns[3:]
     )
-    full = cut.join(other, [*LINE, "cn_min"], "left")
-    changed = F.col("other").isNotNull() & (F.col("cause") == Cause.HERE)
-    columns = {name: F.when(changed, F.col(f"other.{name}")).otherwise(F.col(name)) for name in ("cause", "version", "since")}
-    return cnset.join_up(full.withColumns(columns).select(*RANGE, *SAID), LINE, SAID)
+    return _evidence(spans, cause=F.col("cause"), at=F.col("at"), version=F.col("version"))
+
+
+@rule("evidence", inline=True)
+def coming(mail: DataFrame) -> DataFrame:
+    """The numbers that mail under way carries, by who receives them; what will not arrive brings none."""
+    return _of_mail(mail, F.inline("carries"), Cause.ON_ITS_WAY)
+
+
+@rule("evidence", inline=True)
+def told(mail: DataFrame) -> DataFrame:
+    """The numbers of which the status part of mail under way tells its recipient (R85)."""
+    claims = F.filter("status", lambda each: each["entry"] == Entry.REPORTED)
+    ranges = F.transform(claims, lambda each: F.struct(each["origin"], each["cn_min"], each["cn_max"]))
+    return _of_mail(mail, F.inline(ranges).alias("origin", "cn_min", "cn_max"), Cause.NOT_HEARD, nth=F.lit(0))
+
+
+def _of_mail(mail: DataFrame, ranges: Column, cause: Cause, **said: Column) -> DataFrame:
+    read = ("due", "type", "message_id", "at")
+    rows = mail.where("lost is null").select(
+        "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("of"), *read, ranges
+    )
+    return _evidence(rows, cause=F.lit(str(cause)), **{name: F.col(name) for name in ("of", *read)}, **said)
+
+
+@rule("evidence", inline=True)
+def to_be_told(shown: DataFrame, *, letters: DataFrame) -> DataFrame:
+    """The numbers of which letters that stores will write tell their recipients; a letter whose time is known comes first."""
+    read = letters.select(*HERE, "peer", "due", "type")
+    rows = shown.join(read, list(HERE)).withColumnsRenamed({"store": "of", "peer": "store"})
+    unknown = F.col("due").isNull().cast("int")
+    return _evidence(rows, cause=F.lit(str(Cause.NOT_HEARD)), nth=unknown, due=F.col("due"), of=F.col("of"), type=F.col("type"))
+
+
+@rule("evidence", inline=True)
+def requested(requests: DataFrame) -> DataFrame:
+    """Whom stores asked for numbers, the last first."""
+    last = -F.unix_micros("at")
+    return _evidence(requests, cause=F.lit(str(Cause.ASKED)), nth=last, of=F.col("of"), at=F.col("at"))
+
+
+@rule("evidence", inline=True)
+def asked_next(chosen: DataFrame) -> DataFrame:
+    """Whom stores will ask for numbers; of any cause."""
+    return _evidence(chosen, of=F.col("peer"))
+
+
+@rule("evidence", inline=True)
+def had(beliefs: DataFrame, *, contacts: DataFrame) -> DataFrame:
+    """Who is believed to have numbers, and when that store was heard; the last first."""
+    heard = contacts.select("org", "store", F.col("peer").alias("of"), "heard")
+    holders = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("of", cnset.store_of("about"))
+    rows = holders.join(heard, ["org", "store", "of"], "left")
+    last = -F.unix_micros("heard")
+    return _evidence(rows, cause=F.lit(str(Cause.NOBODY_HAS_IT)), nth=last, of=F.col("of"), at=F.col("heard"))
+
+
+@rule("evidence", inline=True)
+def refused(refusals: DataFrame) -> DataFrame:
+    """The messages with numbers that stores refused, the first first."""
+    said = {name: F.col(name) for name in ("of", "reason", "message_id", "at")}
+    return _evidence(refusals, cause=F.lit(str(Cause.REFUSED_HERE)), nth=F.unix_micros("at"), **said)
+
+
+# What follows
+
+
+@rule("causes", drives=("asked",))
+def first_cause(
+    asked: DataFrame,
+    *,
+    applied: DataFrame,
+    empty: DataFrame,
+    waiting: DataFrame,
+    missing: DataFrame,
+    timed: DataFrame,
+    evidence: DataFrame,
+    replicas: DataFrame,
+    clock: DataFrame,
+) -> DataFrame:
+    """The numbers asked about, in pieces of one cause each: the first that applies. Numbers that were never given are in none.
+
+    `since` is known here of causes that are no event; `due` is when the numbers are asked for.
+    """
+    keys = asked.select(*LINE).distinct()
+    leaves = replicas.where(F.col("standing") == Standing.DELETE_PENDING)
+    freely = leaves.select("org", F.col("store").alias("by"), "folder", F.lit(1).alias("freely"))
+    unsent = waiting.withColumnRenamed("store", "by").join(keys, list(OF_FOLDER)).join(freely, ["org", "by", "folder"], "left")
+    anywhere = applied.drop("store").join(keys, list(OF_FOLDER))
+    counted = {"asked": asked, "held": applied, "settled": empty, "unsent": unsent, "anywhere": anywhere, "open": missing}
+    times = F.unix_micros("due").alias("due")
+    pieces = cnset.coverage(
+        LINE,
+        *(rows.select(*RANGE, F.lit(1).alias(f"n_{name}")) for name, rows in counted.items()),
+        unsent.select(*RANGE, "freely"),
+        missing.select(*RANGE, "claimed", "leaving", "attempt", F.unix_micros("heard").alias("heard")),
+        timed.select(*RANGE, times),
+        evidence.select(*RANGE, *_marks()),
+    ).where("n_asked > 0")
+    exist = pieces.where("n_anywhere > 0 or is_given > 0 or n_open > 0 or is_nobody_has_it > 0 or is_on_its_way > 0")
+    stands = replicas.select(*HERE, "standing", F.col("at").alias("stood"))
+    known = exist.join(stands, list(HERE), "left").join(clock.select("org", "suspended"), "org").withColumn("cause", _cause())
+    in_array = F.col("cause").isin(Cause.WAITING_TO_ASK, Cause.NOBODY_HAS_IT)
+    since = F.when(F.col("cause") == Cause.NO_REPLICA, F.col("stood")).when(in_array, F.timestamp_micros("heard"))
+    attempt = F.when(F.col("cause") == Cause.ASKED, F.col("attempt"))
+    return known.select(
+        *RANGE, "cause", since.alias("since"), "standing", attempt.alias("attempt"), F.timestamp_micros("due").alias("due")
+    )
+
+
+def _marks() -> list[Column]:
+    """Rows of `evidence` as a layer of the number line: of which cause they are, and whether they say when a number was given."""
+    given = F.col("cause").isNull() & F.col("at").isNotNull()
+    return [*((F.col("cause") == cause).cast("int").alias(f"is_{cause}") for cause in Cause), given.cast("int").alias("is_given")]
+
+
+def _cause() -> Column:
+    """The first cause that applies to a piece."""
+    has_replica = F.coalesce(F.col("standing") == Standing.ACTIVE, F.lit(False))
+    goes_on = (F.col("is_on_its_way") > 0) | (F.col("freely") > 0) | ((F.col("n_open") > 0) & (F.col("leaving") > 0))
+    held_back = F.col("suspended") & (F.col("folder") != HIERARCHY) & ~goes_on
+    held, open_ = F.col("n_held") > 0, F.col("n_open") > 0
+    return (
+        F.when(held & (F.col("n_settled") > 0), Cause.EXPIRED)
+        .when(F.col("is_superseded") > 0, Cause.SUPERSEDED)
+        .when(F.col("is_deleted") > 0, Cause.DELETED)
+        .when(F.col("is_loser") > 0, Cause.LOSER)
+        .when(held, Cause.HERE)
+        .when(~has_replica, Cause.NO_REPLICA)
+        .when(held_back, Cause.SUSPENDED)
+        .when(F.col("n_unsent") > 0, Cause.NOT_SENT)
+        .when(F.col("is_on_its_way") > 0, Cause.ON_ITS_WAY)
+        .when(open_ & (F.col("claimed") > 0) & (F.col("attempt") > 0), Cause.ASKED)
+        .when(open_ & (F.col("claimed") > 0), Cause.WAITING_TO_ASK)
+        .when(open_, Cause.NOBODY_HAS_IT)
+        .when(F.col("is_refused_here") > 0, Cause.REFUSED_HERE)
+        .otherwise(Cause.NOT_HEARD)
+    )
+
+
+NEXT = {
+    Cause.NOT_SENT: "send", Cause.ON_ITS_WAY: "arrive", Cause.ASKED: "ask_again", Cause.WAITING_TO_ASK: "ask",
+    Cause.NOT_HEARD: "hear",
+}  # fmt: skip
+"""What happens next to numbers that are not there, by why they are not."""
+
+
+@rule("explained")
+def explain(causes: DataFrame, *, evidence: DataFrame, cycle: DataFrame, conditions: DataFrame, grid: DataFrame) -> DataFrame:
+    """One row for each range of which one thing can be said: its cause, and what is known with it.
+
+    `since`: since when the cause stands, of what nobody has said anything about yet since the number was given. `of` is whom
+    the cause names, `at` when what is cited was written.
+    """
+    found = _first(causes, evidence)
+    goes = cycle.select("org", F.col("store").alias("by"), "folder", F.col("due").alias("goes_at"))
+    of_origin = conditions.select("org", F.col("store").alias("by"), F.col("down").alias("origin_down"))
+    out = conditions.select("org", "store", "down", (F.col("down") | F.col("cut")).alias("out"))
+    known = (
+        causes.withColumnsRenamed({"since": "stands_since", "due": "asks_at"})
+        .withColumn("by", cnset.store_of("origin"))
+        .join(found, list(RANGE), "left")
+        .join(goes, ["org", "by", "folder"], "left")
+        .join(of_origin, ["org", "by"], "left")
+        .join(out, ["org", "store"], "left")
+        .join(grid, "org")
+    )
+    ask = F.when(~F.coalesce("down", F.lit(False)), F.col("asks_at"))
+    come = F.when(~F.coalesce("out", F.lit(False)), F.col("cited.due"))
+    go = F.when(~F.coalesce("origin_down", F.lit(False)), F.col("goes_at"))
+    at = {Cause.NOT_SENT: go, Cause.ON_ITS_WAY: come, Cause.ASKED: ask, Cause.WAITING_TO_ASK: ask, Cause.NOT_HEARD: come}
+    by, asked, cited = F.col("by"), F.col("source"), F.col("cited.of")
+    next_of = {
+        Cause.NOT_SENT: by,
+        Cause.ON_ITS_WAY: cited,
+        Cause.ASKED: asked,
+        Cause.WAITING_TO_ASK: asked,
+        Cause.NOT_HEARD: cited,
+    }
+    of = {Cause.NOT_SENT: by, Cause.SUSPENDED: by, Cause.NOT_HEARD: by, Cause.WAITING_TO_ASK: asked}
+    cited_at = F.when(F.col("cause") != Cause.NOT_HEARD, F.col("cited.at"))
+    said = {
+        "since": F.coalesce("stands_since", cited_at, "given"),
+        "of": _by_cause(of, cited),
+        "reason": F.col("cited.reason"),
+        "version": F.col("cited.version"),
+        "message_id": F.col("cited.message_id"),
+        "at": _by_cause({Cause.NOBODY_HAS_IT: F.col("cited.at"), Cause.NOT_HEARD: F.col("cited.at")}),
+        "next_at": on_grid(_by_cause(at)),
+        "next_what": _by_cause({cause: F.lit(what) for cause, what in NEXT.items()}),
+        "next_of": _by_cause(next_of),
+        "next_type": F.col("cited.type"),
+    }
+    return cnset.join_up(known.withColumns(said).select(*RANGE, *SAID), LINE, SAID)
+
+
+def _first(causes: DataFrame, evidence: DataFrame) -> DataFrame:
+    """What is known of each piece: what its cause cites, when its numbers were `given`, and the `source` that will be asked."""
+    of_any = F.col("of_cause").isNull()
+    known = cnset.within(
+        causes.select(*RANGE, "cause", F.col("cn_min").alias("cn")), evidence.withColumnRenamed("cause", "of_cause"), LINE
+    )
+    return known.groupBy(*RANGE).agg(
+        F.min(F.when(F.col("of_cause") == F.col("cause"), F.struct(*CITED))).alias("cited"),
+        F.min(F.when(of_any, F.col("at"))).alias("given"),
+        F.min(F.when(of_any, F.col("of"))).alias("source"),
+    )
+
+
+def _by_cause(values: Mapping[Cause, Column], otherwise: Column | None = None) -> Column:
+    cases = [F.when(F.col("cause") == cause, value) for cause, value in values.items()]
+    return F.coalesce(*cases, *([] if otherwise is None else [F.when(~F.col("cause").isin(*values), otherwise)]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -15,13 +16,15 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask import events, gaps, lines, reasons, standing
+from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.eventlog import Event
 from pfspark.edge.delta import Row, Snapshot
 from pfspark.edge.pages import by_pages, pages, within
-from pfspark.edge.world import HERE, as_frame, own_rows
+from pfspark.edge.world import HERE, as_frame, own_rows, turn
+from pfspark.keyed import distinct
 from pfspark.rows import rows_of
 from pfspark.rules import intake, items, referral, state
-from pfspark.settings import Policy
+from pfspark.settings import Grid, Policy
 from pfspark.words import HIERARCHY, PARENT, Listing
 
 Line = dict[str, Any]
@@ -82,60 +85,55 @@ class Answers:
                 "attempt": row["attempt"], "asked": _said(row["asked"]), "of": row["of"], "due": _said(row["due"]),
             }  # fmt: skip
 
-    def why(self, about: Iterable[reasons.About]) -> Iterator[Line]:
+    def why(self, about: Iterable[About]) -> Iterator[Line]:
         """Why what is asked about is where it is, or is not."""
         asked = list(about)
-        spark, read = self.snapshot.tables.spark, self.snapshot.read
-        clock = rows_of("clock", map(self._clock, self.views))
+        read = self.snapshot.read
+        now = {org: self.at[org] if self.played[org] else self.at[org] - TICK for org in self.views}  # its first round is to come
+        clock = ({"org": org, **turn(self.organizations[org], self.policies[org], at)} for org, at in now.items())
+        grid = {org: Grid(self.organizations[org]["start"], self.policies[org].interval) for org in self.views}
         facts = {
-            "log": lambda: reasons.log_of(own_rows(self.snapshot, read)["state"]),
-            "requests": lambda: reasons.requests_of(read("backfill")),
-            "refusals": lambda: reasons.refusals_of(read("receipts"), read("messages")),
+            "log": lambda: log_of(own_rows(self.snapshot, read)["state"]),
+            "requests": lambda: requests_of(read("backfill")),
+            "refusals": lambda: refusals_of(read("receipts"), read("messages")),
         }
-        rows = reasons.explain(
-            spark, {**self.world, "conditions": rows_of("conditions", ())}, clock,  # what was cut, was for a round
-            {org: self._grid(org) for org in self.views}, facts,
-            pairs=[each.pair for each in asked if each.numbers is None],
-            asked=[row for each in asked for row in each.ranges()],
-        )  # fmt: skip
-        edits = list(self._edits(asked, {row["org"]: row for row in clock.to_pylist()}))
+        world = {**self.world, "conditions": rows_of("conditions", ())}  # what was cut, was for a round
+        rows = explain(self.snapshot.tables.spark, world, rows_of("clock", clock), grid, facts, asked)
+        edits = list(self._edits(asked, now, grid))
         telling = reasons.Telling(self.views, self.at, self._rounds_at(reasons.moments(rows, edits)))
         return chain(telling.lines(rows), telling.of_edits(edits))
 
-    def _clock(self, org: str) -> Line:
-        """The time and policy of an organization; one that has not played has its first round before it."""
-        row = self.organizations[org]
-        at = self.at[org] if self.played[org] else self.at[org] - TICK
-        return {"org": org, "now": at, "start": row["start"], "suspended": bool(row["suspended"]), **self.policies[org].columns()}
-
-    def _grid(self, org: str) -> reasons.Grid:
-        return reasons.Grid(self.organizations[org]["start"], self.policies[org].interval)
-
-    def _edits(self, asked: Iterable[reasons.About], clock: Mapping[str, Line]) -> Iterator[Line]:
+    def _edits(self, asked: Iterable[About], now: Mapping[str, datetime], grid: Mapping[str, Grid]) -> Iterator[Line]:
         """The edits without a number that are asked about: those that wait, and of a name those that were refused."""
-        waiting = self.world["edits"].to_pylist()
+        waiting = defaultdict(list)
+        for row in self.world["edits"].to_pylist():
+            waiting[row["org"], row["folder"]].append(row)
+        refused = self._refused({(each.org, each.folder, each.item) for each in asked if each.item and not each.numbers})
         for each in asked:
-            edits = [
-                row for row in waiting
-                if (row["org"], row["folder"]) == (each.org, each.folder)
-                and each.item in (None, row["name"], f"@{row['edit_id']}")
-            ]  # fmt: skip
-            refused = self._refused(each) if each.item and not each.numbers else {}
-            rows = {row["edit_id"]: row for row in (*edits, *(row["edit"] for row in refused.values()))}
-            now = clock[each.org]["now"]
-            yield from reasons.edit_rows(rows.values(), refused, now, self._grid(each.org), each.store, each.folder)
+            found = waiting[each.org, each.folder]
+            if each.item:
+                found = [row for row in found if each.item in (row["name"], f"@{row['edit_id']}")]
+            told = refused.get((each.org, each.folder, each.item), {})
+            edits = {row["edit_id"]: row for row in (*found, *(row["edit"] for row in told.values()))}
+            yield from edit_rows(edits.values(), told, now[each.org], grid[each.org], each.store, each.folder)
 
-    def _refused(self, about: reasons.About) -> dict[tuple[str, str], Line]:
-        """The refused edits of that name in that folder: each with its reason, when, and the edit."""
-        named = (F.col("name") == about.item) | (F.concat(F.lit("@"), "edit_id") == about.item)
-        here = (F.col("org") == about.org) & (F.col("folder") == about.folder)
-        edits = intake.legible(self.snapshot.read("edits").where(here & named))
+    def _refused(
+        self, named: Iterable[tuple[str, str, str | None]]
+    ) -> dict[tuple[str, str, str | None], dict[tuple[str, str], Line]]:
+        """By organization, folder and name the edits so called that were refused: each with its reason, when, and the edit."""
+        wanted = sorted(named, key=str)
+        if not wanted:
+            return {}
+        called = self.snapshot.tables.spark.createDataFrame(wanted, "org string, folder string, called string")
+        so_called = (F.col("name") == F.col("called")) | (F.concat(F.lit("@"), "edit_id") == F.col("called"))
+        edits = intake.legible(self.snapshot.read("edits")).join(called, ["org", "folder"]).where(so_called)
         receipts = self.snapshot.read("receipts").where("edit_id is not null and reason is not null")
         told = receipts.select("org", "edit_id", "reason", F.col("at").alias("refused_at"))
-        found = edits.join(told, ["org", "edit_id"]).toArrow().to_pylist()
-        return {
-            (row["org"], row["edit_id"]): {"reason": row["reason"], "at": row["refused_at"], "edit": row} for row in found
-        }
+        found: dict[tuple[str, str, str | None], dict[tuple[str, str], Line]] = defaultdict(dict)
+        for row in edits.join(told, ["org", "edit_id"]).toArrow().to_pylist():
+            receipt = {"reason": row["reason"], "at": row["refused_at"], "edit": row}
+            found[row["org"], row["folder"], row["called"]][row["org"], row["edit_id"]] = receipt
+        return found
 
     def _rounds_at(self, moments: Iterable[tuple[str, datetime]]) -> dict[tuple[str, datetime], int]:
         """Of those moments the round that an organization had then."""
@@ -145,14 +143,13 @@ class Answers:
         found = turns.join(wanted, ["org", "now"]).groupBy("org", "now").agg(F.min("round").alias("round"))
         return {(row["org"], row["now"]): row["round"] for row in found.toArrow().to_pylist()}
 
-    def replicas_that_should(self) -> list[reasons.About]:
+    def replicas_that_should(self) -> list[About]:
         """Every replica that stands, and every store that some store's list calls a replica."""
         present = {(org, *here) for org, stores in self.views.items() for here in stores.present()}
-        listed = {
-            (row["org"], row["peer"], row["folder"]) for row in self.world["lists"].to_pylist()
-            if row["org"] in self.views and row["listing"] == Listing.LISTED
-        }  # fmt: skip
-        return [reasons.About(org, store, folder) for org, store, folder in sorted(present | listed)]
+        lists = self.world["lists"]
+        listed = distinct(lists.filter(pc.equal(lists["listing"], Listing.LISTED)), ["org", "peer", "folder"])
+        named = {(row["org"], row["peer"], row["folder"]) for row in listed.to_pylist() if row["org"] in self.views}
+        return [About(org, store, folder) for org, store, folder in sorted(present | named)]
 
     def versions(self) -> DataFrame:
         """Each version of each item that readers at each store may see: what `rules.items.versions` says."""

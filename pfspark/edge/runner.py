@@ -20,17 +20,16 @@ import pyarrow.compute as pc
 from pfspark.edge import restoring, upkeep
 from pfspark.edge.delta import FACTS, REFUSALS, THREADS, Restored, Row, Snapshot, Tables, Writer
 from pfspark.edge.digests import digest, numbered
-from pfspark.edge.world import DIRECTORY, PAIR, as_frame, clocks, directory, kept_world, lists_of, policies_of
+from pfspark.edge.world import DIRECTORY, PAIR, as_frame, clocks, directory, kept_world, lists_of, policies_of, turn
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
 from pfspark.keyed import having, lacking
 from pfspark.rules import intake
-from pfspark.settings import Policy
+from pfspark.settings import Grid, Policy
 from pfspark.words import FIRST, HIERARCHY, LAST, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
-NEVER = datetime.max.replace(tzinfo=UTC)
 SEEN = ("tree", "folders", "stores")
 """Of which replica lists are made."""
 LOOK_AGAIN = 2.0
@@ -266,10 +265,7 @@ class Runner:
     def _cycle(self, org: str, moment: datetime) -> datetime:
         """The organization's first cycle that is not before that moment, and after its last round."""
         row, policy = self._policies[org]
-        start, every = row["start"], policy.interval
-        after = (self._last[org] - start) // every + 1 if org in self._last else 0
-        count = max(-((start - moment) // every), after)
-        return start + count * every if count <= (LAST - start) // every else NEVER
+        return Grid(row["start"], policy.interval).next_round(moment, self._last.get(org))
 
     def _quiet(self, org: str) -> bool:
         assert self._kept is not None
@@ -457,16 +453,7 @@ class Runner:
         newcomers = _admit(kept, turns)
         cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(self.cut)]
         kept.reset("conditions", cut)
-        columns = {
-            org: {
-                "now": now,
-                "start": self._policies[org][0]["start"],
-                "suspended": bool(self._policies[org][0]["suspended"]),
-                **self._policies[org][1].columns(),
-            }
-            for org, now in turns.items()
-        }
-        made = kept.play(columns)
+        made = kept.play({org: turn(*self._policies[org], now) for org, now in turns.items()})
         if made["violations"].num_rows:
             raise _violated(made["violations"])
         made["replicas"] = with_rows(made["replicas"], newcomers)

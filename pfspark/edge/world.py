@@ -361,6 +361,11 @@ def policies_of(
     return {org: known for org, known in policies.items() if org is not None and org not in unfit}, unfit
 
 
+def turn(row: Mapping[str, Any], policy: Policy, now: datetime) -> dict[str, Any]:
+    """An organization's row of `clock` at that time, but its name; `row` is that of the directory."""
+    return {"now": now, "start": row["start"], "suspended": bool(row["suspended"]), **policy.columns()}
+
+
 def _faults_of_store(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The columns of a store that no rule could follow, each with what it should be."""
     if row["store"] is None or not cntext.is_store_name(row["store"]):

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.ask import lines, reasons
+from pfspark.ask import lines
+from pfspark.ask.about import About
 from pfspark.ask.events import Log
 from pfspark.edge import naming
 from pfspark.edge.answers import Answers
@@ -199,17 +200,13 @@ class Questions(Known):
             raise UsageError(f"found the item {item!r}, expected its folder too: --folder")
         if store or folder:
             org = self._org(org, *([store] if store else []))
-        self.expect(store, folder, as_of, org=org)
         seen = self.answers(as_of, org)
-        named = naming.folders_named(seen.world, str(org), None, folder) if folder else None
-        stores = [store] if store else None
-        if folder:
-            known = [each for each in seen.views[str(org)].stores if stores is None or each in stores]
-            about = [
-                reasons.About.of(seen.world, str(org), each, one, item) for one in sorted(named or ()) for each in known
-            ]
+        if org and folder:
+            named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
+            stores = [store] if store else seen.views[org].stores
+            about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
         else:
-            about = [each for each in seen.replicas_that_should() if stores is None or each.store in stores]
+            about = [each for each in seen.replicas_that_should() if store in (None, each.store)]
         found = seen.why(about)
         first = next(found, None)
         if first is None:

@@ -210,7 +210,7 @@ def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], past: Past, recor
         if step.verb == "restore":
             then, tables = one.back_at(step.args["to"])
             kept.restore(org, step.args["store"], tables, one.now)
-            past.restored(org, step.args["store"], then, one.now)
+            past.restored(org, step.args["store"], one.now)
             if record:
                 record.restored(org, step.args["store"], then, one.now, kept)
     switch = one.scenario.policy.startup_status

@@ -64,11 +64,15 @@ def test_upkeep_is_no_news(copied: Copy, spark: SparkSession) -> None:
         assert after.cursors["edits"] == after.versions["edits"]
         assert after.versions["stores"] == before["stores"] + 2 < tables.version("stores")  # the third was said since
         assert "PFS3" in lake.round(f"{DAY}00:05:00Z").made["replicas"]["store"].to_pylist()
+        minutes = (f"{DAY}00:{minute:02}:00Z" for minute in range(6, 60))
+        while lake.round(next(minutes)).turns:
+            pass  # the newcomer learns of its folders
         tidy(lake, "edits", "stores")
         versions = tables.snapshot().row.versions
         assert lake._runner._people() == {name: versions[name] for name in lake._runner._people()}
         lake._runner.kept()  # looks
         assert not lake._runner._news
+        assert lake.round(next(minutes)).turns == {}
 
 
 def test_who_reads_beside_upkeep_reads_one_round(copied: Copy, spark: SparkSession) -> None:

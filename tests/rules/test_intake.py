@@ -209,5 +209,3 @@ def test_a_version_that_is_no_number_is_an_old_one(spark: SparkSession, version:
         ),
     )
     assert known.collect()[0]["facts"]["before_2000"] is (version is None or not version.isdigit())
-
-

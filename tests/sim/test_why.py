@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark import cntext
-from pfspark.ask import lines, reasons
+from pfspark.ask import lines
 from pfspark.edge.config import conf_folder
-from pfspark.sim import oracle, player
+from pfspark.sim import asked, oracle, player
 from pfspark.sim.scenario import Scenario, Step, parse
 from pfspark.words import HIERARCHY, Cause
 from tests.sim.worlds import world
@@ -192,15 +192,15 @@ def told(pytestconfig: pytest.Config, spark: SparkSession) -> tuple[list[Scenari
         pytest.skip("takes long: --why-orgs 5")
     scenarios = [asked_about(seed) for seed in range(first, first + pytestconfig.getoption("--why-orgs"))]
     facts, answers = Facts(), []
-    real = reasons.explain
+    real = asked.explain
 
-    def explain(spark: Any, tables: Any, clock: Any, *args: Any, **asked: Any) -> Any:
-        rows = real(spark, tables, clock, *args, **asked)
+    def explain(spark: Any, tables: Any, clock: Any, *args: Any) -> Any:
+        rows = real(spark, tables, clock, *args)
         answers.append(({row["org"]: row["now"] for row in clock.to_pylist()}, rows))
         return rows
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(reasons, "explain", explain)
+        patch.setattr(asked, "explain", explain)
         said = list(player.play(scenarios, spark, facts))
     return scenarios, said, answers, facts
 

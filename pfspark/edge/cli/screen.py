@@ -315,16 +315,12 @@ def _loss(line: Line) -> Sequence[Part]:
 def _why(line: Line) -> Sequence[Part]:
     style = "green" if line["here"] else "yellow"
     rules = ", ".join(dict.fromkeys(each["rule"] for each in line["because"]))
-    return line["store"], line["folder"], line["item"], (line["cause"], style), _when(line["since"]), line["says"], rules
+    return line["store"], line["folder"], line["item"], (line["cause"], style), clock(line["since"] or ""), line["says"], rules
 
 
 def _cause(line: Line) -> Sequence[Part]:
     numbers, replicas = f"{line['numbers']:,}", f"{line['replicas']:,}"
-    return (line["cause"], "yellow"), numbers, replicas, _when(line["since"]), line["says"]
-
-
-def _when(at: str | None) -> str:
-    return clock(at) if at else ""
+    return (line["cause"], "yellow"), numbers, replicas, clock(line["since"] or ""), line["says"]
 
 
 def _store(line: Line) -> Sequence[Part]:

@@ -1,0 +1,184 @@
+"""What is asked about, and what is read for it: the views of a world and facts of the past, given to `why` as it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from pfspark import cnset, cntext
+from pfspark.ask import lines, why
+from pfspark.errors import CnSetError
+from pfspark.execute import Made, execute
+from pfspark.keyed import distinct, having, together
+from pfspark.rows import arrow, local, schema_of, struct
+from pfspark.settings import Grid
+from pfspark.words import Entry, Outcome
+
+Line = dict[str, Any]
+Tables = Mapping[str, pa.Table]
+FOLDER = ["org", "folder"]
+VIEWS = (
+    "stores", "links", "lists", "replicas", "state", "array", "agenda", "contacts", "lives", "mail", "changes", "conditions",
+    "tree",
+)  # fmt: skip
+OF_FOLDER = ("lists", "replicas", "state", "array", "agenda", "lives", "mail", "changes", "tree")
+"""The views of which only the folders asked about are read."""
+RANGE_DDL = "org string, store string, folder string, origin string, cn_min bigint, cn_max bigint"
+GIVEN = {
+    "asked": RANGE_DDL,
+    "pairs": "org string, store string, folder string",
+    "none": RANGE_DDL,
+    "grid": "org string, now timestamp, anchor timestamp, every_s bigint",
+}
+"""What is asked about, ranges of numbers and replicas all that lacks at which; no ranges; and when organizations play."""
+FACTS = {
+    "log": f"{RANGE_DDL}, entry string, at timestamp",
+    "requests": f"{RANGE_DDL}, of string, at timestamp",
+    "refusals": f"{RANGE_DDL}, of string, reason string, message_id string, at timestamp",
+}
+"""What is read of the past: numbers that stores have written as their own, requests, and content that was refused."""
+
+
+def _names(fact: str) -> list[str]:
+    return struct(FACTS[fact]).names
+
+
+def log_of(state: DataFrame) -> DataFrame:
+    """Rows of `state` in which stores speak of their own replicas, as `log`."""
+    own = (cnset.store_of("about") == F.col("store")) & F.col("entry").isin(Entry.APPLIED, Entry.EMPTY)
+    return state.where(own).select(*_names("log"))
+
+
+def requests_of(steps: DataFrame) -> DataFrame:
+    """Rows of `backfill` by which numbers were asked for, as `requests`."""
+    return steps.where("step = 'asked' and of is not null").select(*_names("requests"))
+
+
+def refusals_of(receipts: DataFrame, messages: DataFrame) -> DataFrame:
+    """Receipts by which messages were refused, with the numbers that these carried, as `refusals`."""
+    refused = receipts.where((F.col("outcome") == Outcome.REFUSED) & F.col("message_id").isNotNull())
+    sent = messages.select("org", "message_id", F.col("store").alias("of"), F.inline("carries"))
+    rows = refused.select("org", "message_id", "store", "folder", "reason", "at").join(sent, ["org", "message_id"])
+    return rows.select(*_names("refusals"))
+
+
+def numbers_of(tables: Tables, org: str, folder: str, item: str) -> cntext.CnSet:
+    """The numbers that an item's name, or a text of numbers, means in a folder: of a name all versions of all such items."""
+    with suppress(CnSetError):
+        return cntext.parse(item)
+    changes = tables["changes"]
+    changes = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.equal(changes["folder"], folder)))
+    objects = changes.filter(pc.equal(changes["name"], item))["object"]
+    versions = changes.filter(pc.is_in(changes["object"], objects)).select(["origin", "cn"]).to_pylist()
+    return lines.cnset({"origin": row["origin"], "cn_min": row["cn"], "cn_max": row["cn"]} for row in versions)
+
+
+def edit_rows(
+    edits: Iterable[Line],
+    refused: Mapping[tuple[str, str], Line],
+    now: datetime,
+    grid: Grid,
+    store: str,
+    folder: str,
+    down: Collection[tuple[str, str]] = (),
+) -> Iterator[Line]:
+    """Edits without a number, as `Telling.of_edits` takes them: what a store that asks may know of each.
+
+    `refused` are the receipts of those that were refused; the others wait, for the first round of their organization's grid
+    that is not before them; at a store that is `down` for none that is known.
+    """
+    for row in edits:
+        receipt, waits = refused.get((row["org"], row["edit_id"])), (row["org"], row["store"]) in down
+        yield {
+            **{name: row.get(name) for name in ("org", "edit_id", "store", "name", "at")},
+            "asked_at": store,
+            "folder": folder,
+            "reason": receipt and receipt["reason"],
+            "refused": receipt and receipt["at"],
+            "next_at": None if receipt or waits else grid.next_round(row["at"] or now, now),
+        }
+
+
+@dataclass(frozen=True)
+class About:
+    """What is asked about: numbers of a folder at a store, as the text `item` means them; None: all that is not there."""
+
+    org: str
+    store: str
+    folder: str
+    item: str | None = None
+    numbers: cntext.CnSet | None = None
+
+    @classmethod
+    def of(cls, tables: Tables, org: str, store: str, folder: str, item: str | None) -> About:
+        """What those words mean in that world."""
+        return cls(org, store, folder, item, numbers_of(tables, org, folder, item) if item else None)
+
+    @property
+    def pair(self) -> Line:
+        """As a row of `pairs`."""
+        return {"org": self.org, "store": self.store, "folder": self.folder}
+
+    def ranges(self) -> Iterator[Line]:
+        """As rows of `asked`."""
+        for origin, spans in (self.numbers or {}).items():
+            for low, high in spans:
+                yield {**self.pair, "origin": origin, "cn_min": low, "cn_max": high}
+
+
+def explain(
+    spark: SparkSession,
+    tables: Tables,
+    clock: pa.Table,
+    grid: Mapping[str, Grid],
+    facts: Mapping[str, Callable[[], DataFrame]],
+    asked: Iterable[About],
+) -> list[Line]:
+    """What can be said of what is asked about: rows of `explained`.
+
+    `tables` are the views of a world, of which only the folders asked about are read; `facts` are those of `FACTS`; `clock` is
+    the time and policy of each organization, `grid` when it plays. Numbers that a folder never had are in no row.
+    """
+    about = list(asked)
+    rows = {
+        "asked": (row for each in about for row in each.ranges()),
+        "pairs": (each.pair for each in about if each.numbers is None),
+        "none": (),
+        "grid": ({**row, **grid[row["org"]].columns()} for row in clock.select(["org", "now"]).to_pylist() if row["org"] in grid),
+    }
+    named = {name: arrow(struct(GIVEN[name]), some) for name, some in rows.items()}
+    folders = distinct(together(*(named[name].select(FOLDER) for name in ("asked", "pairs"))), FOLDER)
+    given = {name: _rows_given(spark, table, struct(GIVEN[name])) for name, table in named.items()}
+    given |= {"clock": _rows_given(spark, clock, schema_of("clock"))} | _given(spark, tables, facts, folders)
+    said: list[Line] = execute(spark, {"said": why.drawn()}, given)["said"].to_pylist()
+    return said
+
+
+def _given(
+    spark: SparkSession, tables: Tables, facts: Mapping[str, Callable[[], DataFrame]], folders: pa.Table
+) -> dict[str, Made]:
+    """Views and facts by name, those of folders as far as they are asked about."""
+
+    def view(name: str) -> Made:
+        rows = having(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
+        left_out = tuple(each for each in schema_of(name).names if each not in rows.column_names)
+        return _rows_given(spark, rows, schema_of(name, left_out))
+
+    def fact(name: str) -> Made:
+        there = local(spark, folders, struct("org string, folder string")).distinct()
+        return Made(lambda: facts[name]().join(there, FOLDER, "left_semi"))
+
+    return {name: view(name) for name in VIEWS} | {name: fact(name) for name in FACTS}
+
+
+def _rows_given(spark: SparkSession, rows: pa.Table, schema: StructType) -> Made:
+    return Made(lambda: local(spark, rows, schema), rows)
