@@ -170,7 +170,11 @@ def faults_of_oracle(module: str, tree: ast.AST) -> Iterator[str]:
     if module != "pfspark.sim.oracle":
         return
     for line, target in imports(tree):
-        ours = target.startswith("pfspark.") and layer(target) != "vocabulary" and ".scenario" not in target
+        ours = (
+            target.startswith("pfspark.")
+            and layer(target) != "vocabulary"
+            and not target.startswith(("pfspark.sim.scenario", "pfspark.sim.steps"))
+        )
         if ours or target.split(".")[0] in {"pyspark", "pandas", "numpy", "pyarrow"}:
             yield f"line {line} imports {target}: {BETTER_ORACLE}"
 

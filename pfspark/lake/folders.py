@@ -18,7 +18,7 @@ from pfspark.lake.known import When, round_or_time
 from pfspark.rows import rows_of
 from pfspark.settings import nearest
 from pfspark.sim.invention import set_properties
-from pfspark.sim.scenario import FOLDER_PROPERTIES
+from pfspark.sim.values import FOLDER_PROPERTIES
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing
 
 FOLDER_NAME = re.compile(r"[^/\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")

@@ -18,7 +18,8 @@ from pfspark.keyed import having, lacking
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.settings import Grid
 from pfspark.sim import invention
-from pfspark.sim.scenario import Scenario, Step
+from pfspark.sim.scenario import Scenario
+from pfspark.sim.steps import Step
 
 Line = dict[str, Any]
 Here = tuple[str, int]

@@ -9,7 +9,8 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.settings import ALWAYS, Schedule, parse_schedule, show_schedule
-from pfspark.sim.scenario import Folder, FolderRef, Scenario, Step
+from pfspark.sim.scenario import Folder, Scenario
+from pfspark.sim.steps import FolderRef, Step
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Entry, Listing, Standing, Why
 
 Row = dict[str, Any]

@@ -69,7 +69,8 @@ from pfspark import cntext
 from pfspark.cntext import label
 from pfspark.errors import UsageError
 from pfspark.settings import open_at, parse_duration, parse_schedule, show_duration, show_schedule
-from pfspark.sim.scenario import Scenario, Step
+from pfspark.sim.scenario import Scenario
+from pfspark.sim.steps import Step
 from pfspark.words import (
     CARRYING,
     DELETED,

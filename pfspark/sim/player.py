@@ -24,7 +24,8 @@ from pfspark.rows import rows_of
 from pfspark.rules import checks, items, state
 from pfspark.sim import invention
 from pfspark.sim.asked import Past
-from pfspark.sim.scenario import Scenario, Step
+from pfspark.sim.scenario import Scenario
+from pfspark.sim.steps import Step
 from pfspark.words import Outcome
 
 Line = dict[str, Any]

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from pfspark.errors import ScenarioError, UsageError
-from pfspark.sim.scenario import DEFAULT_SITE, Folder, Link, Scenario, Step, Store, _verbs, parse, read
+from pfspark.sim.scenario import DEFAULT_SITE, Folder, Link, Scenario, Store, parse, read
+from pfspark.sim.steps import Step, _verbs
 
 CONF = Path(__file__).parents[2] / "conf"
 START = datetime(2026, 1, 5, tzinfo=UTC)

@@ -14,7 +14,8 @@ from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.edge.config import conf_folder
 from pfspark.sim import asked, oracle, player
-from pfspark.sim.scenario import Scenario, Step, parse
+from pfspark.sim.scenario import Scenario, parse
+from pfspark.sim.steps import Step
 from pfspark.words import HIERARCHY, Cause
 from tests.sim.worlds import world
 

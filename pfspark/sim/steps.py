@@ -1,0 +1,275 @@
+"""The steps of scenario files: what is done at one time, and what the paths and names in it mean then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from pfspark import cntext
+from pfspark.errors import CnSetError, UsageError
+from pfspark.settings import nearest, parse_size, show_duration
+from pfspark.sim import values
+
+FolderRef = tuple[str, int | str]
+"""`("initial", index)` of the file's folders, `("step", number)` of the step that creates it, or `("id", "PFS1:7")`."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is done at one time; `number` is its place in the file, from 1.
+
+    `args` are typed (sizes in bytes, durations, times) and resolved, so that nobody else looks at paths:
+
+    | verb | args |
+    |---|---|
+    | post | store, folder, folder_ref, count, size, item (None: no name) |
+    | modify, delete | store, folder, folder_ref, item, item_ref (number of the post, or an id), modify also size |
+    | create_folder | store, path, name, parent_ref (None: the root), replicas, properties |
+    | rename_folder, delete_folder | store, folder, folder_ref, rename_folder also name |
+    | move_folder | store, folder, folder_ref, to, to_ref (None: the root) |
+    | set_folder | store, folder, folder_ref, properties |
+    | add_replica, remove_replica | store, folder, folder_ref, replica |
+    | cut, heal, down, up | stores |
+    | restore | store, to |
+    | suspend, resume | |
+    | clock | wrong |
+    | show | what |
+    | why | store, folder, folder_ref, item (a name or numbers; None: all that the replica lacks) |
+    """
+
+    number: int
+    at: datetime
+    verb: str
+    args: Mapping[str, Any]
+
+    def about(self) -> dict[str, str | None]:
+        """What a refusal says of it: the verb as `type`, and the `folder` and the `item` as the file names them."""
+        return {"type": self.verb, "folder": self.args.get("folder", self.args.get("path")), "item": self.args.get("item")}
+
+
+MOST_POSTED = 1_000_000
+"""Items that a scenario may hold at its start and post, all together: each is a row in memory, and more would only fill it."""
+
+
+def read(entries: list[Any], stores: list[str], start: datetime) -> list[Step]:
+    """The steps in file order, their values read but not resolved."""
+    verbs = _verbs(stores, start)
+    at = values.time_from(start)
+    steps = []
+    for number, entry in enumerate(entries, 1):
+        with values.within(f"step {number}"):
+            values.fields(entry, {"at": values.anything, **dict.fromkeys(verbs, values.anything)}, required=("at",))
+            done = [verb for verb in entry if verb != "at"]
+            if len(done) != 1:
+                raise UsageError(f"found {' and '.join(done) or 'nothing to do'}, expected at and one verb: {', '.join(verbs)}")
+            with values.within("at"):
+                moment = at(entry["at"])
+                if moment < start:
+                    raise UsageError(f"found {entry['at']!r}, expected a time not before the start")
+            with values.within(done[0]):
+                steps.append(Step(number, moment, done[0], verbs[done[0]](entry[done[0]])))
+    return steps
+
+
+def _verbs(stores: list[str], start: datetime) -> dict[str, Callable[[Any], dict[str, Any]]]:
+    store = values.one_of("store", stores)
+    who = {"store": store}
+    where = {**who, "folder": values.folder_name}
+    what = {**where, "item": values.word}
+    replica = {**where, "replica": store}
+    isolate = _listed("stores", values.many(store))
+    return {
+        "post": _args(
+            {**what, "count": values.number(1, MOST_POSTED), "size": parse_size}, need=where, count=1, size=1024, item=None
+        ),
+        "modify": _args({**what, "size": parse_size}, need=what, size=1024),
+        "delete": _args(what, need=what),
+        "create_folder": _args(
+            {**who, "path": values.path, "replicas": values.many(store), **values.FOLDER_PROPERTIES},
+            need={**who, "path": values.path},
+        ),
+        "rename_folder": _args({**where, "name": values.folder_word}, need={**where, "name": values.folder_word}),
+        "move_folder": _args({**where, "to": values.folder_name}, need={**where, "to": values.folder_name}),
+        "delete_folder": _args(where, need=where),
+        "set_folder": _args({**where, **values.FOLDER_PROPERTIES}, need=where),
+        "add_replica": _args(replica, need=replica),
+        "remove_replica": _args(replica, need=replica),
+        "cut": isolate,
+        "heal": isolate,
+        "down": isolate,
+        "up": isolate,
+        "restore": _args({**who, "to": values.time_from(start)}, need={**who, "to": values.time_from(start)}),
+        "suspend": _true,
+        "resume": _true,
+        "clock": _listed("wrong", values.offset),
+        "why": _args({**where, "item": values.word}, need=where, item=None),
+        "show": _listed("what", values.many(values.one_of("table", ["state", "items", "folders"]))),
+    }
+
+
+def _args(readers: Mapping[str, Any], *, need: Iterable[str], **defaults: Any) -> Callable[[Any], dict[str, Any]]:
+    return lambda value: defaults | values.fields(value, readers, required=tuple(need))
+
+
+def _listed(name: str, reader: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
+    return lambda value: {name: reader(value)}
+
+
+def _true(value: object) -> dict[str, Any]:
+    if value is not True:
+        raise UsageError(f"found {value!r}, expected true")
+    return {}
+
+
+class _Tree:
+    """Which folder a path means at a time (R149), as the steps so far have it if every edit is allowed.
+
+    Stores may disagree about the tree, so a path that a folder has left or lost still means that folder while no other
+    has it; of two folders at one path a store means the one it made itself, else the younger.
+    """
+
+    def __init__(self, folders: Mapping[str, FolderRef]) -> None:
+        """With the folders that are there at first, by path."""
+        self.places: dict[FolderRef, tuple[FolderRef | None, str]] = {}
+        self.makers: dict[FolderRef, str] = {}
+        self.deleted: set[FolderRef] = set()
+        self.current: dict[str, list[FolderRef]] = {}
+        self.past: dict[str, FolderRef] = {}
+        for path, ref in folders.items():
+            parent, _, name = path.rpartition("/")
+            self.places[ref] = folders.get(parent), name
+        self._redraw()
+
+    def find(self, path: str, store: str) -> FolderRef:
+        here = self.current.get(path, [])
+        mine = [ref for ref in here if self.makers.get(ref) == store]
+        if here or path in self.past:
+            return (mine or here or [self.past[path]])[-1]
+        known = sorted(self.current)
+        listed = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
+        raise UsageError(f"folder {path!r} is not known at that time, expected {listed or 'none yet'}{nearest(path, known)}")
+
+    def put(self, ref: FolderRef, parent: FolderRef | None, name: str, store: str) -> None:
+        self.makers[ref] = store
+        self.places[ref] = parent, name
+        self._redraw()
+
+    def rename(self, ref: FolderRef, name: str) -> None:
+        if ref in self.places:
+            self.places[ref] = self.places[ref][0], name
+            self._redraw()
+
+    def move(self, ref: FolderRef, parent: FolderRef | None) -> None:
+        if ref in self.places and ref not in self._upwards(parent):
+            self.places[ref] = parent, self.places[ref][1]
+            self._redraw()
+
+    def delete(self, ref: FolderRef) -> None:
+        self.deleted.add(ref)
+        self._redraw()
+
+    def _upwards(self, ref: FolderRef | None) -> Iterator[FolderRef]:
+        while ref is not None:
+            yield ref
+            ref = self.places.get(ref, (None, ""))[0]
+
+    def _redraw(self) -> None:
+        self.past |= {path: refs[-1] for path, refs in self.current.items()}
+        self.current = {}
+        for ref in self.places:
+            line = list(self._upwards(ref))
+            if self.deleted.isdisjoint(line) and all(each in self.places for each in line):
+                path = "".join(f"/{self.places[each][1]}" for each in reversed(line))
+                self.current.setdefault(path, []).append(ref)
+
+
+def resolved(
+    steps: Iterable[Step],
+    folders: Mapping[str, FolderRef],
+    start: datetime,
+    named: Mapping[FolderRef, Mapping[str, str]] | None = None,
+) -> tuple[Step, ...]:
+    """The steps in order of time, with references in place of paths and item names.
+
+    `folders` are those that are there at first, by path; `named` their items, the id of each by its name.
+    """
+    tree = _Tree(folders)
+    items: dict[FolderRef, dict[str, int | str]] = {ref: dict(known) for ref, known in (named or {}).items()}
+    resolved = []
+    for step in sorted(steps, key=lambda step: step.at):
+        with values.within(f"step {step.number} (at {show_duration(step.at - start)})"), values.within(step.verb):
+            args = dict(step.args)
+            if "folder" in args:
+                with values.within("folder"):
+                    args["folder_ref"] = _folder_ref(tree, args["folder"], args["store"])
+            if step.verb == "post" and args["item"] is not None:
+                with values.within("item"):
+                    _name_item(items.setdefault(args["folder_ref"], {}), args["item"], args["count"], step.number)
+            elif step.verb == "why" and args["item"] is not None and not _numbers(args["item"]):
+                with values.within("item"):
+                    _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
+            elif step.verb in ("modify", "delete"):
+                with values.within("item"):
+                    args["item_ref"] = _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
+            _follow(tree, step, args)
+        resolved.append(replace(step, args=args))
+    return tuple(resolved)
+
+
+def _follow(tree: _Tree, step: Step, args: dict[str, Any]) -> None:
+    """Adds what is left to resolve of hierarchy steps, and takes the tree with them."""
+    if step.verb in ("create_folder", "set_folder"):
+        args["properties"] = {name: args.pop(name) for name in values.FOLDER_PROPERTIES if name in args}
+    match step.verb:
+        case "create_folder":
+            parent, _, args["name"] = args["path"].rpartition("/")
+            with values.within("path"):
+                args["parent_ref"] = tree.find(parent, args["store"]) if parent else None
+            args.setdefault("replicas", (args["store"],))
+            tree.put(("step", step.number), args["parent_ref"], args["name"], args["store"])
+        case "set_folder" if not args["properties"]:
+            raise UsageError(f"found no property, expected at least one of {', '.join(values.FOLDER_PROPERTIES)}")
+        case "rename_folder":
+            tree.rename(args["folder_ref"], args["name"])
+        case "move_folder":
+            with values.within("to"):
+                args["to_ref"] = None if args["to"] == "/" else _folder_ref(tree, args["to"], args["store"])
+            tree.move(args["folder_ref"], args["to_ref"])
+        case "delete_folder":
+            tree.delete(args["folder_ref"])
+        case "restore" if args["to"] > step.at:
+            raise UsageError("to: found a time after this step, expected one not after it")
+
+
+def _folder_ref(tree: _Tree, name: str, store: str) -> FolderRef:
+    if name == "/":
+        raise UsageError("found '/', expected a folder: the root is none")
+    return tree.find(name, store) if name.startswith("/") else ("id", name)
+
+
+def _name_item(items: dict[str, int | str], name: str, count: int, number: int) -> None:
+    if name in items:
+        by = f"posted by step {items[name]}" if isinstance(items[name], int) else f"there as {items[name]}"
+        raise UsageError(f"item {name!r} is {by} already; names are unique in a folder")
+    if values.as_id(name):
+        raise UsageError(f"found {name!r}, which reads as the id of an item; expected a name")
+    if count > 1:
+        raise UsageError(f"found a name for {count} items, expected count = 1 where an item is named")
+    items[name] = number
+
+
+def _numbers(text: str) -> bool:
+    """Whether that is a set of change numbers."""
+    with suppress(CnSetError):
+        return bool(cntext.parse(text))
+    return False
+
+
+def _item_ref(items: Mapping[str, int | str], name: str, folder: str) -> int | str:
+    if found := items.get(name) or values.as_id(name):
+        return found
+    known = ", ".join(items) or "none"
+    raise UsageError(f"item {name!r} is not known in {folder} at that time, expected {known} or an id{nearest(name, items)}")

@@ -1,0 +1,227 @@
+"""Values of scenario files: each reader takes what TOML gave and says what was seen and expected where it does not fit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from typing import Any
+
+from pfspark import cntext
+from pfspark.errors import CnSetError, UsageError
+from pfspark.settings import nearest, parse_duration, parse_schedule, parse_size, parse_time
+from pfspark.words import LARGEST, LAST, LEVELS, PRIORITIES
+
+
+@contextmanager
+def within(place: str) -> Iterator[None]:
+    """Puts the place in front of what is said about a mistake."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from None
+
+
+def fields(table: object, readers: Mapping[str, Callable[[Any], Any]], *, required: tuple[str, ...] = ()) -> dict[str, Any]:
+    """The values of a table by its keys, each read by its reader."""
+    if not isinstance(table, dict):
+        raise UsageError(f"found {table!r}, expected a table with {', '.join(readers)}")
+    for key in table:
+        if key not in readers:
+            raise UsageError(f"key {key!r} is not known, expected {', '.join(readers)}{nearest(key, readers)}")
+    for key in required:
+        if key not in table:
+            raise UsageError(f"key {key!r} is missing")
+    values = {}
+    for key, value in table.items():
+        with within(key):
+            values[key] = readers[key](value)
+    return values
+
+
+def anything(value: Any) -> Any:
+    return value
+
+
+def any_table(value: object) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"found {value!r}, expected a table")
+    return value
+
+
+def tables(value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise UsageError(f"found {value!r}, expected a list of tables, each under a heading in double brackets")
+    return value
+
+
+def word(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"found {value!r}, expected a text")
+    return value
+
+
+def switch(value: object) -> bool:
+    if not isinstance(value, bool):
+        raise UsageError(f"found {value!r}, expected true or false")
+    return value
+
+
+def number(least: int, most: int = LARGEST) -> Callable[[object], int]:
+    range = f"from {least} on" if most == LARGEST else f"from {least} to {most:,}"
+
+    def read_number(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+            raise UsageError(f"found {value!r}, expected a whole number {range}")
+        return value
+
+    return read_number
+
+
+def share(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
+        raise UsageError(f"found {value!r}, expected a share from 0 to 1, such as 0.2")
+    return float(value)
+
+
+def span(value: object) -> timedelta:
+    duration = parse_duration(value)
+    if not duration:
+        raise UsageError(f"found {value!r}, expected a duration longer than nothing")
+    return duration
+
+
+def offset(value: object) -> timedelta:
+    """By how much a clock is wrong: ahead, or behind with a minus."""
+    if isinstance(value, str) and value.startswith("-"):
+        return -parse_duration(value[1:])
+    return parse_duration(value)
+
+
+def time_from(start: datetime) -> Callable[[object], datetime]:
+    """An offset from the start, or a moment."""
+
+    def read_time(value: object) -> datetime:
+        if isinstance(value, str) and "-" not in value:
+            offset = parse_duration(value)
+            if offset > LAST - start:
+                raise UsageError(f"found {value!r}, expected an offset that ends before the year {LAST.year + 1}")
+            return start + offset
+        try:
+            return parse_time(value)
+        except UsageError as error:
+            raise UsageError(f"{error}, or an offset from the start such as 15m or 6h") from None
+
+    return read_time
+
+
+def one_of(what: str, known: list[str]) -> Callable[[object], str]:
+    def read_name(value: object) -> str:
+        if value not in known:
+            raise UsageError(f"{what} {value!r} is not known, expected {', '.join(known)}{nearest(value, known)}")
+        return str(value)
+
+    return read_name
+
+
+def many(one: Callable[[Any], str]) -> Callable[[object], tuple[str, ...]]:
+    """Several, each once, in the order written; one alone may stand without brackets."""
+
+    def read_list(value: object) -> tuple[str, ...]:
+        listed = value if isinstance(value, list) else [value]
+        if not listed:
+            raise UsageError("found an empty list, expected at least one")
+        return tuple(dict.fromkeys(one(each) for each in listed))
+
+    return read_list
+
+
+def version(value: object) -> str:
+    text = str(value)
+    if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
+        raise UsageError(f"found {value!r}, expected a version such as 5.5, 2000, 2003 or 2007")
+    return text
+
+
+def schedule(value: Any) -> str:
+    parse_schedule(value)
+    return value if isinstance(value, str) else ",".join(value)
+
+
+def age(value: object) -> timedelta | None:
+    return None if value in ("none", "off") else span(value)
+
+
+def conflict(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in (0, 1, 2):
+        raise UsageError(f"found {value!r}, expected 0, 1 or 2")
+    return value
+
+
+def priority(value: object) -> str:
+    if value not in PRIORITIES:
+        raise UsageError(f"found {value!r}, expected one of {', '.join(PRIORITIES)}")
+    return str(value)
+
+
+def cnset(stores: list[str]) -> Callable[[object], cntext.CnSet]:
+    def read_cnset(value: object) -> cntext.CnSet:
+        if not isinstance(value, str):
+            raise UsageError(f"found {value!r}, expected a set such as PFS1:1-10,PFS2:1-20")
+        try:
+            cnset = cntext.parse(value)
+        except CnSetError as error:
+            raise UsageError(str(error)) from None
+        for origin in cnset:
+            one_of("store", stores)(cntext.split_label(origin)[0])
+        return cnset
+
+    return read_cnset
+
+
+def folder_word(value: object) -> str:
+    name = word(value)
+    if "/" in name or len(name) > 255 or any(ord(char) < 32 or 127 <= ord(char) < 160 for char in name):
+        raise UsageError(f"found {value!r}, expected a folder name: no / and no control characters, at most 255 characters")
+    return name
+
+
+def path(value: object) -> str:
+    """A path from the root, without a slash at its end."""
+    path = word(value)
+    parts = path.rstrip("/").split("/")
+    if parts[0] or len(parts) < 2:
+        raise UsageError(f"found {value!r}, expected a path such as /Sales or /Sales/North")
+    if len(parts) - 1 > LEVELS:
+        raise UsageError(f"found a path of {len(parts) - 1} folders, expected at most {LEVELS}, one beneath the other")
+    return "/".join(["", *map(folder_word, parts[1:])])
+
+
+def folder_name(value: object) -> str:
+    """A path, the root, or an id."""
+    name = word(value)
+    return "/" if name.strip("/") == "" else as_id(name) or path(name)
+
+
+def as_id(name: str) -> str:
+    """The id that a text is, such as PFS1:7; or nothing."""
+    return name if _ID.fullmatch(name) else ""
+
+
+_ID = re.compile(rf"{cntext.STORE_NAME}(~[1-9][0-9]*)?:[1-9][0-9]{{0,18}}")
+
+PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "schedule": schedule,
+    "size_limit": parse_size,
+    "age_limit": age,
+    "conflict": conflict,
+}
+FOLDER_PROPERTIES = PROPERTIES | {
+    "deleted_item_retention": parse_duration,  # Q20
+    "description": word,  # R17
+    "note": word,  # R18
+    "permissions": word,  # R16
+    "priority": priority,  # F48
+}
+"""What may be set on a folder, with what reads it from a text or a TOML value."""
