@@ -911,6 +911,42 @@ says | string | why
 next | struct<at:time?,what:string,of:string?>? | what happens to it next; null: nothing
 """),
         _line(
+            "whatif", "how an organization comes out that is played on: as it is, or with steps", "whatif", f"""
+{_OF.strip()}
+world | string | as_is or what_if
+variant | string? | the name of the world, of what is done in it; null: as it is
+until | time | how far it was played
+rounds | bigint | how many rounds it took
+converged | boolean | whether all replicas are equal in the end
+equal | time? | since when they are; null: they are not
+missing | bigint | numbers in open arrays in the end
+most | bigint | the most there were after a round
+most_at | time? | and when
+messages | bigint | how many were sent
+letters | bigint | and to how many recipients, each counted for itself
+bytes | bigint | what these carry together
+types | map<string,struct<messages:bigint,bytes:bigint>> | the messages by type
+links | map<string,struct<letters:bigint,bytes:bigint>> | the letters by the sites they go between, as `Redmond > Paris`
+lost | array<struct<store:string,folder:string,numbers:string>> | what is missing in the end and claimed by nobody any more
+refused | map<string,bigint> | refused edits by reason
+released | array<struct<store:string,folder:string,at:time>> | replicas that were erased
+stores | map<string,struct<sent:bigint,received:bigint,bytes:bigint,missing:bigint>> | by store: letters, bytes sent, \
+missing in the end
+difference | struct<at:time,store:string,says:string,rule:string,table:string>? | what differs first from the world as it is; \
+null: nothing
+"""),
+        _line(
+            "drain", "what must happen before a store can be switched off", "drain", f"""
+{_OF.strip()}
+store | string | the store
+until | time | how far it was played
+replicas | bigint | how many it has, but the hierarchy
+empty | time? | when the last of them is erased if all leave their lists now; null: not by then
+released | array<struct<folder:string,at:time>> | those that are erased by then
+needs_another | array<string> | folders of whose list it is the only replica: these need another first
+lost_now | array<struct<folder:string,numbers:string>> | what nobody else has: without it that would be lost
+"""),
+        _line(
             "status", "an organization at a glance", "status", f"""
 {_OF.strip()}
 replicas | bigint | how many there are

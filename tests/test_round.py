@@ -116,7 +116,7 @@ def conditions(config: pytest.Config) -> Iterator[None]:
     """Touches every folder of one organization, hands another its mail twice, a third again a round later, and plays every
     round of a fourth; looks at how they fare."""
     later: list[dict[str, Any]] = []
-    played, next_round = Kept.play, player._Playing.next_round
+    played, next_round = Kept.play, player.Playing.next_round
 
     def due(kept: Kept, org: str, turns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
         mail = mine(kept.tables["mail"], org).to_pylist()
@@ -150,7 +150,7 @@ def conditions(config: pytest.Config) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Kept, "play", play)
-        patch.setattr(player._Playing, "next_round", grid)
+        patch.setattr(player.Playing, "next_round", grid)
         yield
 
 

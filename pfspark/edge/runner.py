@@ -450,7 +450,7 @@ class Runner:
 
     def _new_rows(self, kept: Kept, turns: Mapping[str, datetime]) -> dict[str, pa.Table]:
         """Plays the round on that world; the new rows of every table."""
-        newcomers = _admit(kept, turns)
+        newcomers = admit(kept, turns)
         cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(self.cut)]
         kept.reset("conditions", cut)
         made = kept.play({org: turn(*self._policies[org], now) for org, now in turns.items()})
@@ -471,7 +471,7 @@ def _violated(violations: pa.Table) -> ViolationError:
     )
 
 
-def _admit(kept: Kept, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
+def admit(kept: Kept, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
     """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R86, R131)."""
     hierarchies = kept.tables["replicas"].filter(pc.equal(kept.tables["replicas"]["folder"], HIERARCHY))
     known = set(zip(*(hierarchies[name].to_pylist() for name in ("org", "store")), strict=True))

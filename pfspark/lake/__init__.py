@@ -23,15 +23,15 @@ from pfspark.edge.delta import Hook, Tables
 from pfspark.edge.session import open_session
 from pfspark.lake.directory import Directory
 from pfspark.lake.folders import Folders
+from pfspark.lake.foresight import Foresight
 from pfspark.lake.items import Items
 from pfspark.lake.mails import Mails
-from pfspark.lake.rounds import Rounds
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-class Lake(Directory, Folders, Items, Mails, Rounds):
+class Lake(Directory, Folders, Items, Mails, Foresight):
     """A lake: a folder of Delta tables, or a schema of a catalog."""
 
     @classmethod

@@ -236,7 +236,7 @@ def _edit(scenario: Scenario, step: Step) -> Iterator[Row]:
     args = step.args
     row: Row = {
         "org": scenario.name,
-        "edit_id": edit_id(step.number),
+        "edit_id": edit_id(scenario, step.number),
         "store": args["store"],
         "at": step.at,
         "place": step.number,
@@ -249,22 +249,22 @@ def _edit(scenario: Scenario, step: Step) -> Iterator[Row]:
             for nth in range(1, args["count"] + 1):
                 yield {
                     **row,
-                    "edit_id": edit_id(step.number, nth),
+                    "edit_id": edit_id(scenario, step.number, nth),
                     "place": place(step.number, nth),
                     "name": args["item"],
                     "size": args["size"],
                 }
         case "modify" | "delete":
             item = args["item_ref"]
-            named = f"@{edit_id(item)}" if isinstance(item, int) else item
+            named = f"@{edit_id(scenario, item)}" if isinstance(item, int) else item
             yield {**row, "place": place(step.number), "item": named, "size": args.get("size", 0)}
         case _:
             yield {**row, "place": place(step.number)}
 
 
-def edit_id(step: int, nth: int = 1) -> str:
+def edit_id(scenario: Scenario, step: int, nth: int = 1) -> str:
     """The edit a step makes; of a step that posts several items, the nth."""
-    return f"step {step}" if nth == 1 else f"step {step}.{nth}"
+    return f"{scenario.edits} {step}" if nth == 1 else f"{scenario.edits} {step}.{nth}"
 
 
 PLACES = 2**40
@@ -287,7 +287,7 @@ def folder_of(scenario: Scenario, ref: FolderRef | None) -> str | None:
         case ("initial", int(index)):
             return f"{scenario.stores[0].name}:{index + 1}"
         case ("step", int(number)):
-            return f"@{edit_id(number)}"
+            return f"@{edit_id(scenario, number)}"
         case ("id", text):
             return str(text)
     return None

@@ -53,7 +53,7 @@ class Record(Protocol):
 TICK = timedelta(microseconds=1)
 
 
-class _Playing:
+class Playing:
     """One organization while it is played: what its steps have done so far, and when it plays next.
 
     Its rounds come at `time`, as the file counts it: start + k x interval, the `place` of a round being k. What they are
@@ -61,18 +61,19 @@ class _Playing:
     back, its rounds are a microsecond apart until it would be later again, as in `Runner.round`.
     """
 
-    def __init__(self, scenario: Scenario) -> None:
+    def __init__(self, scenario: Scenario, last: datetime | None = None, *, suspended: bool = False) -> None:
+        """From its start on, or from after its `last` round."""
         self.scenario = scenario
         self.to_come = list(scenario.steps)
         self.cut: set[str] = set()
         self.down: set[str] = set()
-        self.suspended = False
+        self.suspended = suspended
         self.started: set[str] = set()
         self.shows: list[str] = []
         self.whys: list[Step] = []
         self.wrong = timedelta(0)
-        self.place = -1
-        self.now = scenario.start - TICK
+        self.place = -1 if last is None else (last - scenario.start) // scenario.interval
+        self.now = scenario.start - TICK if last is None else last
         self.past: list[tuple[datetime, datetime, Mapping[str, pa.Table]]] = []
         self.violations: Counter[str] = Counter()
 
@@ -141,10 +142,14 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | No
     kept = Kept(spark, rows)
     if record:
         record.begin(rows)
-    playing = {scenario.name: _Playing(scenario) for scenario in scenarios}
+    yield from play_on(kept, {scenario.name: Playing(scenario) for scenario in scenarios}, record)
+
+
+def play_on(kept: Kept, playing: Mapping[str, Playing], record: Record | None = None) -> Iterator[Line]:
+    """The same of organizations that are there: in a world that is kept, by name."""
     for one in playing.values():
         one.remember(kept.tables)
-    past = Past(kept, scenarios)
+    past = Past(kept, [one.scenario for one in playing.values()])
     while places := _next_rounds(kept, playing):
         yield from _round(kept, playing, places, past, record)
     broken = _violations(kept)
@@ -155,18 +160,18 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | No
         yield _end(one.scenario, views[org], seen.get(org, []), one.violations + Counter(broken.get(org, {})))
 
 
-def _due(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, datetime]:
+def _due(kept: Kept, playing: Mapping[str, Playing]) -> dict[str, datetime]:
     return due_moments(kept, suspended={org for org, one in playing.items() if one.suspended})
 
 
-def _next_rounds(kept: Kept, playing: Mapping[str, _Playing]) -> dict[str, int]:
+def _next_rounds(kept: Kept, playing: Mapping[str, Playing]) -> dict[str, int]:
     due = _due(kept, playing)
     places = {org: one.next_round(due.get(org)) for org, one in playing.items()}
     return {org: place for org, place in places.items() if place is not None}
 
 
 def _round(
-    kept: Kept, playing: Mapping[str, _Playing], places: Mapping[str, int], past: Past, record: Record | None
+    kept: Kept, playing: Mapping[str, Playing], places: Mapping[str, int], past: Past, record: Record | None
 ) -> Iterator[Line]:
     edits: list[Any] = []
     for org, place in places.items():
@@ -204,7 +209,7 @@ def _round(
         yield from past.why(asked, now, views, turns)
 
 
-def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], past: Past, record: Record | None) -> None:
+def _restart(kept: Kept, one: Playing, steps: Sequence[Step], past: Past, record: Record | None) -> None:
     """Stores that come back: restored to earlier rows, or started again where the policy then asks for status."""
     org = one.scenario.name
     for step in steps:
@@ -219,7 +224,7 @@ def _restart(kept: Kept, one: _Playing, steps: Sequence[Step], past: Past, recor
         kept.ask(org, sorted(one.started), one.now, seeming_gaps=switch == "seeming_gaps")
 
 
-def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, _Playing], turns: Mapping[str, datetime]) -> set[str]:
+def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, Playing], turns: Mapping[str, datetime]) -> set[str]:
     return set(made["messages"]["org"].to_pylist()) | {org for org in turns if playing[org].shows or playing[org].whys}
 
 
@@ -239,7 +244,7 @@ def _refusals(receipts: pa.Table) -> Iterator[Line]:
 
 
 def _shows(
-    kept: Kept, playing: Mapping[str, _Playing], turns: Mapping[str, datetime], views: Mapping[str, lines.Stores]
+    kept: Kept, playing: Mapping[str, Playing], turns: Mapping[str, datetime], views: Mapping[str, lines.Stores]
 ) -> Iterator[Line]:
     showing = {org: playing[org].shows for org in turns if playing[org].shows}
     seen = _items(kept, playing, [org for org, shows in showing.items() if "items" in shows])
@@ -254,7 +259,7 @@ def _shows(
                     yield from lines.items(seen[org], views, turns)
 
 
-def _items(kept: Kept, playing: Mapping[str, _Playing], orgs: Sequence[str]) -> dict[str, list[Any]]:
+def _items(kept: Kept, playing: Mapping[str, Playing], orgs: Sequence[str]) -> dict[str, list[Any]]:
     """Items as readers see them, by organization."""
     found: dict[str, list[Any]] = defaultdict(list)
     if orgs:

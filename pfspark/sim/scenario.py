@@ -94,6 +94,8 @@ class Scenario:
     file: str
     faults: tuple[Fault, ...] = ()
     seed: int = 0
+    edits: str = "step"
+    """What the ids of its edits begin with."""
 
     def ways(self, now: datetime) -> dict[tuple[str, str], tuple[float, float, timedelta]]:
         """What the ways do to mail that leaves now: lost, twice and late by sender and recipient; of several the most."""
@@ -125,20 +127,25 @@ def read(paths: Iterable[Path | str], conf_folder: Path) -> list[Scenario]:
     """
     scenarios: dict[str, Scenario] = {}
     for path in (file for each in paths for file in _files(Path(each))):
-        try:
-            with path.open("rb") as opened:
-                text = _short(opened.read(LONGEST_FILE + 1), str(path)).decode("utf-8-sig").replace("\r\n", "\n")
-        except UnicodeDecodeError as error:
-            raise ScenarioError(f"{path}: cannot be read as text: {error}") from None
-        except (OSError, ValueError) as error:  # a name may hold what no path can
-            reason = error.strerror if isinstance(error, OSError) else error
-            raise UsageError(f"{path}: cannot be read: {reason}. Expected a scenario file, or a folder of them") from None
+        text = text_of(path)
         scenario = parse(text, str(path), conf_folder)
         if scenario.name in scenarios:
             other = scenarios[scenario.name].file
             raise ScenarioError(f"{path}: name: {scenario.name!r} is the name of {other} too; names must be unique")
         scenarios[scenario.name] = scenario
     return list(scenarios.values())
+
+
+def text_of(path: Path) -> str:
+    """The text of a file. Raises UsageError for one that cannot be read, ScenarioError for one that is no text."""
+    try:
+        with path.open("rb") as opened:
+            return _short(opened.read(LONGEST_FILE + 1), str(path)).decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: cannot be read as text: {error}") from None
+    except (OSError, ValueError) as error:  # a name may hold what no path can
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise UsageError(f"{path}: cannot be read: {reason}. Expected a scenario file, or a folder of them") from None
 
 
 def _short(text: AnyStr, file: str) -> AnyStr:
@@ -158,21 +165,26 @@ def _files(path: Path) -> list[Path]:
 
 def parse(text: str, file: str, conf_folder: Path) -> Scenario:
     """The scenario of one text; `file` stands in its errors. A text that cannot be played is a ScenarioError."""
+    document = toml(text, file)
+    try:
+        return _scenario(document, file, conf_folder)
+    except (UsageError, ProfileError) as error:
+        raise ScenarioError(f"{file}: {error}") from None
+
+
+def toml(text: str, file: str) -> dict[str, Any]:
+    """What a text says as TOML; one that is none is a ScenarioError."""
     if dotted := _DOTTED.search(_short(text, file)):
         place = f"{file}:{text.count(chr(10), 0, dotted.start()) + 1}"
         raise ScenarioError(f"{place}: a key of more than {MOST_DOTS} parts, expected at most four, as in policy.x.y")
     try:
-        document = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         found = re.search(r"at line (\d+)", str(error))
         line = found[1] if found else len(text.splitlines())
         raise ScenarioError(f"{file}:{line}: not TOML: {error}") from None
     except (ValueError, RecursionError) as error:  # a number of thousands of digits, lists in lists in lists
         raise ScenarioError(f"{file}: cannot be read as TOML: {error}") from None
-    try:
-        return _scenario(document, file, conf_folder)
-    except (UsageError, ProfileError) as error:
-        raise ScenarioError(f"{file}: {error}") from None
 
 
 # --- the file ---------------------------------------------------------------------------------------------------------
@@ -211,7 +223,7 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
         if end < start:
             raise UsageError(f"found {top['end']!r}, expected a time not before the start, {start:%Y-%m-%dT%H:%M:%SZ}")
     with values.within("profile"):
-        policy = _profile(top.get("profile", "exchange_2007"), conf_folder)
+        policy = profile_named(top.get("profile", "exchange_2007"), conf_folder)
     with values.within("policy"):
         policy = override(policy, top.get("policy", {}))
     stores = _stores(top["stores"])
@@ -233,16 +245,16 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
         end=end,
         interval=top.get("interval", policy.interval),
         stores=stores,
-        links=_links(top.get("links", []), sorted({store.site for store in stores})),
+        links=links_of(top.get("links", []), sorted({store.site for store in stores})),
         folders=folders,
         steps=steps.resolved(todo, {each.path: ("initial", place) for place, each in enumerate(folders)}, start),
         file=file,
-        faults=_faults(top.get("faults", []), names, start, end),
+        faults=faults_of(top.get("faults", []), names, start, end),
         seed=top.get("seed", 0),
     )
 
 
-_profile = cache(load_profile)
+profile_named = cache(load_profile)
 
 
 def _stores(table: Mapping[str, Any]) -> tuple[Store, ...]:
@@ -265,8 +277,8 @@ def _stores(table: Mapping[str, Any]) -> tuple[Store, ...]:
     return tuple(stores)
 
 
-def _links(entries: list[Any], sites: list[str]) -> tuple[Link, ...]:
-    """One link for each direction; of two for one direction the later counts."""
+def links_of(entries: list[Any], sites: list[str]) -> tuple[Link, ...]:
+    """The links of a text: one link for each direction; of two for one direction the later counts."""
     site = values.one_of("site", sites)
     readers = {"sites": values.many(site), "from": site, "to": site, "cost": values.number(0), "delay": parse_duration}
     links = {}
@@ -288,7 +300,8 @@ def _links(entries: list[Any], sites: list[str]) -> tuple[Link, ...]:
     return tuple(links.values())
 
 
-def _faults(entries: list[Any], stores: list[str], start: datetime, end: datetime) -> tuple[Fault, ...]:
+def faults_of(entries: list[Any], stores: list[str], start: datetime, end: datetime) -> tuple[Fault, ...]:
+    """The faults of a text; those without an end last until that of the scenario."""
     store, at = values.one_of("store", stores), values.time_from(start)
     readers = {
         "from": store,

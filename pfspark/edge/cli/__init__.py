@@ -19,6 +19,7 @@ from pfspark.edge.cli import (
     demo,
     directory,
     folders,
+    foresight,
     given,
     keeping,
     machine,
@@ -37,7 +38,21 @@ app = typer.Typer(
     name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False,
 )  # fmt: skip
-for subject in (demo, directory, folders, content, rounds, playing, answers, keeping, rulebook, reference, sets, machine):
+for subject in (
+    demo,
+    directory,
+    folders,
+    content,
+    rounds,
+    playing,
+    answers,
+    foresight,
+    keeping,
+    rulebook,
+    reference,
+    sets,
+    machine,
+):
     app.add_typer(subject.verbs)
 given.confirmable(app)
 

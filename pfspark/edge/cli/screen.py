@@ -136,6 +136,36 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = 
         note((none, "dim"))
 
 
+def whatif(found: Sequence[Line], *, json: bool) -> None:
+    """Prints worlds side by side, each in a column; then what differs first, and what is told of links and stores."""
+    if json:
+        lines(found, json=True)
+        return
+    columns = ["", *(line["variant"] or "as it is" for line in found)]
+    table(columns, [[name, *map(told, found)] for name, told in _FIGURES], f"until {clock(found[0]['until'])}")
+    for name, kind in (("link", "links"), ("type", "types"), ("store", "stores")):
+        keys = sorted({key for line in found for key in line[kind]})
+        rows = [[key, *(_amount(line[kind].get(key)) for line in found)] for key in keys]
+        if rows:
+            table([f"by {name}", *columns[1:]], rows)
+    for line in found[1:]:
+        first = line["difference"]
+        told = (f"{clock(first['at'])}: {first['says']} ({first['rule']})",) if first else ("nothing differs",)
+        say((line["variant"], "bold"), ": first ", *told) if first else say((line["variant"], "bold"), ": ", *told)
+    for line in found:
+        for lost in line["lost"]:
+            note(
+                (line["variant"] or "as it is", "bold"),
+                f": lost for ever at {lost['store']} in {lost['folder']}: {lost['numbers']}",
+            )
+
+
+def _amount(found: Mapping[str, int] | None) -> str:
+    """Numbers with what they count, but those that are 0."""
+    counted = {name: amount for name, amount in (found or {}).items() if amount}
+    return ", ".join(f"{amount:,} {name.removesuffix('s') if amount == 1 else name}" for name, amount in counted.items())
+
+
 def counts(kind: str, found: Mapping[str, Any], *, json: bool) -> None:
     """Prints what was done, in numbers."""
     if json:
@@ -234,8 +264,21 @@ def _status(line: Line) -> Iterable[Part]:
         yield f"; its clock is {line['ahead']} ahead of the wall's", "yellow"
 
 
+def _drain(line: Line) -> Iterable[Part]:
+    yield line["store"], "bold"
+    yield f" has {number(line['replicas'], 'replica')}; "
+    if line["empty"]:
+        yield f"if they leave their lists now, the last is erased at {clock(line['empty'])}"
+    else:
+        yield f"{len(line['released'])} of them would be erased by {clock(line['until'])}", "yellow"
+    if line["needs_another"]:
+        yield f"; the only one there is, so that another is needed first: {', '.join(line['needs_another'])}", "yellow"
+    lost = (f"{each['numbers']} of {each['folder']}" for each in line["lost_now"])
+    yield f"; switched off now, lost would be {', '.join(lost) or 'nothing'}", "red" if line["lost_now"] else "green"
+
+
 _SAID: Mapping[str, Callable[[Line], Iterable[Part]]] = {
-    "message": _message, "refused": _refused, "end": _end, "status": _status,
+    "message": _message, "refused": _refused, "end": _end, "status": _status, "drain": _drain,
 }  # fmt: skip
 """Kinds of lines that are shown as a line each."""
 
@@ -333,6 +376,19 @@ def _round(line: Line) -> Sequence[Part]:
     rows = ", ".join(f"{count} {name}" for name, count in line["counts"].items())
     return str(line["round"]), line["what"], played, clock(line["ended"]), rows
 
+
+_FIGURES: Sequence[tuple[str, Callable[[Line], str]]] = (
+    ("all is equal", lambda line: clock(line["equal"]) if line["equal"] else "not by then"),
+    ("missing in the end", lambda line: f"{line['missing']:,}"),
+    ("most missing", lambda line: f"{line['most']:,} at {clock(line['most_at'])}" if line["most"] else "0"),
+    ("lost for ever", lambda line: f"at {number(len(line['lost']), 'replica')}" if line["lost"] else "nothing"),
+    ("messages", lambda line: f"{line['messages']:,}, in {number(line['letters'], 'letter')}"),
+    ("bytes", lambda line: f"{line['bytes']:,}"),
+    ("refused edits", lambda line: ", ".join(f"{count} {reason}" for reason, count in line["refused"].items()) or "none"),
+    ("replicas released", lambda line: ", ".join(f"{each['folder']} at {each['store']}" for each in line["released"]) or "none"),
+    ("rounds", lambda line: f"{line['rounds']:,}"),
+)
+"""What is told of each world, and how."""
 
 _TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]]] = {
     "state": ("state", ("store", "folder", "applied", "not sent", "missing", "lost", "standing"), _state),

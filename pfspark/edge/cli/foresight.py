@@ -1,0 +1,137 @@
+"""`pfspark whatif` and `drain`: what a change or an outage would do to a lake, played in memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import datetime, timedelta
+from itertools import product
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from pfspark.edge.cli import given, screen
+from pfspark.errors import UsageError
+from pfspark.settings import parse_duration, show_duration
+
+PANEL = "Answers"
+TIMEOUTS = ("backfill_timeouts_local", "backfill_timeouts_remote")
+"""Options of three durations, each twice the one before where one alone is said (as R91 has them)."""
+
+verbs = typer.Typer()
+
+
+@verbs.command(rich_help_panel=PANEL)
+def whatif(
+    steps: Annotated[Path | None, typer.Argument(help="A file of [[steps]], [[faults]], [[links]], [policy].")] = None,
+    until: Annotated[
+        str, typer.Option("--until", help="How far it is played: a time, or so long after the last round.", metavar="TIME|SPAN")
+    ] = "1d",
+    cut: Annotated[list[str] | None, typer.Option("--cut", help="Cut a store off.", metavar="STORE[@FROM..TO]")] = None,
+    down: Annotated[list[str] | None, typer.Option("--down", help="Take a store down.", metavar="STORE[@FROM..TO]")] = None,
+    add_replica: Annotated[
+        list[str] | None, typer.Option("--add-replica", help="Put a store on a folder's list.", metavar="FOLDER=STORE")
+    ] = None,
+    remove_replica: Annotated[
+        list[str] | None, typer.Option("--remove-replica", help="Take a store off a folder's list.", metavar="FOLDER=STORE")
+    ] = None,
+    option: Annotated[
+        list[str] | None, typer.Option("--option", help="Another option; of several values each.", metavar="NAME=VALUE,...")
+    ] = None,
+    profile: Annotated[str | None, typer.Option("--profile", help="Another profile.")] = None,
+    interval: Annotated[str | None, typer.Option("--interval", help="Another time between rounds.")] = None,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Play an organization on in memory, as it is and as it would be, and print how both come out."""
+    when, end = given.round_or_moment(as_of), _end(until)
+    done = [*_away("cut", "heal", cut or ()), *_away("down", "up", down or ())]
+    lists = [*_listed("add_replica", add_replica or ()), *_listed("remove_replica", remove_replica or ())]
+    options = [*(option or ()), *([f"interval={interval}"] if interval else [])]
+    with given.opened(lake) as there:
+        from pfspark.sim.scenario import text_of, toml
+
+        said = toml(text_of(steps), str(steps)) if steps else {}
+        known = there.listers(org)
+        todo = [*said.get("steps", []), *done, *({**each, "at": "0m"} for each in _by_whom(lists, known))]
+        whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile else {})}
+        variants = {
+            name or "with the steps": {**whole, "policy": {**said.get("policy", {}), **policy}}
+            for name, policy in _sweep(options, profile)
+        }
+        nothing = not (whole or options)
+        found = there.whatif_lines(variants={} if nothing else variants, until=end, as_of=when, org=org)
+        screen.whatif(list(found), json=json)
+
+
+@verbs.command(rich_help_panel=PANEL)
+def drain(
+    store: Annotated[str, typer.Argument(help="The store.")],
+    until: Annotated[
+        str, typer.Option("--until", help="How far it is played: a time, or so long after the last round.", metavar="TIME|SPAN")
+    ] = "7d",
+    lake: given.LakeName = None, org: given.Org = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Print what must happen before a store can be switched off, and what would be lost now; nothing is done."""
+    end = _end(until)
+    with given.opened(lake) as there:
+        screen.lines([there.drain(store, until=end, org=org)], json=json)
+
+
+def _end(text: str) -> datetime | timedelta:
+    try:
+        return parse_duration(text)
+    except UsageError:
+        end = given.when(text)
+        assert end is not None
+        return end
+
+
+def _away(verb: str, back: str, texts: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Steps by which stores go, and come back."""
+    for text in texts:
+        store, at, span = text.partition("@")
+        since, dots, until = span.partition("..")
+        if not store or (at and not (since and dots and until)):
+            raise UsageError(f"--{verb}: found {text!r}, expected STORE or STORE@FROM..TO, such as PFS2@0m..2h")
+        yield {"at": since or "0m", verb: [store]}
+        if until:
+            yield {"at": until, back: [store]}
+
+
+def _listed(verb: str, texts: Iterable[str]) -> Iterator[dict[str, Any]]:
+    """Steps by which lists change; by whom is not said yet."""
+    for text in texts:
+        folder, equals, store = text.rpartition("=")
+        if not (folder and equals and store):
+            raise UsageError(f"--{verb.replace('_', '-')}: found {text!r}, expected FOLDER=STORE, such as /Sales=PFS2")
+        yield {verb: {"folder": folder, "replica": store}}
+
+
+def _by_whom(steps: Iterable[dict[str, Any]], listers: dict[str, str]) -> Iterator[dict[str, Any]]:
+    """The same, each by a store that has a replica of the folder."""
+    for step in steps:
+        for verb, args in step.items():
+            yield {verb: {**args, "store": listers.get(args["folder"], args["replica"])}}
+
+
+def _sweep(options: Iterable[str], profile: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The options of each world, by what it is called: all values of each, with all of each other."""
+    axes = []
+    for pair in options:
+        name, equals, text = pair.partition("=")
+        if not (name and equals):
+            raise UsageError(f"--option: found {pair!r}, expected NAME=VALUE")
+        name = name.replace(".", "_")
+        values = [text] if re.match(r"\s*[\[\"'{]", text) else text.split(",")
+        axes.append([(f"{name}={value}", name, _value(name, value)) for value in values])
+    for chosen in product(*axes):
+        called = [text for text, _, _ in chosen] + ([f"profile={profile}"] if profile else [])
+        yield " ".join(called), {name: value for _, name, value in chosen}
+
+
+def _value(name: str, text: str) -> Any:
+    if name in TIMEOUTS and " " not in text and not text.startswith("["):
+        first = parse_duration(text)
+        return [show_duration(first * times) for times in (1, 2, 4)]
+    return given.values([f"{name}={text}"])[name]

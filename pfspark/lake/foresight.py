@@ -1,0 +1,175 @@
+"""What a change or an outage would do: the lake's own world, played forward in memory."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.ask import drain
+from pfspark.edge.answers import Answers
+from pfspark.edge.config import conf_folder
+from pfspark.edge.runner import admit
+from pfspark.errors import UsageError
+from pfspark.kept import Kept
+from pfspark.lake.known import Line, When, time_of
+from pfspark.lake.rounds import Rounds
+from pfspark.settings import Grid
+from pfspark.sim import whatif
+from pfspark.sim.ground import Ground, varied
+from pfspark.sim.scenario import Link, Scenario, Store, text_of, toml
+from pfspark.words import HIERARCHY, LAST
+
+Steps = str | os.PathLike[str] | Mapping[str, Any]
+"""A file of steps, or what one says."""
+WITH_STEPS = "with the steps"
+"""What the world is called in which one file of steps is done."""
+
+
+class Foresight(Rounds):
+    """A lake whose future can be asked for."""
+
+    def whatif(
+        self,
+        steps: Steps | None = None,
+        *,
+        variants: Mapping[str, Steps] | None = None,
+        until: When | timedelta,
+        as_of: When = None,
+        org: str | None = None,
+    ) -> DataFrame:
+        """One row for the world as it is, and one for the world in which `steps` are done, played on side by side.
+
+        `steps`: a file in the language of scenario files ([[steps]], [[faults]], [[links]], [policy], profile), or what one
+        says; `variants`: several such, by their names, played together. Their times count from the organization's last round, as
+        does `until` where it is a length of time. The tables stay as they are.
+        """
+        return self._frame("whatif", self.whatif_lines(steps, variants=variants, until=until, as_of=as_of, org=org))
+
+    def whatif_lines(
+        self,
+        steps: Steps | None = None,
+        *,
+        variants: Mapping[str, Steps] | None = None,
+        until: When | timedelta,
+        as_of: When = None,
+        org: str | None = None,
+    ) -> Iterator[Line]:
+        """The same as JSON lines.
+
+        Raises ScenarioError for steps that cannot be played, UsageError for an end that is not after the last round.
+        """
+        org = self._org(org)
+        seen = self.answers(as_of, org)
+        if org not in seen.policies:
+            raise UsageError(self.unfit.get(org, f"the organization {org!r} does not play"))
+        last = seen.at[org] if seen.played[org] else None
+        now = seen.at[org]
+        end = min(now + until, LAST) if isinstance(until, timedelta) else time_of(until)
+        if end is None or end <= now:
+            raise UsageError(
+                f"found {until}, expected a time after the last round, {now:%Y-%m-%dT%H:%M:%SZ}, or so long after it"
+            )
+        named = {**({} if steps is None else {WITH_STEPS: steps}), **(variants or {})}
+        documents = {name: _document(each) for name, each in named.items()}
+        ground = _ground(seen, org, last, end, _names_in(documents.values()))
+        worlds = {name: varied(ground, said, file, conf_folder()) for name, (said, file) in documents.items()}
+        kept = Kept(self._tables.spark)
+        for name, rows in seen.world.items():
+            kept.put(name, rows)
+        if as_of is None:
+            admit(kept, {org: Grid(ground.scenario.start, ground.scenario.interval).next_round(now, last)})
+        return whatif.foresee(self._tables.spark, ground, kept.tables, worlds, end)
+
+    def drain(self, store: str, *, until: When | timedelta = timedelta(days=7), org: str | None = None) -> Line:
+        """What must happen before a store can be switched off: it leaves the list of every folder, others take what it has,
+        its replicas are erased. One line: since when it is `empty` if that began now, and what would be lost without.
+
+        Raises UsageError for a store that is not known.
+        """
+        org = self._org(org, store)
+        seen = self.answers(org=org)
+        stores = seen.views[org]
+        here = [folder for of, folder in stores.present() if of == store and folder != HIERARCHY]
+        listed = {folder: [each for each in stores.listed(store, folder) if each != store] for folder in here}
+        removing = [
+            {"at": "0m", "remove_replica": {"store": store, "folder": folder, "replica": store}}
+            for folder, others in listed.items()
+            if others and store in stores.listed(store, folder)
+        ]
+        _, drained = self.whatif_lines({"steps": removing}, until=until, org=org)
+        released = [each for each in drained["released"] if each["store"] == store]
+        held = drain.alone(seen.frame("state"), replicas=seen.frame("replicas"), store=store)
+        texts = cnset.to_text(held, ("org", "folder"), "numbers").where(F.col("org") == org).toArrow().to_pylist()
+        alone = {row["folder"]: row["numbers"] for row in texts}
+        return {
+            "org": org, "at": drained["at"], "kind": "drain", "store": store, "until": drained["until"], "replicas": len(here),
+            "empty": max((each["at"] for each in released), default=drained["at"]) if len(released) == len(here) else None,
+            "released": [{"folder": each["folder"], "at": each["at"]} for each in released],
+            "needs_another": [stores.path(store, folder) for folder, others in listed.items() if not others],
+            "lost_now": [
+                {"folder": stores.path(store, folder), "numbers": numbers} for folder, numbers in sorted(alone.items())
+            ],
+        }  # fmt: skip
+
+    def listers(self, org: str | None = None) -> dict[str, str]:
+        """Of each folder, by its path, a store whose own list has the store itself: where lists are edited best."""
+        name = self._org(org)
+        stores = self.answers(org=name).views[name]
+        return {stores.path(*here): here[0] for here in reversed(stores.present()) if here[1] != HIERARCHY}
+
+
+def _document(steps: Steps) -> tuple[Mapping[str, Any], str]:
+    """What steps say, and what stands in errors about them."""
+    if isinstance(steps, Mapping):
+        return steps, "steps"
+    path = Path(steps)
+    return toml(text_of(path), str(path)), str(path)
+
+
+def _names_in(documents: Any) -> set[str]:
+    """The items that steps name."""
+    entries = [entry for said, _ in documents for entry in said.get("steps", ()) if isinstance(entry, Mapping)]
+    args = [each for entry in entries for each in entry.values() if isinstance(each, Mapping)]
+    return {each["item"] for each in args if isinstance(each.get("item"), str)}
+
+
+def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named: set[str]) -> Ground:
+    """The organization as it stands."""
+    row, policy, stores = seen.organizations[org], seen.policies[org], seen.views[org]
+    directory = {name: [each for each in seen.world[name].to_pylist() if each["org"] == org] for name in ("stores", "links")}
+    scenario = Scenario(
+        name=org,
+        profile=policy.profile,
+        policy=policy,
+        start=row["start"],
+        end=end,
+        interval=policy.interval,
+        stores=tuple(Store(each["store"], each["site"]) for each in directory["stores"] if not each["retired"]),
+        links=tuple(
+            Link(each["from_site"], each["to_site"], each["cost"], timedelta(seconds=each["delay_s"]))
+            for each in directory["links"]
+        ),
+        folders=(),
+        steps=(),
+        file=seen.snapshot.tables.where,
+    )
+    paths = {stores.path(*here): ("id", here[1]) for here in reversed(stores.alive()) if here[1] != HIERARCHY}
+    return Ground(scenario, last, bool(row["suspended"]), paths, _items(seen.world["changes"], org, named))
+
+
+def _items(changes: pa.Table, org: str, named: set[str]) -> dict[tuple[str, int | str], dict[str, str]]:
+    """By folder the ids of the items so named."""
+    mine = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.is_in(changes["name"], pa.array(sorted(named), pa.string()))))
+    found: dict[tuple[str, int | str], dict[str, str]] = {}
+    for row in mine.sort_by("at").select(["folder", "name", "object"]).to_pylist():
+        found.setdefault(("id", row["folder"]), {})[row["name"]] = row["object"]
+    return found

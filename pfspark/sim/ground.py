@@ -1,0 +1,85 @@
+"""An organization that is there, to be played on: as it is, or with what somebody would do to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from pfspark.errors import ProfileError, ScenarioError, UsageError
+from pfspark.settings import differences, override
+from pfspark.sim import steps, values
+from pfspark.sim.scenario import Scenario, faults_of, links_of, profile_named
+from pfspark.sim.steps import FolderRef, Step
+
+
+@dataclass(frozen=True)
+class Ground:
+    """An organization as it stands after a round: what texts of steps are read against, and played on from."""
+
+    scenario: Scenario
+    """Its directory, policy and start; it has no folders and no steps, and its end is that of what is played."""
+    last: datetime | None
+    """When it played last; None: it has had no round."""
+    suspended: bool
+    folders: Mapping[str, FolderRef]
+    """The id of each folder that some store sees, by its path."""
+    items: Mapping[FolderRef, Mapping[str, str]]
+    """Of folders the ids of their items, by name."""
+
+    @property
+    def now(self) -> datetime:
+        """From when the times of steps count."""
+        return self.last or self.scenario.start
+
+
+def varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder: Path) -> Scenario:
+    """That organization with what a text says that is done to it: [[steps]], [[faults]], [[links]], [policy], another
+    profile. Its times count from `ground.now`; `file` stands in its errors.
+
+    Raises ScenarioError for what cannot be played.
+    """
+    try:
+        return _varied(ground, document, file, conf_folder)
+    except (UsageError, ProfileError) as error:
+        raise ScenarioError(f"{file}: {error}") from None
+
+
+def _varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder: Path) -> Scenario:
+    before, now = ground.scenario, ground.now
+    texts = {"profile": values.word, "seed": values.number(0), "policy": values.any_table}
+    top = values.fields(document, {**texts, **dict.fromkeys(("links", "faults", "steps"), values.tables)})
+    policy = before.policy
+    if "profile" in top:
+        with values.within("profile"):
+            own = differences(policy, profile_named(policy.profile, conf_folder))
+            policy = override(profile_named(top["profile"], conf_folder), own)
+    with values.within("policy"):
+        policy = override(policy, top.get("policy", {}))
+    names = [store.name for store in before.stores]
+    todo = steps.read(top.get("steps", []), names, now)
+    _expect_to_be_played(todo, now)
+    said = links_of(top.get("links", []), sorted({store.site for store in before.stores}))
+    links = {(link.from_site, link.to_site): link for link in (*before.links, *said)}
+    return replace(
+        before,
+        profile=policy.profile,
+        policy=policy,
+        interval=policy.interval,
+        links=tuple(links.values()),
+        steps=steps.resolved(todo, ground.folders, now, ground.items),
+        file=file,
+        faults=faults_of(top.get("faults", []), names, now, before.end),
+        seed=top.get("seed", before.seed),
+    )
+
+
+def _expect_to_be_played(todo: Iterable[Step], now: datetime) -> None:
+    for step in todo:
+        with values.within(f"step {step.number}"), values.within(step.verb):
+            if step.verb in ("show", "why"):
+                raise UsageError("both worlds are told side by side at their end; leave this step out")
+            if step.verb == "restore" and step.args["to"] < now:
+                raise UsageError(f"to: found a time before {now:%Y-%m-%dT%H:%M:%SZ}, expected one of what is played")

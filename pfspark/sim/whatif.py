@@ -1,0 +1,261 @@
+"""What if: an organization played on as it is, and as it would be, side by side in one job; and how the two come out."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.kept import Kept
+from pfspark.rows import rows_of
+from pfspark.sim import invention, player
+from pfspark.sim.ground import Ground
+from pfspark.sim.scenario import Scenario
+from pfspark.sim.steps import Step
+from pfspark.words import Entry, MessageType, Outcome, Standing
+
+Line = dict[str, Any]
+
+AS_IS = "as it is"
+"""The name of the world in which nothing is done."""
+EDITS = "what if"
+"""What the ids of edits begin with that are only thought of: an organization that was played has edits of the name `step 1`."""
+TOLD = ("receipts", "changes", "replicas", "backfill", "messages", "state")
+"""The tables by which worlds differ, in the order in which a round writes them."""
+SENT_BY = {
+    MessageType.HIERARCHY: "R65", MessageType.CONTENT: "R66", MessageType.BACKFILL_REQUEST: "R67",
+    MessageType.HIERARCHY_RESPONSE: "R68", MessageType.CONTENT_RESPONSE: "R68", MessageType.STATUS: "R69",
+    MessageType.STATUS_REQUEST: "R70",
+}  # fmt: skip
+"""The rules by which messages of each type are sent."""
+
+
+class Foreseen:
+    """What is played of some worlds (`player.Record`): the new rows of each, and what was missing there after each round."""
+
+    def __init__(self, kept: Kept) -> None:
+        self._kept = kept
+        self._rows: dict[str, list[pa.Table]] = {name: [rows_of(name, (), ("round",))] for name in TOLD}
+        self.missing: dict[str, list[tuple[datetime, int]]] = defaultdict(list)
+
+    def begin(self, rows: Mapping[str, Sequence[invention.Row]]) -> None:
+        """The worlds are there."""
+
+    def round(
+        self, turns: Mapping[str, datetime], edits: Sequence[Any], made: Mapping[str, pa.Table], due: Mapping[str, datetime]
+    ) -> None:
+        """A round of some worlds."""
+        for name, tables in self._rows.items():
+            tables.append(made[name].select(tables[0].column_names).cast(tables[0].schema))
+        array = self._kept.tables["array"]
+        sizes = pc.add(pc.subtract(array["cn_max"], array["cn_min"]), 1)
+        sums = pa.table({"org": array["org"], "size": sizes}).group_by("org").aggregate([("size", "sum")])
+        of_world = dict(zip(sums["org"].to_pylist(), sums["size_sum"].to_pylist(), strict=True))
+        for world, now in turns.items():
+            self.missing[world].append((now, of_world.get(world, 0)))
+
+    def restored(self, *_: Any) -> None:
+        """What a store has lost is in no table of a round."""
+
+    def rows(self, name: str, world: str) -> pa.Table:
+        """The rows of a table that were made in a world."""
+        table = pa.concat_tables(self._rows[name])
+        return table.filter(pc.equal(table["org"], world))
+
+
+def foresee(
+    spark: SparkSession, ground: Ground, tables: Mapping[str, pa.Table], variants: Mapping[str, Scenario], until: datetime
+) -> Iterator[Line]:
+    """One line for the world as it is, and one for each variant (`ground.varied`) by its name, all played until that time.
+
+    `tables` is the world after the organization's last round, and with what people did since: see `kept.Kept`.
+    """
+    org, worlds = ground.scenario.name, {AS_IS: ground.scenario, **variants}
+    kept = _side_by_side(spark, org, tables, worlds)
+    waits = [Step(0, max(at or ground.now, ground.now), "look", {}) for at in _waiting(tables["edits"], org)]
+    playing = {}
+    for world, scenario in worlds.items():
+        steps = sorted((*waits, *scenario.steps), key=lambda step: step.at)
+        whole = replace(scenario, name=world, end=until, steps=tuple(steps), edits=EDITS)
+        playing[world] = player.Playing(whole, ground.last, suspended=ground.suspended)
+    foreseen = Foreseen(kept)
+    ends = {line["org"]: line for line in player.play_on(kept, playing, foreseen) if line["kind"] == "end"}
+    parted = lines.ByOrg(kept.tables)
+    for world, scenario in worlds.items():
+        one = _World(ground, scenario, world, foreseen, lines.Stores(parted, world), ends[world])
+        other = None if world == AS_IS else _first_difference(foreseen, world, one.stores)
+        yield {
+            "org": org, "at": lines.moment(ground.now), "kind": "whatif", "world": "as_is" if world == AS_IS else "what_if",
+            "variant": None if world == AS_IS else world, "until": lines.moment(until), **one.figures(), "difference": other,
+        }  # fmt: skip
+
+
+def _side_by_side(spark: SparkSession, org: str, tables: Mapping[str, pa.Table], worlds: Mapping[str, object]) -> Kept:
+    """A world of organizations that are all what that one is, by the names of the worlds."""
+    kept = Kept(spark)
+    for name, table in tables.items():
+        own = table.filter(pc.equal(table["org"], org))
+        place = own.schema.get_field_index("org")
+        named = (pa.repeat(pa.scalar(world, pa.string()), own.num_rows) for world in worlds)
+        kept.put_rows(name, pa.concat_tables(own.set_column(place, "org", each) for each in named))
+    return kept
+
+
+def _waiting(edits: pa.Table, org: str) -> list[datetime | None]:
+    """When the edits were made that wait to be taken in."""
+    found: list[datetime | None] = edits.filter(pc.equal(edits["org"], org))["at"].unique().to_pylist()
+    return found
+
+
+class _World:
+    """How a world comes out."""
+
+    def __init__(
+        self, ground: Ground, scenario: Scenario, world: str, foreseen: Foreseen, stores: lines.Stores, end: Line
+    ) -> None:
+        self._ground = ground
+        self._sites = {store.name: store.site for store in scenario.stores}
+        self._missing = foreseen.missing[world]
+        self._rows = {name: foreseen.rows(name, world) for name in TOLD}
+        self._end = end
+        self.stores = stores
+
+    def figures(self) -> Line:
+        """The columns of its line that count."""
+        most, most_at = max(((count, at) for at, count in self._missing), key=lambda each: each[0], default=(0, None))
+        messages, letters = self._rows["messages"], self._letters()
+        return {
+            "rounds": len(self._missing), "converged": self._end["converged"], "equal": self._equal(),
+            "missing": self._end["missing"], "most": most, "most_at": lines.moment(most_at) if most and most_at else None,
+            "messages": messages.num_rows, "letters": letters.num_rows, "bytes": pc.sum(letters["bytes"]).as_py() or 0,
+            "types": _sums(messages, "type", "messages"), "links": _sums(letters, "link", "letters"),
+            "lost": list(self._lost()), "refused": self._refused(), "released": list(self._released()),
+            "stores": {store: self._of_store(store, letters) for store in self.stores.stores},
+        }  # fmt: skip
+
+    def _letters(self) -> pa.Table:
+        """The messages once for each recipient: from, to, link, bytes."""
+        messages = self._rows["messages"]
+        recipients = messages["recipients"].combine_chunks()
+        place = pc.list_parent_indices(recipients)
+        to = pc.struct_field(pc.list_flatten(recipients), "store")
+        sender = pc.take(messages["store"], place)
+        ways = [
+            f"{self._sites.get(one)} > {self._sites.get(other)}"
+            for one, other in zip(sender.to_pylist(), to.to_pylist(), strict=True)
+        ]
+        link = pa.array(ways, pa.string())
+        return pa.table({"from": sender, "to": to, "link": link, "bytes": pc.take(messages["bytes"], place)})
+
+    def _equal(self) -> str | None:
+        """Since when all is equal: since the last number that a replica took for its own, and the last step of a replica."""
+        if not self._end["converged"]:
+            return None
+        state, steps = self._rows["state"], self._rows["replicas"]
+        about = pc.list_element(pc.split_pattern(state["about"], "~"), 0)
+        own = pc.and_(pc.equal(about, state["store"]), pc.not_equal(state["entry"], str(Entry.SENT)))
+        moments = [pc.max(state.filter(own)["at"]).as_py(), pc.max(steps["at"]).as_py(), self._ground.now]
+        return lines.moment(max(at for at in moments if at is not None))
+
+    def _lost(self) -> Iterator[Line]:
+        """What is missing in the end, and claimed by nobody any more."""
+        for store, folder in self.stores.present():
+            _, lost = self.stores.missing(store, folder)
+            if lost:
+                yield {"store": store, "folder": self.stores.path(store, folder), "numbers": cntext.show(lost)}
+
+    def _refused(self) -> Line:
+        """How many edits were refused, by the reason."""
+        receipts = self._rows["receipts"]
+        refused = receipts.filter(pc.and_(pc.is_valid(receipts["edit_id"]), pc.equal(receipts["outcome"], str(Outcome.REFUSED))))
+        return dict(sorted(Counter(refused["reason"].to_pylist()).items()))
+
+    def _released(self) -> Iterator[Line]:
+        """The replicas that were erased, each with when."""
+        steps = self._rows["replicas"]
+        for row in steps.filter(pc.equal(steps["standing"], str(Standing.ERASED))).to_pylist():
+            yield {
+                "store": row["store"], "folder": self.stores.path(row["store"], row["folder"]), "at": lines.moment(row["at"])
+            }  # fmt: skip
+
+    def _of_store(self, store: str, letters: pa.Table) -> Line:
+        sent, received = (letters.filter(pc.equal(letters[way], store)) for way in ("from", "to"))
+        missing = sum(cntext.size(self.stores.missing(*here)[0]) for here in self.stores.present() if here[0] == store)
+        return {
+            "sent": sent.num_rows, "received": received.num_rows, "bytes": pc.sum(sent["bytes"]).as_py() or 0, "missing": missing
+        }  # fmt: skip
+
+
+def _sums(rows: pa.Table, column: str, counted: str) -> Line:
+    """How many rows there are of each value of a column, and their bytes."""
+    sums = rows.group_by(column).aggregate([("bytes", "count"), ("bytes", "sum")]).to_pylist()
+    return {
+        row[column]: {counted: row["bytes_count"], "bytes": row["bytes_sum"]} for row in sorted(sums, key=lambda row: row[column])
+    }
+
+
+def _first_difference(foreseen: Foreseen, world: str, stores: lines.Stores) -> Line | None:
+    """What a world does first that the world as it is does not, or the other way around."""
+    found: list[tuple[datetime, int, str, bool, Line]] = []
+    for place, name in enumerate(TOLD):
+        of_one, of_other = (_by_text(foreseen.rows(name, each)) for each in (world, AS_IS))
+        for here, there in ((of_one, of_other), (of_other, of_one)):
+            apart = [(here[text]["at"], place, text, here is of_one, here[text]) for text in here.keys() - there.keys()]
+            found += sorted(apart, key=lambda each: each[:3])[:1]
+    if not found:
+        return None
+    at, place, _, is_new, row = min(found, key=lambda each: (*each[:2], not each[3], each[2]))
+    rule, what = _told(TOLD[place], row, stores)
+    says = f"{what}, as otherwise it would not" if is_new else f"not any more: {what}"
+    return {
+        "at": lines.moment(at),
+        "store": row.get("store") or cntext.split_label(row["origin"])[0],
+        "says": says,
+        "rule": rule,
+        "table": TOLD[place],
+    }
+
+
+def _by_text(rows: pa.Table) -> dict[str, Line]:
+    """Rows by all that they say, but of whose world they are and what a letter tells besides."""
+    said = rows.drop_columns([name for name in ("org", "status") if name in rows.column_names])
+    return {str(sorted(row.items())): row for row in said.to_pylist()}
+
+
+def _told(name: str, row: Line, stores: lines.Stores) -> tuple[str, str]:
+    """The rule by which a row was written, and what it says."""
+
+    def folder(store: str) -> str:
+        return stores.path(store, row["folder"]) if row["folder"] else "a folder"
+
+    match name:
+        case "receipts" if row["edit_id"]:
+            refused = row["outcome"] == Outcome.REFUSED
+            done = f"refuses ({row['reason']})" if refused else "takes in"
+            return "R1" if refused else "R30", f"{row['store']} {done} an edit ({row['type']})"
+        case "receipts":
+            lost = row["outcome"] == Outcome.LOST
+            done = f"does not get ({row['reason']})" if lost else "gets"
+            return "R64" if lost else "R74", f"{row['store']} {done} a message {row['type']} about {folder(row['store'])}"
+        case "changes":
+            store = cntext.split_label(row["origin"])[0]
+            return "R30", f"{store} gives the number {row['origin']}:{row['cn']} in {folder(store)}"
+        case "replicas":
+            leaving = row["standing"] != Standing.ACTIVE
+            return "R142" if leaving else "R139", f"the replica of {folder(row['store'])} at {row['store']} is {row['standing']}"
+        case "backfill":
+            asked = row["step"] != "heard"
+            done = f"asks {row['of']} for" if asked else "hears of"
+            return "R94" if asked else "R76", f"{row['store']} {done} numbers of {folder(row['store'])} that it lacks"
+        case "messages":
+            to = ", ".join(sorted(each["store"] for each in row["recipients"]))
+            return SENT_BY[MessageType(row["type"])], f"{row['store']} sends {row['type']} about {folder(row['store'])} to {to}"
+    return "R75", f"{row['store']} records what it has learned of {folder(row['store'])}"
