@@ -130,8 +130,8 @@ class Kept:
         """That store's own rows as they were `then`, each of its replicas in a new life that asks for status (R132, F8).
 
         A life is one more than the replica ever had: a number given since is never given again. What others said since is
-        gone with the rows. A replica that did not exist then is erased, and its lives are remembered. A night that the store
-        has not had yet it still has.
+        gone with the rows, and whom it asked since; when it heard whom is not. A replica that did not exist then is erased, and
+        its lives are remembered. A night that the store has not had yet it still has.
         """
         lives = {row["folder"]: row["life"] for row in _of_store(self.tables["replicas"], org, store)}
         replicas, labels = [], {}
@@ -153,8 +153,9 @@ class Kept:
             for row in _of_store(then["agenda"], org, store) if row["why"] != Why.INQUIRE
         ]  # fmt: skip
         mine = pa.table({"org": [org], "store": [store]})
-        rows = {"replicas": replicas, "state": state, "agenda": agenda + _asks(replicas, now)}
-        for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives"):
+        contacts = _heard_since(_of_store(self.tables["contacts"], org, store), _of_store(then["contacts"], org, store))
+        rows = {"replicas": replicas, "state": state, "agenda": agenda + _asks(replicas, now), "contacts": contacts}
+        for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives", "contacts"):
             self.put(name, lacking(self.tables[name], mine, ("org", "store")))
             self.add(name, rows[name] if name in rows else _of_store(then[name], org, store))
 
@@ -226,6 +227,19 @@ def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str
         for row in replicas
         if row["standing"] in LIVE
     ]
+
+
+def _heard_since(now: Iterable[dict[str, Any]], then: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a store remembers of others after a restore: what it heard until now, and what it had asked by then; who was heard
+    meanwhile is not silent."""
+    before = {row["peer"]: row for row in then}
+    unknown = dict.fromkeys(("heard", "asked", "silent"))
+    found = []
+    for row in now:
+        known = before.get(row["peer"], unknown)
+        silent = known["silent"] if known["heard"] == row["heard"] else None
+        found.append({**row, "asked": known["asked"], "silent": silent})
+    return found
 
 
 def _next_night(due: datetime, now: datetime) -> datetime:

@@ -13,7 +13,7 @@ to another. One rule looks over all stores, as the nightly maintenance may: `era
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cache, reduce
+from functools import cache, partial, reduce
 
 from pyspark.sql import DataFrame
 
@@ -99,8 +99,8 @@ def play(world: World, clock: DataFrame) -> Outcome:
     mail = arrive(world, clock)
     news = sift_hierarchy(world, mail, clock)
     inbox = accept(world, mail, news)
-    standing = advance(world, due, news, inbox, clock)
-    edits = take_in(world, news, inbox, standing, clock)
+    standing = advance(world, news, inbox, clock)
+    edits = take_in(world, due, news, inbox, standing, clock)
     dirty = look_at(due, news, inbox, edits)
     known = learn(world, inbox, standing, edits, dirty)
     gaps = note_and_ask(world, mail, known, edits, clock)
@@ -248,17 +248,16 @@ class Standing:
 
 
 @phase
-def advance(world: World, due: Due, news: News, inbox: Inbox, clock: DataFrame) -> Standing:
+def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standing:
     """Replicas begin new lives, where numbers that they gave come back to them unknown; leavers whose content is safe
-    elsewhere go, and those whose night has come are erased."""
+    elsewhere go."""
     begun = dated(state.forgotten(inbox.accepted, applied=inbox.in_hand, replicas=news.replicas), clock=clock)
     carried_over = state.carried_over(world.state, begun=begun)
     alive = _amend("replicas", news.replicas, begun)
     acknowledged = removal.acknowledgements(inbox.current, replicas=alive, clock=clock)
     unlisted = removal.unlisted(alive, seen=news.changed.folders, tree=news.trees.tree)
     released = removal.advance(acknowledged, applied=inbox.in_hand, replicas=alive, unlisted=unlisted)
-    erased = removal.erase(alive, tonight=removal.tonight(due.entries), applied=inbox.in_hand, empty=news.empty)
-    leaving = dated(together(released, erased), clock=clock)
+    leaving = dated(released, clock=clock)
     return Standing(
         alive,
         _amend("replicas", alive, leaving),
@@ -292,8 +291,9 @@ class Edits:
 
 
 @phase
-def take_in(world: World, news: News, inbox: Inbox, standing: Standing, clock: DataFrame) -> Edits:
-    """What people did: folders first, then items against the tree and standing as of their place."""
+def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing, clock: DataFrame) -> Edits:
+    """What people did: folders first, then items against the tree and standing as of their place. Whoever is still to be
+    deleted after that, and whose night has come, is erased."""
     names = intake.names(world.changes)
     received = intake.receive(
         world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, clock=clock
@@ -305,11 +305,15 @@ def take_in(world: World, news: News, inbox: Inbox, standing: Standing, clock: D
     trees, changed = _see(news.trees, folder_changes, world, clock)
     moves = hierarchy.stand(standing.replicas, lists=changed.lists, folders=changed.folders, entries=intake.entries(of_folders))
     last = dated(moves, clock=clock)
-    replicas = _amend("replicas", standing.replicas, last)
+    stood = _amend("replicas", standing.replicas, last)
+    tonight = removal.tonight(due.entries)
+    erased = dated(removal.erase(stood, tonight=tonight, applied=inbox.in_hand, empty=news.empty), clock=clock)
+    replicas = _amend("replicas", stood, erased)
     of_items = _take_in_items(intake.of_items(edits), of_folders, deleted, replicas, world, news, inbox, standing)
     changes = append(folder_changes, intake.as_item_changes(of_items))
     written = intake.as_changes(changes)
     let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
+    steps = reduce(partial(_amend, "replicas"), (standing.begun, standing.leaving, last, erased), news.steps)
     return Edits(
         edits,
         of_folders,
@@ -326,7 +330,7 @@ def take_in(world: World, news: News, inbox: Inbox, standing: Standing, clock: D
         ),
         replicas,
         _amend("replicas", replicas, let_go),
-        reduce(lambda before, later: _amend("replicas", before, later), (standing.begun, standing.leaving, last), news.steps),
+        steps,
     )
 
 

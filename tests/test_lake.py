@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pfspark.errors import RefusedError, UsageError, ViolationError
+from pfspark.frame import RULES, Frame
 from pfspark.lake import Lake
-from pfspark.rules import intake
 
 pytestmark = pytest.mark.lakes
 
@@ -183,16 +184,20 @@ def test_a_replica_moves(lake: Lake) -> None:
 
 def test_a_round_that_breaks_a_promise_does_not_count(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Numbers given twice stop the round before its ledger row; played rightly, the same edits are taken in."""
-    right = intake.number_items
     at = f"{DAY}14:00:00Z"
     before = {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Sales"}
     lake.post("PFS1", "/Sales", b"once", name="once", at=at)
 
     def wrong(judged: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
-        return right(judged, replicas=replicas, numbers=numbers.withColumn("last", F.col("last") - 1))
+        return right.body(judged, replicas=replicas, numbers=numbers.withColumn("last", F.col("last") - 1))
+
+    right, call = RULES["intake.number_items"], Frame.call
+
+    def with_it(frame: Frame, made: Any, body: Any = None) -> Any:
+        return call(frame, made, body or (wrong if frame.rule is right else None))
 
     with monkeypatch.context() as patched:
-        patched.setattr(intake, "number_items", wrong)
+        patched.setattr(Frame, "call", with_it)
         with pytest.raises(ViolationError, match="breaks I5") as refused:
             lake.round(now=at)
     assert refused.value.exit_code == 3

@@ -34,6 +34,7 @@ from pfspark.edge.digests import numbered
 from pfspark.edge.session import files_are_local
 from pfspark.errors import DamageError, LakeError, NoLakeError, NoPlaceError, OtherWriterError
 from pfspark.rows import local, nothing, rows_of, schema_of
+from pfspark.rules.history import NEVER_REWRITTEN
 from pfspark.tables import TABLES
 
 if TYPE_CHECKING:
@@ -53,6 +54,9 @@ THREADS = 4
 FACTS = tuple(name for name, table in TABLES.items() if "round" in table.names and name != LEDGER)
 """The tables that rounds write; all others are written by people, at any time."""
 BY_PEOPLE = tuple(name for name in TABLES if name not in (*FACTS, LEDGER))
+
+REWRITTEN = tuple(name for name in FACTS if name not in NEVER_REWRITTEN)
+"""Those that upkeep writes anew, shorter."""
 
 TIDIED = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 """What Delta calls commits after which a table says the same as before."""
@@ -217,6 +221,14 @@ class Tables:
             while version + 1 in tidied:
                 version += 1
         return version
+
+    def written_anew(self, name: str, since: int) -> bool:
+        """Whether upkeep has written a table anew after that version."""
+        newer = self.version(name) - since
+        if newer <= 0:
+            return False
+        history = self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect()
+        return any((row["operationParameters"] or {}).get("mode") == "Overwrite" for row in history)
 
     def snapshot(self, as_of: AsOf = None) -> Snapshot:
         """The lake after its last round; after the round of that number; or after the last round not after that time.
@@ -576,7 +588,10 @@ class Writer:
             self._lock.flush()
 
     def open(self) -> Snapshot:
-        """Takes the next number with an `opened` row, so that what others left under it is void; the lake as it stands."""
+        """Takes the next number with an `opened` row, so that what others left under it is void; the lake as it stands.
+
+        A table that an upkeep wrote anew which never counted is taken back: of what it wrote the ledger has no digest.
+        """
         before = self._tables.snapshot().row
         if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
             raise damaged(LEDGER, self._tables.where, flaws[0])
@@ -584,6 +599,9 @@ class Writer:
         now = datetime.now(UTC)
         row = Row(before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)
         self.record(row)
+        for name in REWRITTEN:
+            if self._tables.written_anew(name, before.versions[name]):
+                self._tables.take_back(name, before.versions[name])
         return self._tables.snapshot()
 
     def record(self, row: Row) -> Row:

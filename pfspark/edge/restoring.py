@@ -45,13 +45,17 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
 def facts(kept: Kept, org: str, store: str, now: datetime) -> dict[str, pa.Table]:
     """All that a store knows, as new rows of the tables: those from before its restore count no more.
 
-    A number asked for n times has n steps; the times between them add up to the time of the last (`world.open_array`).
+    A number asked for n times has n steps; the times between them add up to the time of the last (`world.open_array`). Whom it
+    had asked last, and since when that store is silent, is a step of its own (`world.remembered`).
     """
     rows = {
         name: [row for row in kept.tables[name].to_pylist() if (row["org"], row["store"]) == (org, store)]
-        for name in ("state", "replicas", "agenda", "array")
+        for name in ("state", "replicas", "agenda", "array", "contacts")
     }
-    steps = []
+    steps = [
+        {"org": org, "store": store, "step": "named", "of": row["peer"], "due": row["silent"], "at": row["asked"]}
+        for row in rows.pop("contacts") if row["asked"]
+    ]  # fmt: skip
     for row in rows.pop("array"):
         here = {name: row[name] for name in ("org", "store", "folder", "origin", "cn_min", "cn_max")}
         steps.append({**here, "step": "heard", "attempt": 0, "at": row["heard"]})

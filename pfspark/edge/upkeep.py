@@ -54,7 +54,7 @@ def needed_steps(snapshot: Snapshot, own: Mapping[str, DataFrame]) -> DataFrame:
     heard = told.groupBy("org", "store", cnset.store_of("sender").alias("of")).agg(F.max("round").alias("heard"))
     pair = ["org", "store", "of"]
     last = F.max("round").over(Window.partitionBy(*pair))
-    asked = snapshot.read("backfill").where("of is not null").withColumn("last", last).join(heard, pair, "left")
+    asked = own["backfill"].where("of is not null").withColumn("last", last).join(heard, pair, "left")
     contacts = asked.where("round = last or round >= coalesce(heard, 0)").select(*TABLES["backfill"].names)
     return own["backfill"].join(missing, list(HERE), "left_semi").unionByName(contacts).distinct()
 

@@ -101,7 +101,7 @@ def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
     asked = steps.where("step in ('asked', 'named') and of is not null").withColumnRenamed("of", "peer")
     last = asked.groupBy(*PAIR).agg(F.max_by("at", "round").alias("asked"))
     silent = (
-        asked.where("step = 'asked'")
+        asked.where("due is not null")
         .join(heard.select(*PAIR, "heard_round"), list(PAIR), "left")
         .where("round >= coalesce(heard_round, 0)")
         .groupBy(*PAIR)
@@ -199,7 +199,6 @@ def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = N
         **{name: there(name, partial(read, name)) for name in ("changes", "messages", "receipts")},
         **{f"own {name}": there(name, partial(known_of, name)) for name in OWN},
         "edits": Made(partial(read, "edits")),
-        "steps": there("backfill", partial(read, "backfill")),
         "delivered": there("receipts", lambda: delivered(snapshot, read)),
         "whole": Made(lambda: merging_whole(spark, known["organizations"])),
         "no tree": Made(lambda: nothing(spark, "tree")),
@@ -227,7 +226,7 @@ def _drawn() -> dict[str, DataFrame]:
         "replicas": replicas,
         "mail": _in_flight(source("messages"), receipts=source("receipts")),
         "agenda": _standing_entries(source("own agenda")),
-        "contacts": _remembered(source("receipts"), source("steps")),
+        "contacts": _remembered(source("receipts"), source("own backfill")),
         "lives": state.read_lives(source("delivered"), lives=source("no lives")),
         "edits": _waiting(source("edits"), receipts=source("receipts")),
         "tree": tree,

@@ -286,7 +286,6 @@ class Server:
     name: str
     replicas: dict[str, Replica] = field(default_factory=dict)
     contacts: dict[str, Contact] = field(default_factory=lambda: defaultdict(Contact))
-    waiting: dict[tuple[str, str], Numbers] = field(default_factory=dict)  # requests met while suspended
     tree: dict[str, Seen] = field(default_factory=dict)
     edits: list[Step] = field(default_factory=list)
     mail: list[Message] = field(default_factory=list)
@@ -460,15 +459,25 @@ class World:
         self.flight = [flight for flight in self.flight if flight[0] > self.now]
         for server in self.servers.values():
             server.mail = []
-            if server.down or server.cut:
-                server.waiting = {}
-        for _, recipient, message in due:
+        for flight in due:
+            _, recipient, message = flight
             server = self.servers[recipient]
-            if not (server.down or server.cut):
+            if server.down or server.cut:
+                continue
+            if self._waits(server, message):
+                self.flight.append(flight)
+            else:
                 server.mail.append(message)
                 contact = server.contacts[message.sender]
                 contact.heard = self.now  # R105, Q9: any message makes it available again
                 contact.active |= message.type in CARRYING
+
+    def _waits(self, server: Server, message: Message) -> bool:
+        """Whether a letter stays at the door, unread: a request for content while that is suspended, but to a leaver (F69)."""
+        replica = server.replicas.get(message.folder)
+        leaver = replica is not None and replica.before == Standing.DELETE_PENDING
+        asks_content = message.type == MessageType.BACKFILL_REQUEST and message.folder != HIERARCHY
+        return self.suspended and asks_content and not leaver
 
     def start(self, server: Server) -> None:
         """Who starts again asks for status, where its policy says so: by what it knew before its mail (R133, R134)."""
@@ -775,7 +784,7 @@ class World:
         """Requests of current lives: content for what is asked, status for who needs it (R135, R67-R70, Q13)."""
         here = [message for message in server.mail if server.replicas[message.folder].live]
         requests = [m for m in here if m.label == server.replicas[m.folder].current(m.sender)]
-        asks, server.waiting = server.waiting, {}
+        asks: dict[tuple[str, str], Numbers] = {}
         for message in requests:
             if message.type == MessageType.BACKFILL_REQUEST:
                 key = message.folder, message.label
@@ -785,9 +794,7 @@ class World:
             replica, (peer, _) = server.replicas.get(folder), split_label(asker)
             if replica is None or not replica.live or asker != replica.current(peer):
                 continue
-            if self.suspended and folder != HIERARCHY and replica.before != Standing.DELETE_PENDING:  # it waits at the door
-                server.waiting[folder, asker] = asked
-            elif give := asked & (replica.applied - replica.empty):
+            if give := asked & (replica.applied - replica.empty):
                 type = MessageType.HIERARCHY_RESPONSE if folder == HIERARCHY else MessageType.CONTENT_RESPONSE
                 self._send_changes(server, folder, type, (peer,), give)
             else:

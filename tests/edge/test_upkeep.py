@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pfspark.edge.delta import Tables
 from pfspark.edge.runner import Runner
 from pfspark.lake import Lake
-from tests.edge.lakes import DAY, Copy
+from tests.edge.lakes import DAY, Copy, Ended, broken, ending_at, facts
 
 
 def without_history(spark: SparkSession, lake: Lake, table: str) -> None:
@@ -73,6 +73,23 @@ def test_upkeep_is_no_news(copied: Copy, spark: SparkSession) -> None:
         lake._runner.kept()  # looks
         assert not lake._runner._news
         assert lake.round(next(minutes)).turns == {}
+
+
+def test_what_an_upkeep_left_that_ended_half_way_is_taken_back(copied: Copy, spark: SparkSession) -> None:
+    """It has written a table anew, and no row of the ledger says so: whoever plays next takes that back, and nothing is amiss."""
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.round(f"{DAY}00:00:00Z")
+        before = facts(lake)
+        lake._tables.hook = ending_at(("before agenda", 1))
+        with pytest.raises(Ended):
+            lake.maintain(f"{DAY}00:05:00Z")
+        lake._tables.hook = lambda point: None
+        counted = lake._tables.snapshot().row.versions["state"]
+        assert lake._tables.written_anew("state", counted)
+        lake.round(f"{DAY}00:05:00Z")
+        assert not lake._tables.written_anew("state", lake._tables.snapshot().row.versions["state"])
+        assert {name: set(rows) <= set(facts(lake)[name]) for name, rows in before.items()} == dict.fromkeys(before, True)
+        assert broken(lake) == set()
 
 
 def test_who_reads_beside_upkeep_reads_one_round(copied: Copy, spark: SparkSession) -> None:
