@@ -936,6 +936,15 @@ difference | struct<at:time,store:string,says:string,rule:string,table:string>? 
 null: nothing
 """),
         _line(
+            "diff", "what changed between two moments", "diff", f"""
+{_HERE.strip()}
+id? | string | the folder's id, where the store sees two of that path
+what | string | tree (a property of the folder), list (a replica), standing (of the store's own), numbers (held), holes (missing)
+name | string? | the property, or the replica
+before | string? | what it was; of numbers and holes: those that are not there any more
+after | string? | what it is; of numbers and holes: those that are new
+"""),
+        _line(
             "drain", "what must happen before a store can be switched off", "drain", f"""
 {_OF.strip()}
 store | string | the store

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.ask import lines
+from pfspark.ask import diff, lines
 from pfspark.ask.about import About
 from pfspark.ask.events import Log
 from pfspark.edge import naming
@@ -214,6 +214,28 @@ class Questions(Known):
                 raise UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
             return iter(())
         return chain([first], found)
+
+    def diff(self, before: When, after: When = None, *, org: str | None = None) -> DataFrame:
+        """One row for each thing that changed between two rounds or times: trees, lists, standings, numbers held, holes."""
+        return self._frame("diff", self.diff_lines(before, after, org=org))
+
+    def diff_lines(
+        self, before: When, after: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
+    ) -> Iterator[Line]:
+        """The same as JSON lines, by organization, store and folder; `folder` is its path at either moment."""
+        then, now = self.answers(before, org), self.answers(after, org)
+        views = [{name: seen.frame(name) for name in diff.VIEWS} for seen in (then, now)]
+        at = {**then.at, **now.at}
+        rows = diff.changed(*views).where(F.col("org").isin(*at)).toArrow().to_pylist()
+        for row in sorted(rows, key=lambda row: (*(row[name] for name in HERE), diff.WHAT.index(row["what"]), row["name"] or "")):
+            known = [seen.views[row["org"]] for seen in (now, then) if row["org"] in seen.views]
+            stores = next((each for each in known if row["folder"] in each.tree[row["store"]]), known[0])
+            called = stores.called(row["store"], row["folder"])
+            if store in (None, row["store"]) and folder in (None, called["folder"]):
+                yield {
+                    "org": row["org"], "at": lines.moment(at[row["org"]]), "kind": "diff", "store": row["store"], **called,
+                    **{name: row[name] for name in ("what", "name", "before", "after")},
+                }  # fmt: skip
 
     def lines(
         self, kind: str, as_of: When = None, *, org: str | None = None, store: str | None = None, folder: str | None = None

@@ -104,6 +104,25 @@ def test_why_something_is_not_here_is_said(lake: Lake) -> None:
         lake.why("PFS2:1")
 
 
+def test_what_changed_between_two_moments_is_told(lake: Lake) -> None:
+    """Both ways: what one direction calls new, the other calls gone; and all of it is what the answers of both moments say."""
+    last = lake.rounds().agg({"round": "max"}).collect()[0][0]
+    since = [*lake.diff_lines(1)]
+    for line in since:
+        assert_declared(line)
+    assert {line["what"] for line in since} == {"tree", "list", "standing", "numbers", "holes"}
+    [hole] = [line for line in since if line["what"] == "holes"]
+    assert (hole["store"], hole["folder"], hole["before"], hole["after"]) == ("PFS1", "/Sales", None, "PFS2:1")
+    held = {(line["store"], line["folder"]): line["after"] for line in since if line["what"] == "numbers"}
+    assert held == {(line["store"], line["folder"]): line["applied"] for line in lake.lines("state")}
+    back = [*lake.diff_lines(last, 1)]
+    assert sorted((line["store"], line["what"], str(line["name"]), line["after"]) for line in back) == sorted(
+        (line["store"], line["what"], str(line["name"]), line["before"]) for line in since
+    )
+    assert [*lake.diff_lines(last)] == [] and rows(lake.diff(last)) == []
+    assert {line["store"] for line in lake.diff_lines(1, store="PFS2", folder="/Sales")} == {"PFS2"}
+
+
 def _without_empty_maps(line: dict[str, Any]) -> dict[str, Any]:
     return {name: value if value != {} else [] for name, value in line.items()}
 

@@ -100,6 +100,21 @@ def why(
 
 
 @verbs.command(rich_help_panel=PANEL)
+def diff(
+    before: Annotated[str, typer.Argument(help="A round, or a time.")],
+    after: Annotated[str | None, typer.Argument(help="A later one; without it now.")] = None,
+    store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Print what changed between two moments: trees, lists, standings, numbers held, holes opened and closed."""
+    moments = given.round_or_moment(before), given.round_or_moment(after)
+    with given.opened(lake) as there:
+        there.expect(store, None, moments[1], org=org)
+        several = org is None and len(there.organizations) > 1
+        found = there.diff_lines(*moments, store=store, folder=folder, org=org)
+        screen.lines(found, json=json, orgs=several, none="nothing changed")
+
+
+@verbs.command(rich_help_panel=PANEL)
 def referrals(
     store: OfStore = None, folder: OfFolder = None,
     site: Annotated[str | None, typer.Option("--site", help="Only the stores of this site.")] = None,

@@ -366,6 +366,11 @@ def _cause(line: Line) -> Sequence[Part]:
     return (line["cause"], "yellow"), numbers, replicas, clock(line["since"] or ""), line["says"]
 
 
+def _diff(line: Line) -> Sequence[Part]:
+    before, after = (line["before"] or "", "red"), (line["after"] or "", "green")
+    return line["store"], _folder_of(line), " ".join(filter(None, (line["what"], line["name"]))), before, after
+
+
 def _store(line: Line) -> Sequence[Part]:
     marks = [word for word in ("preferred", "retired") if line[word]]
     return line["store"], line["site"], line["version"], ", ".join(marks)
@@ -401,6 +406,7 @@ _TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]
     "gap": ("gaps", ("store", "folder", "missing", "since", "asked", "asks (again) at"), _gap),
     "why": ("why", ("store", "folder", "item", "cause", "since", "", "by"), _why),
     "cause": ("causes", ("cause", "numbers", "replicas", "oldest", ""), _cause),
+    "diff": ("what changed", ("store", "folder", "", "before, or gone", "after, or new"), _diff),
     "referral": ("referrals", ("reader at", "folder", "sent to (cost)", "else to"), _referral),
     "store": ("stores", ("store", "site", "version", ""), _store),
     "round": ("rounds", ("round", "kind", "played", "written at", "rows"), _round),
