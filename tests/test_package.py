@@ -66,6 +66,7 @@ def test_what_is_asked_for_is_imported() -> None:
     for packages, used in (
         (project["dependencies"], imports("pfspark")),
         (extras["local"], {*imports("pfspark"), "delta_spark"}),  # its jars are taken by its version
+        (extras["metrics"], imports("pfspark")),
         (extras["pictures"], imports("pfspark", "notebooks")),
         (extras["test"], imports("tests") | {"pfspark"}),
     ):

@@ -115,6 +115,17 @@ def diff(
 
 
 @verbs.command(rich_help_panel=PANEL)
+def metrics(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None) -> None:
+    """Print what a monitor wants to know, as Prometheus reads it: missing and lost numbers, the age of the oldest hole, mail."""
+    from pfspark.edge.metrics import Metrics
+
+    when, told = given.round_or_moment(as_of), Metrics()
+    with given.opened(lake) as there:
+        told.tell(there.answers(when, org))
+    print(told.text(), end="", flush=True)
+
+
+@verbs.command(rich_help_panel=PANEL)
 def referrals(
     store: OfStore = None, folder: OfFolder = None,
     site: Annotated[str | None, typer.Option("--site", help="Only the stores of this site.")] = None,

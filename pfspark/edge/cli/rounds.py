@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -51,6 +51,9 @@ def run(
     until_quiet: Annotated[
         bool, typer.Option("--until-quiet", help="At once, in time to come if need be, until nothing is left to do.")
     ] = False,
+    metrics_port: Annotated[
+        int | None, typer.Option("--metrics-port", help="Serve what `metrics` prints on this port, to this machine alone.")
+    ] = None,
     lake: given.LakeName = None,
     json: given.Json = False,
 ) -> None:
@@ -59,12 +62,17 @@ def run(
         raise UsageError("expected --until TIME or --until-quiet, found both")
     end = _end(until)
     refused: list[dict[str, Any]] = []
+    serving = _serving(metrics_port)
     with given.opened(lake) as there:
+        serving(there)
+
+        def told(played: Played) -> None:
+            refused.extend(tell(there, played, json=json))
+            serving(there)
+
         if end is None and not until_quiet:
             _say_ahead(there)  # it ends by Ctrl-C alone
-        count = there.run(
-            end, until_quiet, lambda played: refused.extend(tell(there, played, json=json)), resting=_say_next
-        )  # fmt: skip
+        count = there.run(end, until_quiet, told, resting=_say_next)
         screen.note(f"{screen.number(count, 'round')} played")
         screen.refusals(refused)
         _say_ahead(there)
@@ -81,6 +89,17 @@ def wait(at_most: Annotated[str, typer.Option(help="How long, by the clock.")] =
             if time.monotonic() - began > seconds:
                 raise PfsparkError(f"not equal after {at_most}; `pfspark status` and `pfspark gaps` show where it stands")
             time.sleep(1)
+
+
+def _serving(port: int | None) -> Callable[[Lake], object]:
+    """Who tells a monitor how a lake stands, if one asks at a port."""
+    if port is None:
+        return lambda there: None
+    from pfspark.edge.metrics import Metrics
+
+    metrics = Metrics()
+    metrics.serve(port)
+    return lambda there: metrics.tell(there.answers())
 
 
 def _tell_unfit(there: Lake) -> None:

@@ -1,0 +1,123 @@
+"""What a lake says of itself to a monitor: gauges, in the text that Prometheus reads."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pfspark import cntext
+from pfspark.edge.answers import Answers
+from pfspark.errors import UsageError
+from pfspark.words import Standing
+
+if TYPE_CHECKING:
+    from prometheus_client import CollectorRegistry
+
+OLD = timedelta(days=1)
+"""How old a belief may be before it is told: an unasked status comes as often (R136)."""
+GAUGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
+    "replicas": ("replicas that are not erased", ("org",)),
+    "missing_numbers": ("numbers that a store has heard of, that others claim, and that it does not hold", ("org", "store")),
+    "lost_numbers": ("numbers that a store has heard of, and that nobody claims any more", ("org", "store")),
+    "oldest_hole_seconds": ("age of the oldest number missing, by the organization's clock; 0: none is", ("org",)),
+    "mail_in_flight": ("letters under way", ("org",)),
+    "edits_waiting": ("edits that no round has taken in", ("org",)),
+    "old_beliefs": ("pairs of stores of which one has not heard from the other for more than a day", ("org",)),
+    "clock_seconds": ("the organization's clock, in seconds since 1970", ("org",)),
+    "due_seconds": ("when there is something to do next, in seconds since 1970; absent: never", ("org",)),
+    "rounds": ("number of the last round", ()),
+    "round_seconds": ("how long the last round took", ()),
+}
+"""What is told: by name what it says, and of what."""
+
+
+def figures(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    """The value of each gauge, by name and labels."""
+    row, world = answers.snapshot.row, answers.world
+    yield "rounds", {}, row.round
+    yield "round_seconds", {}, (row.ended - row.began).total_seconds()
+    replicas = world["replicas"]
+    standing = _counted(replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED))))
+    under_way, waiting = _counted(world["mail"]), _counted(world["edits"])
+    oldest = world["array"].group_by("org").aggregate([("heard", "min")]).to_pylist()
+    since = {each["org"]: each["heard_min"] for each in oldest}
+    for org, at in answers.at.items():
+        of = {"org": org}
+        yield "replicas", of, standing[org]
+        yield "mail_in_flight", of, under_way[org]
+        yield "edits_waiting", of, waiting[org]
+        yield "clock_seconds", of, at.timestamp()
+        yield "oldest_hole_seconds", of, (at - since[org]).total_seconds() if org in since else 0.0
+        yield "old_beliefs", of, _old(world["contacts"], org, at)
+        if org in row.next_due:
+            yield "due_seconds", of, row.next_due[org].timestamp()
+    yield from _holes(answers)
+
+
+def _counted(rows: pa.Table) -> Counter[str]:
+    return Counter(rows["org"].to_pylist())
+
+
+def _old(contacts: pa.Table, org: str, at: datetime) -> int:
+    heard = contacts.filter(pc.equal(contacts["org"], org))["heard"]
+    return int(pc.sum(pc.less(heard, pa.scalar(at - OLD, heard.type))).as_py() or 0)
+
+
+def _holes(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
+    """What each store misses; only folders with a hole are looked at."""
+    open_ = answers.world["array"].group_by(["org", "store", "folder"]).aggregate([]).to_pylist()
+    missing: Counter[tuple[str, str]] = Counter({(org, each): 0 for org, one in answers.views.items() for each in one.stores})
+    lost = missing.copy()
+    for here in (each for each in open_ if each["org"] in answers.views):
+        claimed, unclaimed = answers.views[here["org"]].missing(here["store"], here["folder"])
+        missing[here["org"], here["store"]] += cntext.size(claimed)
+        lost[here["org"], here["store"]] += cntext.size(unclaimed)
+    for name, counts in (("missing_numbers", missing), ("lost_numbers", lost)):
+        for (org, store), count in counts.items():
+            yield name, {"org": org, "store": store}, count
+
+
+class Metrics:
+    """The gauges, as they were told last."""
+
+    def __init__(self) -> None:
+        """Raises UsageError where prometheus-client is not installed."""
+        try:
+            from prometheus_client import CollectorRegistry, Gauge
+        except ImportError:
+            raise UsageError("prometheus-client is not installed here: pip install 'pfspark[metrics]'") from None
+        self.registry: CollectorRegistry = CollectorRegistry()
+        self._gauges: dict[str, Any] = {
+            name: Gauge(f"pfspark_{name}", says, labels, registry=self.registry) for name, (says, labels) in GAUGES.items()
+        }
+
+    def tell(self, answers: Answers) -> None:
+        """The values as they are now; what is not told any more is gone."""
+        for name, gauge in self._gauges.items():
+            if GAUGES[name][1]:
+                gauge.clear()
+        for name, labels, value in figures(answers):
+            (self._gauges[name].labels(**labels) if labels else self._gauges[name]).set(value)
+
+    def text(self) -> str:
+        """The text that Prometheus reads."""
+        from prometheus_client import generate_latest
+
+        return generate_latest(self.registry).decode()
+
+    def serve(self, port: int) -> None:
+        """Serves them to this machine alone, in the background, until the process ends.
+
+        Raises UsageError for a port that is taken.
+        """
+        from prometheus_client import start_http_server
+
+        try:
+            start_http_server(port, addr="127.0.0.1", registry=self.registry)
+        except OSError as error:
+            raise UsageError(f"the port {port} cannot be served: {error.strerror}; take another") from None

@@ -1,0 +1,93 @@
+"""Metrics: what a monitor is told is what the lake answers; read by a client library of the trade."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import socket
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+from pyspark.sql import SparkSession
+
+from pfspark import cntext
+from pfspark.edge.metrics import GAUGES, Metrics
+from pfspark.errors import UsageError
+from pfspark.lake import Lake
+from tests.edge.test_formats import LAKES
+
+ROOT = Path(__file__).parents[2]
+Told = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """Two stores and a folder; PFS1 has just found that it lacks PFS2:1."""
+    place = tmp_path_factory.mktemp("lakes") / "lake"
+    shutil.unpack_archive(LAKES[1], place)
+    with Lake.open(place, spark) as there:
+        yield there
+
+
+def read(text: str) -> Told:
+    samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
+    return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in samples}
+
+
+def test_what_a_monitor_reads_is_what_the_lake_answers(lake: Lake) -> None:
+    metrics = Metrics()
+    metrics.tell(lake.answers())
+    told = read(metrics.text())
+    of = (("org", "main"),)
+    [gap] = lake.lines("gaps")
+    states = [*lake.lines("state")]
+    for store in ("PFS1", "PFS2"):
+        missing = sum(cntext.size(cntext.parse(line["missing"])) for line in states if line["store"] == store)
+        assert told["pfspark_missing_numbers", (*of, ("store", store))] == missing == (store == "PFS1")
+        assert told["pfspark_lost_numbers", (*of, ("store", store))] == 0
+    assert told["pfspark_replicas", of] == len(states)
+    assert gap["heard"] == gap["at"] and told["pfspark_oldest_hole_seconds", of] == 0
+    status = lake.status()
+    assert told["pfspark_mail_in_flight", of] == status["in_flight"] and told["pfspark_edits_waiting", of] == status["edits"]
+    assert told["pfspark_rounds", ()] == status["round"]
+    assert told["pfspark_due_seconds", of] > told["pfspark_clock_seconds", of]
+    assert {name.removeprefix("pfspark_") for name, _ in told} == set(GAUGES)
+
+
+def test_a_hole_grows_old_and_is_gone(lake: Lake) -> None:
+    """As of a later round the same gauges say what is so then, and nothing of what was."""
+    metrics = Metrics()
+    metrics.tell(lake.answers())
+    before = read(metrics.text())
+    with Lake.open(shutil.copytree(lake.where, Path(lake.where).parent / "later"), lake.table("rounds").sparkSession) as later:
+        later.run(until_quiet=True)
+        metrics.tell(later.answers())
+    after = read(metrics.text())
+    key = ("pfspark_missing_numbers", (("org", "main"), ("store", "PFS1")))
+    assert (before[key], after[key]) == (1, 0)
+    assert after["pfspark_rounds", ()] > before["pfspark_rounds", ()]
+
+
+def test_metrics_are_served_to_this_machine(lake: Lake) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    metrics = Metrics()
+    metrics.tell(lake.answers())
+    metrics.serve(port)
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as answer:
+        assert read(answer.read().decode()) == read(metrics.text())
+    with pytest.raises(UsageError, match=f"the port {port} cannot be served"):
+        metrics.serve(port)
+
+
+@pytest.mark.parametrize("file", ["alerts.yml", "grafana.json"])
+def test_alerts_and_boards_name_what_is_told(file: str) -> None:
+    text = (ROOT / "conf" / file).read_text()
+    assert {name for name in re.findall(r"pfspark_(\w+)", text)} <= set(GAUGES)
+    if file.endswith(".json"):
+        assert len(json.loads(text)["panels"]) == 4
