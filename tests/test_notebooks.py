@@ -81,3 +81,19 @@ def test_a_restore_repeats_no_number_and_revives_no_folder(spark: SparkSession) 
     assert seen["lost"] == {"11:45": "", "12:00": "", "12:30": "PFS2:6-7", "20:00": "PFS2:6-7"}
     assert seen["held_at_the_end"] == dict.fromkeys(("PFS1", "PFS2"), "PFS2:1-5:8,PFS2~2:1")
     assert seen["lines"][-1]["converged"]
+
+
+def test_why_it_is_not_here_is_told_and_comes_true(spark: SparkSession) -> None:
+    seen = run("06_why_is_it_not_here.py")
+    assert list(seen["story"]["cause"]) == ["not_heard", "waiting_to_ask", "waiting_to_ask", "asked", "here"]
+    assert seen["then"]["at"] == seen["waiting"]["next"]["at"] and seen["waiting"]["next"]["what"] == "ask"
+
+
+def test_what_would_be_is_told_beside_what_comes(spark: SparkSession) -> None:
+    seen = run("07_what_if.py")
+    worlds = seen["worlds"].set_index("variant")
+    assert list(worlds.index) == ["as it is", "one more mail", "and PFS1 down", "and asked sooner"]
+    hours = worlds["hours"]
+    assert hours["and asked sooner"] < hours["one more mail"] < hours["and PFS1 down"]
+    assert worlds["difference"]["as it is"] is None
+    assert seen["drained"]["lost_now"] == [{"folder": "/Sales", "numbers": "PFS1:1"}]
