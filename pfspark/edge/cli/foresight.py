@@ -52,7 +52,7 @@ def whatif(
         from pfspark.sim.scenario import text_of, toml
 
         said = toml(text_of(steps), str(steps)) if steps else {}
-        known = there.listers(org)
+        known = there.listers(org) if lists else {}
         todo = [*said.get("steps", []), *done, *({**each, "at": "0m"} for each in _by_whom(lists, known))]
         whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile else {})}
         variants = {
