@@ -113,6 +113,7 @@ def line_of(at: datetime) -> str:
     return at.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
+@pytest.mark.lakes
 def test_an_outage_and_an_option_are_foreseen_together(place: Path, spark: SparkSession) -> None:
     """Variants are played in one job; each says what differs first, and by which rule."""
     with Lake.open(place, spark) as lake:
@@ -151,6 +152,7 @@ def test_what_cannot_be_foreseen_is_refused(place: Path, spark: SparkSession) ->
             [*lake.whatif_lines(until="2026-01-01T00:00:00Z")]
 
 
+@pytest.mark.lakes
 def test_what_a_store_has_alone_is_told_before_it_goes(place: Path, spark: SparkSession) -> None:
     """PFS2:1 is at PFS2 alone; if it leaves its list it waits until PFS1 has that, and is erased that night."""
     with Lake.open(place, spark) as lake:

@@ -58,6 +58,7 @@ def test_what_a_monitor_reads_is_what_the_lake_answers(lake: Lake) -> None:
     assert {name.removeprefix("pfspark_") for name, _ in told} == set(GAUGES)
 
 
+@pytest.mark.lakes
 def test_a_hole_grows_old_and_is_gone(lake: Lake) -> None:
     """As of a later round the same gauges say what is so then, and nothing of what was."""
     metrics = Metrics()
