@@ -43,11 +43,23 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What plays whole lakes takes long, and is left out unless it is asked for."""
+    """What plays whole lakes takes long, and is left out unless it is asked for.
+
+    Of several processes (`-n 2 --dist loadgroup`) one plays what is played for all, from the start as it takes longest; the
+    others take the files one by one.
+    """
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(performance.__name__ if is_of_play(item) else item.path.name))
+    items.sort(key=is_of_play, reverse=True)
     if not config.getoption("--lakes"):
         left_out = [item for item in items if item.get_closest_marker("lakes")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
+
+
+def is_of_play(item: pytest.Item) -> bool:
+    """Whether a test looks at what is played for all."""
+    return isinstance(item, pytest.Function) and performance.__name__ in item.fixturenames
 
 
 @pytest.fixture(scope="session")

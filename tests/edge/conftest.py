@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pfspark.edge import cli
 from pfspark.lake import Lake
 from tests.declared import assert_declared
-from tests.edge.lakes import DAY, Copy, two_stores
+from tests.edge.lakes import DAY, LAKES, Copy, two_stores
 
 
 @pytest.fixture
@@ -69,6 +69,22 @@ def lake(parted_place: Path, spark: SparkSession, tmp_path: Path) -> Iterator[La
     """A copy of that lake (`parted_place`)."""
     with Lake.open(shutil.copytree(parted_place, tmp_path / "lake"), spark) as copied:
         yield copied
+
+
+@pytest.fixture
+def holed_place(tmp_path: Path) -> Path:
+    """A lake whose PFS1 has just found that it lacks PFS2:1 (`LAKES`)."""
+    shutil.unpack_archive(LAKES[1], tmp_path / "lake")
+    return tmp_path / "lake"
+
+
+@pytest.fixture(scope="session")
+def holed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """That lake, which is asked and stays as it is."""
+    place = tmp_path_factory.mktemp("holed") / "lake"
+    shutil.unpack_archive(LAKES[1], place)
+    with Lake.open(place, spark) as lake:
+        yield lake
 
 
 @pytest.fixture(scope="session")

@@ -20,19 +20,11 @@ from pfspark.sim import whatif
 from pfspark.tables import LINES
 from pfspark.words import HIERARCHY
 from tests.declared import assert_declared
-from tests.edge.test_formats import LAKES
 
 SPAN = timedelta(hours=3)
 SEEN = ("receipts", "replicas", "backfill", "messages")
 BY_WHOM = ("org", "round", "edit_id", "place", "status")
 """Columns in which an edit that is only thought of differs from one that is made; the rest of a letter follows."""
-
-
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    """Two stores and a folder; PFS1 has just found that it lacks PFS2:1."""
-    shutil.unpack_archive(LAKES[1], tmp_path / "lake")
-    return tmp_path / "lake"
 
 
 @pytest.fixture
@@ -63,20 +55,20 @@ def come_to_pass(lake: Lake, since: datetime) -> Mapping[str, list[str]]:
 
 
 @pytest.mark.lakes
-def test_what_is_foreseen_comes_to_pass(place: Path, foreseen: list[whatif.Foreseen], spark: SparkSession) -> None:
+def test_what_is_foreseen_comes_to_pass(holed_place: Path, foreseen: list[whatif.Foreseen], spark: SparkSession) -> None:
     """As it is: line for line what the lake then does. With steps: what it does when they are done in earnest."""
-    with Lake.open(place, spark) as lake:  # of this no round has heard yet
+    with Lake.open(holed_place, spark) as lake:  # of this no round has heard yet
         now = lake.answers().at["main"]
         lake.store("PFS3", "Paris")
         lake.post("PFS1", "/Sales", b"waits", name="waits", at=now + timedelta(minutes=10))
-    twin = shutil.copytree(place, place.parent / "twin")
+    twin = shutil.copytree(holed_place, holed_place.parent / "twin")
     steps = {
         "steps": [
             {"at": "30m", "post": {"store": "PFS2", "folder": "/Sales", "item": "later", "size": 5}},
             {"at": "30m", "create_folder": {"store": "PFS1", "path": "/New", "replicas": ["PFS1", "PFS2"]}},
         ]
     }
-    with Lake.open(place, spark) as lake:
+    with Lake.open(holed_place, spark) as lake:
         before = {name: lake._tables.version(name) for name in (*FACTS, LEDGER, "edits")}
         as_is, with_steps = lake.whatif_lines(steps, until=SPAN)
         assert {name: lake._tables.version(name) for name in before} == before
@@ -114,9 +106,9 @@ def line_of(at: datetime) -> str:
 
 
 @pytest.mark.lakes
-def test_an_outage_and_an_option_are_foreseen_together(place: Path, spark: SparkSession) -> None:
+def test_an_outage_and_an_option_are_foreseen_together(holed_place: Path, spark: SparkSession) -> None:
     """Variants are played in one job; each says what differs first, and by which rule."""
-    with Lake.open(place, spark) as lake:
+    with Lake.open(holed_place, spark) as lake:
         variants: dict[str, Any] = {
             "cut": {"steps": [{"at": "0m", "cut": ["PFS2"]}]},
             "nothing": {"steps": []},
@@ -134,8 +126,8 @@ def test_an_outage_and_an_option_are_foreseen_together(place: Path, spark: Spark
     assert dict(rows["refused"]["refused"]) == {"no_replica_here": 1}
 
 
-def test_what_cannot_be_foreseen_is_refused(place: Path, spark: SparkSession) -> None:
-    with Lake.open(place, spark) as lake:
+def test_what_cannot_be_foreseen_is_refused(holed_place: Path, spark: SparkSession) -> None:
+    with Lake.open(holed_place, spark) as lake:
         wrong: dict[str, Any] = {
             "folder '/Sale' is not known": {"at": "0m", "post": {"store": "PFS1", "folder": "/Sale"}},
             "store 'PFS9' is not known": {"at": "0m", "cut": ["PFS9"]},
@@ -153,9 +145,9 @@ def test_what_cannot_be_foreseen_is_refused(place: Path, spark: SparkSession) ->
 
 
 @pytest.mark.lakes
-def test_what_a_store_has_alone_is_told_before_it_goes(place: Path, spark: SparkSession) -> None:
+def test_what_a_store_has_alone_is_told_before_it_goes(holed_place: Path, spark: SparkSession) -> None:
     """PFS2:1 is at PFS2 alone; if it leaves its list it waits until PFS1 has that, and is erased that night."""
-    with Lake.open(place, spark) as lake:
+    with Lake.open(holed_place, spark) as lake:
         line = lake.drain("PFS2", until=timedelta(days=2))
         assert_declared(line)
         assert line["lost_now"] == [{"folder": "/Sales", "numbers": "PFS2:1"}] and line["needs_another"] == []

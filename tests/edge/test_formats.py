@@ -11,10 +11,8 @@ from pyspark.sql import SparkSession
 from pfspark.edge.delta import FORMAT
 from pfspark.lake import Lake
 from pfspark.tables import TABLES
-from tests.edge.lakes import broken
+from tests.edge.lakes import LAKES, broken
 
-LAKES = {int(file.stem.rpartition("_")[2]): file for file in (Path(__file__).parents[1] / "golden").glob("lake_of_format_*.zip")}
-"""Two stores and a folder; one was cut off while a mail came, and has just found that it lacks PFS2:1 (X18)."""
 MAIL = (
     b"From a@example.com Mon Jan  5 08:00:00 2026\n"
     b"From: a@example.com\nSubject: one\nDate: Mon, 5 Jan 2026 09:00:00 +0100\n\nhello\n\n"

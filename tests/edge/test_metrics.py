@@ -7,30 +7,23 @@ import re
 import shutil
 import socket
 import urllib.request
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from pyspark.sql import SparkSession
 
 from pfspark import cntext
 from pfspark.edge.metrics import GAUGES, Metrics
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
-from tests.edge.test_formats import LAKES
 
 ROOT = Path(__file__).parents[2]
 Told = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
-    """Two stores and a folder; PFS1 has just found that it lacks PFS2:1."""
-    place = tmp_path_factory.mktemp("lakes") / "lake"
-    shutil.unpack_archive(LAKES[1], place)
-    with Lake.open(place, spark) as there:
-        yield there
+def lake(holed: Lake) -> Lake:
+    return holed
 
 
 def read(text: str) -> Told:

@@ -239,6 +239,13 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         15h 0x8 PFS2>PFS1 /Sales PFS1:1
         15h15m 0x80000004 PFS1>PFS2 /Sales PFS1:1
         16h 0x4 PFS1>PFS2 /Sales PFS1:3""",
+    "back_on_its_night": """
+        30m 0x20 PFS2>PFS1 /Sales
+        1h 0x10 PFS1>PFS2 /Sales
+        2h 0x20 PFS2>PFS1 /Sales
+        0m 0x2 PFS1>PFS2 1-1 PFS1:2
+        1h30m 0x2 PFS2>PFS1 1-1 PFS2:1
+        2h 0x2 PFS2>PFS1 1-1 PFS2:2""",
     "conflict_of_three_stores": """
         30m 0x4 PFS1>PFS2,PFS3 /Plans PFS1:2
         30m 0x4 PFS1>PFS2,PFS3 /Silent PFS1:2
@@ -447,6 +454,14 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         2h 0x80000004 PFS1>PFS3 /Sales PFS1:1
         2h15m 0x8 PFS2>PFS1 /Sales PFS1:1
         2h30m 0x80000004 PFS1>PFS2 /Sales PFS1:1""",
+    "request_waits_unread": """
+        0m 0x4 PFS1>PFS2 /Sales PFS1:1
+        1h 0x4 PFS1>PFS2 /Sales PFS1:2
+        1h30m 0x4 PFS2>PFS1 /Sales PFS2:1
+        2h 0x8 PFS2>PFS1 /Sales PFS1:1
+        4h 0x80000004 PFS1>PFS2 /Sales PFS1:1
+        4h30m 0x8 PFS1>PFS2 /Sales PFS2:1
+        5h 0x80000004 PFS2>PFS1 /Sales PFS2:1""",
     "restored_after_it_expired": """
         2h 0x4 PFS1>PFS2 /News PFS1:1-3
         3h15m 0x20 PFS1>PFS2 /News
@@ -533,6 +548,14 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
         "8h state /Sales life": {"PFS1": "1", "PFS2": "2"},
     },
     "asked_of_leavers_alone": {"2h state /Sales missing": {"PFS1": "", "PFS3": "PFS1:1"}},
+    "back_on_its_night": {
+        "1h30m state /Sales standing": {"PFS1": "active", "PFS2": "delete now"},
+        "2h state /Sales standing": {"PFS1": "active", "PFS2": "active"},
+        "2h state /Sales life": {"PFS1": "1", "PFS2": "1"},
+        "2h state /Sales applied": {"PFS1": "PFS1:1-2", "PFS2": "PFS1:1-2"},
+        "2h folder /Sales replicas": {"PFS1": "PFS1", "PFS2": "PFS1, PFS2"},
+        "4h state /Sales missing": {"PFS1": "", "PFS2": ""},
+    },
     "clock_put_back": {
         "2h30m state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1"},
         "15h30m state /Sales missing": {"PFS1": "", "PFS2": ""},
@@ -691,6 +714,10 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
     "removed_once_more": {
         "2h15m folder /Sales replicas": {"PFS1": "PFS2", "PFS2": "PFS1, PFS2", "PFS3": "PFS1, PFS2"},
         "3h folder /Sales replicas": three("PFS2"),
+    },
+    "request_waits_unread": {
+        "3h state /Sales missing": {"PFS1": "", "PFS2": "PFS1:1"},
+        "5h state /Sales missing": {"PFS1": "PFS2:1", "PFS2": ""},
     },
     "restored_after_it_expired": {
         "3h45m state /News applied": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3"},
