@@ -173,8 +173,9 @@ def _given(
         left_out = tuple(each for each in schema_of(name).names if each not in rows.column_names)
         return _rows_given(spark, rows, schema_of(name, left_out))
 
+    there = local(spark, folders, struct("org string, folder string"))
+
     def fact(name: str) -> Made:
-        there = local(spark, folders, struct("org string, folder string")).distinct()
         return Made(lambda: facts[name]().join(there, FOLDER, "left_semi"))
 
     return {name: view(name) for name in VIEWS} | {name: fact(name) for name in FACTS}

@@ -28,6 +28,11 @@ def moment(at: datetime) -> str:
     return at.replace(tzinfo=None).isoformat() + "Z"
 
 
+def when(at: datetime | None) -> str | None:
+    """The same of a moment that there may not be."""
+    return None if at is None else moment(at)
+
+
 def cnset(ranges: Ranges) -> cntext.CnSet:
     """Rows with origin, cn_min and cn_max as a set."""
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
@@ -187,9 +192,20 @@ class Stores:
             claimed = cntext.union(claimed, gives)
         return cntext.intersect(heard, claimed), cntext.subtract(heard, claimed)
 
+    def holes(self) -> Iterator[tuple[str, str, cntext.CnSet, cntext.CnSet]]:
+        """The replicas that have heard of what they lack, in the order of `present`, each with what `missing` says; no others
+        are looked at."""
+        for store, folder in self._in_order(key for key, rows in self._array.items() if rows and self._stands(key)):
+            yield store, folder, *self.missing(store, folder)
+
     def present(self) -> list[tuple[str, str]]:
         """Stores and folders with a replica that is not erased, by store and path, the hierarchy first."""
-        here = [key for key, replica in self.replicas.items() if replica["standing"] != Standing.ERASED]
+        return self._in_order(filter(self._stands, self.replicas))
+
+    def _stands(self, here: tuple[str, str]) -> bool:
+        return here in self.replicas and self.replicas[here]["standing"] != Standing.ERASED
+
+    def _in_order(self, here: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
         return sorted(here, key=lambda key: (key[0].encode(), self.path(*key).encode(), key[1]))
 
 

@@ -42,10 +42,10 @@ class Telling:
             yield {
                 "org": org, "at": lines.moment(self.at[org]), "kind": "why", "store": row["store"],
                 **stores.called(row["store"], row["folder"]), "item": item, "here": row["cause"] in HERE,
-                "cause": row["cause"], "since": _said(row["since"]), "says": teller.says(), "next": teller.next(),
+                "cause": row["cause"], "since": lines.when(row["since"]), "says": teller.says(), "next": teller.next(),
                 "because": [
                     {"rule": rule, "says": says, "table": table, "round": self.round_at.get((org, at)) if at else None,
-                     "at": _said(at)}
+                     "at": lines.when(at)}
                     for rule, says, table, at in teller.because()
                 ],
             }  # fmt: skip
@@ -56,7 +56,7 @@ class Telling:
             org, stores = row["org"], self.views[row["org"]]
             refused, item = row.get("reason"), row["name"] or f"@{row['edit_id']}"
             since = row["refused"] if refused else row["at"]
-            next_: Line | None = None if refused else {"at": _said(row["next_at"]), "what": "take_in", "of": row["store"]}
+            next_: Line | None = None if refused else {"at": lines.when(row["next_at"]), "what": "take_in", "of": row["store"]}
             says = (
                 f"{row['store']} refused the edit {row['edit_id']}: {_words(refused)}." if refused
                 else f"The edit {row['edit_id']} at {row['store']} waits for a round to take it in."
@@ -65,11 +65,11 @@ class Telling:
             yield {
                 "org": org, "at": lines.moment(self.at[org]), "kind": "why", "store": row["asked_at"],
                 **stores.called(row["asked_at"], row["folder"]), "item": item, "here": False,
-                "cause": str(Cause.REFUSED if refused else Cause.NOT_TAKEN_IN), "since": _said(since), "says": says,
+                "cause": str(Cause.REFUSED if refused else Cause.NOT_TAKEN_IN), "since": lines.when(since), "says": says,
                 "next": next_,
                 "because": [
                     {"rule": rule, "says": says, "table": table, "round": self.round_at.get((org, since)) if refused else None,
-                     "at": _said(since)}
+                     "at": lines.when(since)}
                 ],
             }  # fmt: skip
 
@@ -102,10 +102,6 @@ def _order(row: Line) -> tuple[Any, ...]:
     return row["org"], row["store"], row["folder"], ORDER[Cause(row["cause"])], cntext.label_key(row["origin"]), row["cn_min"]
 
 
-def _said(at: datetime | None) -> str | None:
-    return None if at is None else lines.moment(at)
-
-
 def _words(reason: str | None) -> str:
     return str(reason).replace("_", " ")
 
@@ -124,7 +120,7 @@ class _Teller:
         row = self.row
         if row["next_what"] is None:
             return None
-        return {"at": _said(row["next_at"]), "what": row["next_what"], "of": row["next_of"]}
+        return {"at": lines.when(row["next_at"]), "what": row["next_what"], "of": row["next_of"]}
 
     def says(self) -> str:
         """One sentence."""

@@ -321,10 +321,17 @@ def first_cause(
     )
 
 
+BY_EVIDENCE = (
+    Cause.SUPERSEDED, Cause.DELETED, Cause.LOSER, Cause.ON_ITS_WAY, Cause.NOBODY_HAS_IT, Cause.REFUSED_HERE,
+)  # fmt: skip
+"""The causes that are found by rows of `evidence`; of all others these say only more."""
+
+
 def _marks() -> list[Column]:
     """Rows of `evidence` as a layer of the number line: of which cause they are, and whether they say when a number was given."""
     given = F.col("cause").isNull() & F.col("at").isNotNull()
-    return [*((F.col("cause") == cause).cast("int").alias(f"is_{cause}") for cause in Cause), given.cast("int").alias("is_given")]
+    marks = {f"is_{cause}": F.col("cause") == cause for cause in BY_EVIDENCE} | {"is_given": given}
+    return [mark.cast("int").alias(name) for name, mark in marks.items()]
 
 
 def _cause() -> Column:

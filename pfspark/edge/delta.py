@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from pfspark.edge import native
@@ -214,21 +215,19 @@ class Tables:
 
     def settled(self, name: str, version: int) -> int:
         """The newest version of a table that says the same as that one: those between were only tidied."""
-        newer = self.version(name) - version
-        if newer > 0:
-            history = self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect()
-            tidied = {row["version"] for row in history if row["operation"] in TIDIED}
-            while version + 1 in tidied:
-                version += 1
+        tidied = {commit["version"] for commit in self._commits(name, version) if commit["operation"] in TIDIED}
+        while version + 1 in tidied:
+            version += 1
         return version
 
     def written_anew(self, name: str, since: int) -> bool:
         """Whether upkeep has written a table anew after that version."""
+        return any((commit["operationParameters"] or {}).get("mode") == "Overwrite" for commit in self._commits(name, since))
+
+    def _commits(self, name: str, since: int) -> list[SparkRow]:
+        """The commits of a table after that version; where there is none, Delta is not asked."""
         newer = self.version(name) - since
-        if newer <= 0:
-            return False
-        history = self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect()
-        return any((row["operationParameters"] or {}).get("mode") == "Overwrite" for row in history)
+        return self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect() if newer > 0 else []
 
     def snapshot(self, as_of: AsOf = None) -> Snapshot:
         """The lake after its last round; after the round of that number; or after the last round not after that time.

@@ -60,7 +60,8 @@ def figures(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
 
 
 def _counted(rows: pa.Table) -> Counter[str]:
-    return Counter(rows["org"].to_pylist())
+    """How many rows each organization has."""
+    return Counter({each["values"]: each["counts"] for each in rows["org"].value_counts().to_pylist()})
 
 
 def _old(contacts: pa.Table, org: str, at: datetime) -> int:
@@ -69,17 +70,15 @@ def _old(contacts: pa.Table, org: str, at: datetime) -> int:
 
 
 def _holes(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
-    """What each store misses; only folders with a hole are looked at."""
-    open_ = answers.world["array"].group_by(["org", "store", "folder"]).aggregate([]).to_pylist()
-    missing: Counter[tuple[str, str]] = Counter({(org, each): 0 for org, one in answers.views.items() for each in one.stores})
-    lost = missing.copy()
-    for here in (each for each in open_ if each["org"] in answers.views):
-        claimed, unclaimed = answers.views[here["org"]].missing(here["store"], here["folder"])
-        missing[here["org"], here["store"]] += cntext.size(claimed)
-        lost[here["org"], here["store"]] += cntext.size(unclaimed)
-    for name, counts in (("missing_numbers", missing), ("lost_numbers", lost)):
-        for (org, store), count in counts.items():
-            yield name, {"org": org, "store": store}, count
+    """What each store misses."""
+    for org, stores in answers.views.items():
+        missing, lost = Counter[str](), Counter[str]()
+        for store, _, claimed, unclaimed in stores.holes():
+            missing[store] += cntext.size(claimed)
+            lost[store] += cntext.size(unclaimed)
+        for store in stores.stores:
+            yield "missing_numbers", {"org": org, "store": store}, missing[store]
+            yield "lost_numbers", {"org": org, "store": store}, lost[store]
 
 
 class Metrics:

@@ -158,7 +158,7 @@ class Rounds(Questions):
         views = seen.views.values()
         read = items.readable(seen.versions()).toArrow().to_pylist() if any(map(lines.unlike, views)) else []
         alike = [lines.converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
-        missing = sum(cntext.size(stores.missing(*here)[0]) for stores in views for here in stores.present())
+        missing = sum(cntext.size(claimed) for stores in views for _, _, claimed, _ in stores.holes())
         due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
         waiting = sum(name in seen.views for name in seen.world["edits"]["org"].to_pylist())
         return {

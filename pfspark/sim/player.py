@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Any, Protocol
@@ -147,11 +147,35 @@ def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | No
 
 def play_on(kept: Kept, playing: Mapping[str, Playing], record: Record | None = None) -> Iterator[Line]:
     """The same of organizations that are there: in a world that is kept, by name."""
+    past = Past(kept, [one.scenario for one in playing.values()])
+    for played in rounds(kept, playing, past, record):
+        yield from _told(kept, playing, past, played)
+    yield from ends(kept, playing)
+
+
+@dataclass(frozen=True)
+class Played:
+    """A round: the rows of `clock` by organization, without their names, and the new rows of every table."""
+
+    clock: Mapping[str, Mapping[str, Any]]
+    made: Mapping[str, pa.Table]
+
+    @property
+    def turns(self) -> dict[str, datetime]:
+        """Who played, and when."""
+        return {org: columns["now"] for org, columns in self.clock.items()}
+
+
+def rounds(kept: Kept, playing: Mapping[str, Playing], past: Past, record: Record | None = None) -> Iterator[Played]:
+    """The rounds alone, each played when it is asked for: nothing is told of them."""
     for one in playing.values():
         one.remember(kept.tables)
-    past = Past(kept, [one.scenario for one in playing.values()])
     while places := _next_rounds(kept, playing):
-        yield from _round(kept, playing, places, past, record)
+        yield _round(kept, playing, places, past, record)
+
+
+def ends(kept: Kept, playing: Mapping[str, Playing]) -> Iterator[Line]:
+    """The `end` line of each organization, as it stands."""
     broken = _violations(kept)
     parted = lines.ByOrg(kept.tables)
     views = {org: lines.Stores(parted, org) for org in playing}
@@ -170,9 +194,7 @@ def _next_rounds(kept: Kept, playing: Mapping[str, Playing]) -> dict[str, int]:
     return {org: place for org, place in places.items() if place is not None}
 
 
-def _round(
-    kept: Kept, playing: Mapping[str, Playing], places: Mapping[str, int], past: Past, record: Record | None
-) -> Iterator[Line]:
+def _round(kept: Kept, playing: Mapping[str, Playing], places: Mapping[str, int], past: Past, record: Record | None) -> Played:
     edits: list[Any] = []
     for org, place in places.items():
         steps = playing[org].take_steps(place)
@@ -199,13 +221,19 @@ def _round(
         playing[org].remember(kept.tables)
     if record:
         record.round(turns, edits, made, _due(kept, playing))
+    return Played(clock, made)
+
+
+def _told(kept: Kept, playing: Mapping[str, Playing], past: Past, played: Played) -> Iterator[Line]:
+    """What is said of a round, and asked for after it."""
+    made, turns = played.made, played.turns
     parted = lines.ByOrg(kept.tables)
     views = {org: lines.Stores(parted, org) for org in _speaking(made, playing, turns)}
     yield from _refusals(made["receipts"])
     yield from lines.messages(made["messages"], views)
     yield from _shows(kept, playing, turns, views)
     if asked := {org: playing[org].whys for org in turns if playing[org].whys}:
-        now = rows_of("clock", ({"org": org, **columns} for org, columns in clock.items()))
+        now = rows_of("clock", ({"org": org, **columns} for org, columns in played.clock.items()))
         yield from past.why(asked, now, views, turns)
 
 
@@ -283,7 +311,7 @@ def _violations(kept: Kept) -> dict[str, dict[str, int]]:
 
 
 def _end(scenario: Scenario, stores: lines.Stores, seen: Sequence[Mapping[str, Any]], broken: Mapping[str, int]) -> Line:
-    missing = sum(cntext.size(stores.missing(store, folder)[0]) for store, folder in stores.present())
+    missing = sum(cntext.size(claimed) for _, _, claimed, _ in stores.holes())
     end = {
         "org": scenario.name,
         "at": lines.moment(scenario.end),
