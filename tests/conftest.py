@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from tests.one_play import facts, performance, played
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+    from xdist.remote import Producer
+    from xdist.scheduler import LoadScopeScheduling
 
 __all__ = ["facts", "performance", "played"]
 
@@ -43,23 +46,27 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What plays whole lakes takes long, and is left out unless it is asked for.
-
-    Of several processes (`-n 2 --dist loadgroup`) one plays what is played for all, from the start as it takes longest; the
-    others take the files one by one.
-    """
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(performance.__name__ if is_of_play(item) else item.path.name))
-    items.sort(key=is_of_play, reverse=True)
+    """What plays whole lakes takes long, and is left out unless it is asked for."""
     if not config.getoption("--lakes"):
         left_out = [item for item in items if item.get_closest_marker("lakes")]
         config.hook.pytest_deselected(items=left_out)
         items[:] = [item for item in items if item not in left_out]
 
 
-def is_of_play(item: pytest.Item) -> bool:
-    """Whether a test looks at what is played for all."""
-    return isinstance(item, pytest.Function) and performance.__name__ in item.fixturenames
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
+    """Of several processes (`-n 2`) one tests what is played once for all; the others take the files one by one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    @cache
+    def scope(file: str) -> str:
+        return performance.__name__ if "def organizations(" in (config.rootpath / file).read_text() else file
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return scope(nodeid.partition("::")[0])
+
+    return ByFile(config, log)
 
 
 @pytest.fixture(scope="session")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
@@ -11,12 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark import cntext
-from pfspark.ask import lines
+from pfspark.ask import lines, why
 from pfspark.edge.config import conf_folder
 from pfspark.sim import asked, oracle, player
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.sim.steps import Step
 from pfspark.words import HIERARCHY, Cause
+from tests.sim.planted import Bug, given, none, planted, put, said
 from tests.sim.worlds import world
 
 if TYPE_CHECKING:
@@ -80,10 +82,31 @@ EXPECTED = """
 START = datetime(2026, 1, 5, tzinfo=UTC)
 
 
+WRONG = {  # wrong versions of `why`, each with a file that must tell
+    Bug("letters under way are overlooked", why, "coming", said(none)): "why_it_has_not_come",
+    Bug("what has expired is here", why, "first_cause", given(empty=none)): "why_another_is_shown",
+    Bug("what comes next comes a round later", why, "explain", said(put("next_at", "next_at + interval 15 minutes"))):
+        "why_it_has_not_come",
+    Bug("it has been so since now", why, "explain", said(put("since", "timestamp'2026-01-05T00:00:00Z'"))):
+        "why_it_does_not_come",
+    Bug("the asker itself is asked", why, "explain", said(put("next_of", "store"))): "why_it_has_not_come",
+    Bug("losers are superseded", why, "instead", said(put("cause", "replace(cause, 'loser', 'superseded')"))):
+        "why_another_is_shown",
+}  # fmt: skip
+
+
+def file(name: str) -> Scenario:
+    return parse((conf_folder() / "scenarios" / f"{name}.toml").read_text(), name, conf_folder())
+
+
 def organizations(config: pytest.Config) -> list[Scenario]:
-    """What this module wants played."""
-    folder = conf_folder() / "scenarios"
-    return [parse((folder / f"{name}.toml").read_text(), name, conf_folder()) for name in FILES]
+    """What this module wants played: the files, and some of them with a wrong `why`."""
+    return [*map(file, FILES), *(replace(file(name), name=f"{bug.name}: {name}") for bug, name in WRONG.items())]
+
+
+def conditions(config: pytest.Config) -> AbstractContextManager[None]:
+    """The wrong versions are planted while they are played."""
+    return planted(WRONG)
 
 
 def hours(at: str | None) -> str:
@@ -94,19 +117,30 @@ def hours(at: str | None) -> str:
     return f"{minutes // 60:02}:{minutes % 60:02}"
 
 
-def test_every_cause_is_told(pytestconfig: pytest.Config, played: Mapping[str, list[Line]]) -> None:
+def words(lines: Iterable[Line]) -> list[list[str]]:
+    """What `why` says, in the words of `EXPECTED`."""
     told = []
-    for one in organizations(pytestconfig):
-        for line in (each for each in played[one.name] if each["kind"] == "why"):
-            words = [hours(line["at"]), line["store"], line["folder"], line["item"], line["cause"], hours(line["since"])]
-            after = line["next"]
-            told.append(words + ([after["what"], hours(after["at"]), after["of"]] if after else []))
-            assert line["here"] == (line["cause"] in ("here", "superseded", "deleted", "expired", "loser"))
-            assert line["item"] in line["says"] or line["cause"] in ("refused", "not_taken_in", "no_replica")
-            assert line["because"] and all(each["rule"] and each["says"] and each["table"] for each in line["because"])
-    expected = [line.split() for line in EXPECTED.strip().splitlines()]
-    assert sorted([each for each in words if each] for words in told) == sorted(expected)
-    assert {words[4] for words in told} == set(Cause)
+    for line in (each for each in lines if each["kind"] == "why"):
+        said = [hours(line["at"]), line["store"], line["folder"], line["item"], line["cause"], hours(line["since"])]
+        after = line["next"]
+        told.append(said + ([after["what"], hours(after["at"]), after["of"]] if after else []))
+    return sorted([each for each in said if each] for said in told)
+
+
+def test_every_cause_is_told(played: Mapping[str, list[Line]]) -> None:
+    lines = [line for name in FILES for line in played[file(name).name] if line["kind"] == "why"]
+    for line in lines:
+        assert line["here"] == (line["cause"] in ("here", "superseded", "deleted", "expired", "loser"))
+        assert line["item"] in line["says"] or line["cause"] in ("refused", "not_taken_in", "no_replica")
+        assert line["because"] and all(each["rule"] and each["says"] and each["table"] for each in line["because"])
+    assert words(lines) == sorted(line.split() for line in EXPECTED.strip().splitlines())
+    assert {line["cause"] for line in lines} == set(Cause)
+
+
+@pytest.mark.parametrize("bug", WRONG, ids=lambda bug: bug.name)
+def test_a_wrong_why_is_caught(played: Mapping[str, list[Line]], bug: Bug) -> None:
+    right, wrong = (words(played[name]) for name in (file(WRONG[bug]).name, f"{bug.name}: {WRONG[bug]}"))
+    assert len(right) == len(wrong) and right != wrong
 
 
 class Facts:
