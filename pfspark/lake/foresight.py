@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask import drain
@@ -20,12 +19,14 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.runner import admit
 from pfspark.errors import UsageError
 from pfspark.kept import Kept
+from pfspark.keyed import having
 from pfspark.lake.known import Line, When, time_of
 from pfspark.lake.rounds import Rounds
 from pfspark.settings import Grid
 from pfspark.sim import whatif
 from pfspark.sim.ground import Ground, varied
 from pfspark.sim.scenario import Link, Scenario, Store, text_of, toml
+from pfspark.sim.whatif import Progress
 from pfspark.words import HIERARCHY, LAST
 
 Steps = str | os.PathLike[str] | Mapping[str, Any]
@@ -62,8 +63,9 @@ class Foresight(Rounds):
         until: When | timedelta,
         as_of: When = None,
         org: str | None = None,
+        progress: Progress = lambda done, total: None,
     ) -> Iterator[Line]:
-        """The same as JSON lines.
+        """The same as JSON lines; `progress` is told how much time was played, in all worlds, and how much will be.
 
         Raises ScenarioError for steps that cannot be played, UsageError for an end that is not after the last round.
         """
@@ -79,6 +81,8 @@ class Foresight(Rounds):
                 f"found {until}, expected a time after the last round, {now:%Y-%m-%dT%H:%M:%SZ}, or so long after it"
             )
         named = {**({} if steps is None else {WITH_STEPS: steps}), **(variants or {})}
+        if whatif.AS_IS in named:
+            raise UsageError(f"found a variant called {whatif.AS_IS!r}, which is the world without any; call it otherwise")
         documents = {name: _document(each) for name, each in named.items()}
         ground = _ground(seen, org, last, end, _names_in(documents.values()))
         worlds = {name: varied(ground, said, file, conf_folder()) for name, (said, file) in documents.items()}
@@ -87,7 +91,7 @@ class Foresight(Rounds):
             kept.put(name, rows)
         if as_of is None:
             admit(kept, {org: Grid(ground.scenario.start, ground.scenario.interval).next_round(now, last)})
-        return whatif.foresee(self._tables.spark, ground, kept.tables, worlds, end)
+        return whatif.foresee(self._tables.spark, ground, kept.tables, worlds, end, progress)
 
     def drain(self, store: str, *, until: When | timedelta = timedelta(days=7), org: str | None = None) -> Line:
         """What must happen before a store can be switched off: it leaves the list of every folder, others take what it has,
@@ -107,17 +111,16 @@ class Foresight(Rounds):
         ]
         _, drained = self.whatif_lines({"steps": removing}, until=until, org=org)
         released = [each for each in drained["released"] if each["store"] == store]
-        held = drain.alone(seen.frame("state"), replicas=seen.frame("replicas"), store=store)
-        texts = cnset.to_text(held, ("org", "folder"), "numbers").where(F.col("org") == org).toArrow().to_pylist()
-        alone = {row["folder"]: row["numbers"] for row in texts}
+        mine = pa.table({"org": [org] * (len(here) + 1), "folder": [*here, HIERARCHY]})
+        views = {name: having(seen.world[name], mine, mine.column_names) for name in ("state", "replicas")}
+        held = drain.alone(self._known("state", views), replicas=self._known("replicas", views), store=store)
+        texts = cnset.to_text(held, ("folder",), "numbers").orderBy("folder").toArrow().to_pylist()
         return {
             "org": org, "at": drained["at"], "kind": "drain", "store": store, "until": drained["until"], "replicas": len(here),
             "empty": max((each["at"] for each in released), default=drained["at"]) if len(released) == len(here) else None,
             "released": [{"folder": each["folder"], "at": each["at"]} for each in released],
             "needs_another": [stores.path(store, folder) for folder, others in listed.items() if not others],
-            "lost_now": [
-                {"folder": stores.path(store, folder), "numbers": numbers} for folder, numbers in sorted(alone.items())
-            ],
+            "lost_now": [{"folder": stores.path(store, row["folder"]), "numbers": row["numbers"]} for row in texts],
         }  # fmt: skip
 
     def listers(self, org: str | None = None) -> dict[str, str]:
@@ -135,7 +138,7 @@ def _document(steps: Steps) -> tuple[Mapping[str, Any], str]:
     return toml(text_of(path), str(path)), str(path)
 
 
-def _names_in(documents: Any) -> set[str]:
+def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> set[str]:
     """The items that steps name."""
     entries = [entry for said, _ in documents for entry in said.get("steps", ()) if isinstance(entry, Mapping)]
     args = [each for entry in entries for each in entry.values() if isinstance(each, Mapping)]

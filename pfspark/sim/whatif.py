@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
+from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
@@ -17,6 +18,7 @@ from pfspark.ask import lines
 from pfspark.kept import Kept
 from pfspark.rows import rows_of
 from pfspark.sim import invention, player
+from pfspark.sim.asked import Past
 from pfspark.sim.ground import Ground
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
@@ -67,12 +69,20 @@ class Foreseen:
 
     def rows(self, name: str, world: str) -> pa.Table:
         """The rows of a table that were made in a world."""
-        table = pa.concat_tables(self._rows[name])
-        return table.filter(pc.equal(table["org"], world))
+        return pa.concat_tables(table.filter(pc.equal(table["org"], world)) for table in self._rows[name])
+
+
+Progress = Callable[[timedelta, timedelta], object]
+"""Is told how much time was played, and how much will be."""
 
 
 def foresee(
-    spark: SparkSession, ground: Ground, tables: Mapping[str, pa.Table], variants: Mapping[str, Scenario], until: datetime
+    spark: SparkSession,
+    ground: Ground,
+    tables: Mapping[str, pa.Table],
+    variants: Mapping[str, Scenario],
+    until: datetime,
+    progress: Progress = lambda done, total: None,
 ) -> Iterator[Line]:
     """One line for the world as it is, and one for each variant (`ground.varied`) by its name, all played until that time.
 
@@ -87,14 +97,21 @@ def foresee(
         whole = replace(scenario, name=world, end=until, steps=tuple(steps), edits=EDITS)
         playing[world] = player.Playing(whole, ground.last, suspended=ground.suspended)
     foreseen = Foreseen(kept)
-    ends = {line["org"]: line for line in player.play_on(kept, playing, foreseen) if line["kind"] == "end"}
+    for _ in player.rounds(kept, playing, Past(kept, ()), foreseen):
+        played_so_far = (max(one.now - ground.now, timedelta(0)) for one in playing.values())
+        progress(sum(played_so_far, timedelta(0)), len(playing) * (until - ground.now))
+    ends = {line["org"]: line for line in player.ends(kept, playing)}
     parted = lines.ByOrg(kept.tables)
-    for world, scenario in worlds.items():
-        one = _World(ground, scenario, world, foreseen, lines.Stores(parted, world), ends[world])
-        other = None if world == AS_IS else _first_difference(foreseen, world, one.stores)
+    played = {
+        world: _World(ground, scenario, foreseen, world, lines.Stores(parted, world), ends[world])
+        for world, scenario in worlds.items()
+    }
+    for world, one in played.items():
+        is_new = world != AS_IS
         yield {
-            "org": org, "at": lines.moment(ground.now), "kind": "whatif", "world": "as_is" if world == AS_IS else "what_if",
-            "variant": None if world == AS_IS else world, "until": lines.moment(until), **one.figures(), "difference": other,
+            "org": org, "at": lines.moment(ground.now), "kind": "whatif", "world": "what_if" if is_new else "as_is",
+            "variant": world if is_new else None, "until": lines.moment(until), **one.figures(),
+            "difference": one.differs_first_from(played[AS_IS]) if is_new else None,
         }  # fmt: skip
 
 
@@ -119,14 +136,15 @@ class _World:
     """How a world comes out."""
 
     def __init__(
-        self, ground: Ground, scenario: Scenario, world: str, foreseen: Foreseen, stores: lines.Stores, end: Line
+        self, ground: Ground, scenario: Scenario, foreseen: Foreseen, world: str, stores: lines.Stores, end: Line
     ) -> None:
         self._ground = ground
         self._sites = {store.name: store.site for store in scenario.stores}
         self._missing = foreseen.missing[world]
         self._rows = {name: foreseen.rows(name, world) for name in TOLD}
         self._end = end
-        self.stores = stores
+        self._stores = stores
+        self._holes = list(stores.holes())
 
     def figures(self) -> Line:
         """The columns of its line that count."""
@@ -134,11 +152,11 @@ class _World:
         messages, letters = self._rows["messages"], self._letters()
         return {
             "rounds": len(self._missing), "converged": self._end["converged"], "equal": self._equal(),
-            "missing": self._end["missing"], "most": most, "most_at": lines.moment(most_at) if most and most_at else None,
+            "missing": self._end["missing"], "most": most, "most_at": lines.when(most_at if most else None),
             "messages": messages.num_rows, "letters": letters.num_rows, "bytes": pc.sum(letters["bytes"]).as_py() or 0,
             "types": _sums(messages, "type", "messages"), "links": _sums(letters, "link", "letters"),
             "lost": list(self._lost()), "refused": self._refused(), "released": list(self._released()),
-            "stores": {store: self._of_store(store, letters) for store in self.stores.stores},
+            "stores": {store: self._of_store(store, letters) for store in self._stores.stores},
         }  # fmt: skip
 
     def _letters(self) -> pa.Table:
@@ -167,10 +185,9 @@ class _World:
 
     def _lost(self) -> Iterator[Line]:
         """What is missing in the end, and claimed by nobody any more."""
-        for store, folder in self.stores.present():
-            _, lost = self.stores.missing(store, folder)
+        for store, folder, _, lost in self._holes:
             if lost:
-                yield {"store": store, "folder": self.stores.path(store, folder), "numbers": cntext.show(lost)}
+                yield {"store": store, "folder": self._stores.path(store, folder), "numbers": cntext.show(lost)}
 
     def _refused(self) -> Line:
         """How many edits were refused, by the reason."""
@@ -183,15 +200,43 @@ class _World:
         steps = self._rows["replicas"]
         for row in steps.filter(pc.equal(steps["standing"], str(Standing.ERASED))).to_pylist():
             yield {
-                "store": row["store"], "folder": self.stores.path(row["store"], row["folder"]), "at": lines.moment(row["at"])
+                "store": row["store"], "folder": self._stores.path(row["store"], row["folder"]), "at": lines.moment(row["at"])
             }  # fmt: skip
 
     def _of_store(self, store: str, letters: pa.Table) -> Line:
         sent, received = (letters.filter(pc.equal(letters[way], store)) for way in ("from", "to"))
-        missing = sum(cntext.size(self.stores.missing(*here)[0]) for here in self.stores.present() if here[0] == store)
+        missing = sum(cntext.size(claimed) for of, _, claimed, _ in self._holes if of == store)
         return {
             "sent": sent.num_rows, "received": received.num_rows, "bytes": pc.sum(sent["bytes"]).as_py() or 0, "missing": missing
         }  # fmt: skip
+
+    def differs_first_from(self, other: _World) -> Line | None:
+        """What happens first here that does not happen there, or the other way around."""
+        found: list[tuple[datetime, int, bool, str, Line]] = []
+        for place, name in enumerate(TOLD):
+            here, there = self._texts[name], other._texts[name]
+            for ours, theirs, is_old in ((here, there, False), (there, here, True)):
+                apart = ((ours[text]["at"], place, is_old, text) for text in ours.keys() - theirs.keys())
+                if first := min(apart, default=None):
+                    found.append((*first, ours[first[-1]]))
+        if not found:
+            return None
+        at, place, is_old, _, row = min(found, key=lambda each: each[:4])
+        rule, what = _told(TOLD[place], row, self._stores)
+        return {
+            "at": lines.moment(at), "store": row.get("store") or cntext.split_label(row["origin"])[0],
+            "says": f"not any more: {what}" if is_old else f"{what}, as otherwise it would not", "rule": rule,
+            "table": TOLD[place],
+        }  # fmt: skip
+
+    @cached_property
+    def _texts(self) -> dict[str, dict[str, Line]]:
+        """Its rows by table, and by all that they say, but of whose world they are and what a letter tells besides."""
+        return {name: {_text(row): row for row in rows.to_pylist()} for name, rows in self._rows.items()}
+
+
+def _text(row: Line) -> str:
+    return str(sorted((name, value) for name, value in row.items() if name not in ("org", "status")))
 
 
 def _sums(rows: pa.Table, column: str, counted: str) -> Line:
@@ -200,34 +245,6 @@ def _sums(rows: pa.Table, column: str, counted: str) -> Line:
     return {
         row[column]: {counted: row["bytes_count"], "bytes": row["bytes_sum"]} for row in sorted(sums, key=lambda row: row[column])
     }
-
-
-def _first_difference(foreseen: Foreseen, world: str, stores: lines.Stores) -> Line | None:
-    """What a world does first that the world as it is does not, or the other way around."""
-    found: list[tuple[datetime, int, str, bool, Line]] = []
-    for place, name in enumerate(TOLD):
-        of_one, of_other = (_by_text(foreseen.rows(name, each)) for each in (world, AS_IS))
-        for here, there in ((of_one, of_other), (of_other, of_one)):
-            apart = [(here[text]["at"], place, text, here is of_one, here[text]) for text in here.keys() - there.keys()]
-            found += sorted(apart, key=lambda each: each[:3])[:1]
-    if not found:
-        return None
-    at, place, _, is_new, row = min(found, key=lambda each: (*each[:2], not each[3], each[2]))
-    rule, what = _told(TOLD[place], row, stores)
-    says = f"{what}, as otherwise it would not" if is_new else f"not any more: {what}"
-    return {
-        "at": lines.moment(at),
-        "store": row.get("store") or cntext.split_label(row["origin"])[0],
-        "says": says,
-        "rule": rule,
-        "table": TOLD[place],
-    }
-
-
-def _by_text(rows: pa.Table) -> dict[str, Line]:
-    """Rows by all that they say, but of whose world they are and what a letter tells besides."""
-    said = rows.drop_columns([name for name in ("org", "status") if name in rows.column_names])
-    return {str(sorted(row.items())): row for row in said.to_pylist()}
 
 
 def _told(name: str, row: Line, stores: lines.Stores) -> tuple[str, str]:

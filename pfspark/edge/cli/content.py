@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from pfspark.edge.cli import given, screen
+from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.folders import PANEL
 from pfspark.errors import UsageError
 
@@ -83,9 +83,11 @@ def import_mail(
 
     at = given.moment(now)
     mail.find(paths)  # what is no mail is refused before Java starts
-    with given.opened(lake) as there, screen.progress("importing") as told:
+    with given.opened(lake, "importing") as there:
         left_out: list[tuple[str, str]] = []
-        counts = there.import_mail(paths, store, folder, told, org=org, at=at, left_out=lambda *which: left_out.append(which))
+        counts = there.import_mail(
+            paths, store, folder, live.told, org=org, at=at, left_out=lambda *which: left_out.append(which)
+        )
     for file, reason in left_out:
         screen.note(f"not kept: {file} ({reason})")
     screen.counts("import", counts, json=json)
@@ -101,7 +103,7 @@ def export(
     if form not in ("mbox", "eml"):
         raise UsageError(f"found --form {form!r}, expected mbox or eml")
     when = given.round_or_moment(as_of)
-    with given.opened(lake) as there:
+    with given.opened(lake, "exporting") as there:
         written = there.export_mail(store, folder, target, form, org=org, as_of=when)
     screen.counts("export", {"mails": written, "target": os.path.abspath(target)}, json=json)
 

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, screen
+from pfspark.edge.cli import given, live, screen
 from pfspark.errors import UsageError
 from pfspark.settings import parse_duration, show_duration
 
@@ -48,7 +48,8 @@ def whatif(
     done = [*_away("cut", "heal", cut or ()), *_away("down", "up", down or ())]
     lists = [*_listed("add_replica", add_replica or ()), *_listed("remove_replica", remove_replica or ())]
     options = [*(option or ()), *([f"interval={interval}"] if interval else [])]
-    with given.opened(lake) as there:
+    with given.opened(lake, "playing") as there:
+        from pfspark.lake.foresight import WITH_STEPS
         from pfspark.sim.scenario import text_of, toml
 
         said = toml(text_of(steps), str(steps)) if steps else {}
@@ -56,11 +57,11 @@ def whatif(
         todo = [*said.get("steps", []), *done, *({**each, "at": "0m"} for each in _by_whom(lists, known))]
         whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile else {})}
         variants = {
-            name or "with the steps": {**whole, "policy": {**said.get("policy", {}), **policy}}
+            name or WITH_STEPS: {**whole, "policy": {**said.get("policy", {}), **policy}}
             for name, policy in _sweep(options, profile)
         }
         nothing = not (whole or options)
-        found = there.whatif_lines(variants={} if nothing else variants, until=end, as_of=when, org=org)
+        found = there.whatif_lines(variants={} if nothing else variants, until=end, as_of=when, org=org, progress=live.told)
         screen.whatif(list(found), json=json)
 
 
@@ -74,7 +75,7 @@ def drain(
 ) -> None:  # fmt: skip
     """Print what must happen before a store can be switched off, and what would be lost now; nothing is done."""
     end = _end(until)
-    with given.opened(lake) as there:
+    with given.opened(lake, "playing") as there:
         screen.lines([there.drain(store, until=end, org=org)], json=json)
 
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
+from pfspark.edge.cli import live
 from pfspark.errors import UsageError
 from pfspark.settings import confirmed, parse_time
 
@@ -63,13 +64,14 @@ def _confirmable(verb: Callable[..., object]) -> Callable[..., object]:
 
 
 @contextmanager
-def opened(lake: str | None, examine: bool = False) -> Iterator[Lake]:
-    """The lake that is named; none is a UsageError before Java starts. `examine`: whatever is wrong with it."""
+def opened(lake: str | None, what: str = "reading", *, examine: bool = False) -> Iterator[Lake]:
+    """The lake that is named, to do `what` with it; none is a UsageError before Java starts. `examine`: whatever is wrong."""
     where = named(lake)
-    from pfspark.lake import Lake
+    with live.doing("starting Spark"):
+        from pfspark.lake import Lake
 
-    with Lake.examine(where) if examine else Lake.open(where, ahead=MEANT.get()) as there:
-        yield there
+        with Lake.examine(where) if examine else Lake.open(where, ahead=MEANT.get()) as there, live.doing(what):
+            yield there
 
 
 def named(lake: str | None) -> str:

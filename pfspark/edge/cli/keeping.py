@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, screen
+from pfspark.edge.cli import given, live, screen
 from pfspark.errors import PfsparkError, UsageError, ViolationError
 
 PANEL = "Keeping"
@@ -29,7 +29,7 @@ def restore(
 ) -> None:
     """Take a store back to what it knew after an earlier round, in a new life; first says what that loses for ever."""
     when, at = given.round_or_moment(to), given.moment(now)
-    with given.opened(lake) as there:
+    with given.opened(lake, "restoring") as there:
         lost = there.losses(store, when, org=org)
         screen.lines(lost, json=json)
         count = sum(line["changes"] for line in lost)
@@ -55,7 +55,7 @@ def audit(
     when = given.round_or_moment(as_of)
     if when is not None and (plan or repair):
         raise UsageError("what is past cannot be mended: say either --as-of, or --repair-plan or --repair")
-    with given.opened(lake, examine=True) as there:
+    with given.opened(lake, "checking the promises", examine=True) as there:
         *found, certificate = there.audit(when)
         _say_audit(found, certificate, json=json)
         broken = [line for line in found if line["rows"]]
@@ -79,7 +79,7 @@ def audit(
 def maintain(lake: given.LakeName = None, now: given.Now = None, json: given.Json = False) -> None:
     """Tidy the tables: what is void or no longer needed goes; no answer changes. Once a night is enough."""
     at = given.moment(now)
-    with given.opened(lake) as there:
+    with given.opened(lake, "tidying") as there:
         screen.counts("maintain", there.maintain(at, lambda doing: screen.note((doing, "dim"))), json=json)
 
 
@@ -98,4 +98,5 @@ def _broken(line: Mapping[str, Any]) -> str:
 
 
 def _agreed(question: str) -> bool:
-    return sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(question, err=True)
+    with live.aside(stdout=False):
+        return sys.stdin.isatty() and sys.stderr.isatty() and typer.confirm(question, err=True)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from datetime import timedelta
 from typing import Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, screen
+from pfspark.edge.cli import given, live, screen
 from pfspark.errors import ViolationError
+from pfspark.settings import parse_time
 
 verbs = typer.Typer()
 
@@ -29,21 +31,27 @@ def play(
         for step in each.unplayed():
             screen.note(f"{each.file}: step {step.number} comes after the last round, and never happens")
 
-    from pfspark.edge.played import written
-    from pfspark.edge.session import open_session
-    from pfspark.sim.player import play
+    with live.doing("starting Spark"):
+        from pfspark.edge.played import written
+        from pfspark.edge.session import open_session
+        from pfspark.sim.player import play
 
+    reached = {each.name: each.start for each in scenarios}
+    spans = sum((each.end - each.start for each in scenarios), timedelta(0))
     violations, steps = 0, {(each.name, step.number): step for each in scenarios for step in each.steps}
 
     def counted(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         nonlocal violations
         for line in found:
             violations += line.get("violations", 0)
+            reached[line["org"]] = parse_time(line["at"])
+            live.told(sum((reached[each.name] - each.start for each in scenarios), timedelta(0)), spans)
             step = steps.get((line["org"], line.get("step") or 0))
             yield {**line, **step.about()} if step else line
 
-    spark = open_session()
-    with written(spark, lake, scenarios) if lake else nullcontext() as record:
+    with live.doing("starting Spark"):
+        spark = open_session()
+    with live.doing("playing"), written(spark, lake, scenarios) if lake else nullcontext() as record:
         screen.lines(counted(play(scenarios, spark, record)), json=json, orgs=len(scenarios) > 1)
     if violations:
         raise ViolationError(f"{screen.number(violations, 'row')} against a promise; the `end` lines say where")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, screen
+from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.answers import standing
 from pfspark.errors import PfsparkError, UsageError
 from pfspark.settings import parse_duration
@@ -32,7 +32,7 @@ def one_round(
 ) -> None:
     """Play one round of every organization that has something to do; one that is ahead of the clock plays on from there."""
     at = given.moment(now)
-    with given.opened(lake) as there:
+    with given.opened(lake, "playing") as there:
         told = tell(there, there.round(at, dry_run), json=json)
         screen.refusals(told)
         _say_ahead(there)
@@ -62,13 +62,17 @@ def run(
         raise UsageError("expected --until TIME or --until-quiet, found both")
     end = _end(until)
     refused: list[dict[str, Any]] = []
+    turns: list[datetime] = []
     serving = _serving(metrics_port)
-    with given.opened(lake) as there:
+    with given.opened(lake, "playing") as there:
         serving(there)
 
         def told(played: Played) -> None:
             refused.extend(tell(there, played, json=json))
             serving(there)
+            turns.append(max(played.turns.values()))
+            if isinstance(end, datetime | timedelta):
+                live.told(turns[-1] - turns[0], end if isinstance(end, timedelta) else end - turns[0])
 
         if end is None and not until_quiet:
             _say_ahead(there)  # it ends by Ctrl-C alone
@@ -84,7 +88,7 @@ def wait(at_most: Annotated[str, typer.Option(help="How long, by the clock.")] =
     """Wait until all edits are taken in and all replicas are equal, while another process plays the rounds."""
     seconds = parse_duration(at_most).total_seconds()
     began = time.monotonic()
-    with given.opened(lake) as there:
+    with given.opened(lake, "waiting") as there:
         while not all(line["equal"] and not line["waiting"] for line in standing(there, None, None)):
             if time.monotonic() - began > seconds:
                 raise PfsparkError(f"not equal after {at_most}; `pfspark status` and `pfspark gaps` show where it stands")

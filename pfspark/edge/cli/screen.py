@@ -5,12 +5,12 @@ from __future__ import annotations
 import json as json_text
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
+from pfspark.edge.cli import live
 from pfspark.edge.plain import terminal
 
 if TYPE_CHECKING:
@@ -56,45 +56,35 @@ def text(*parts: Part) -> Text:
 
 def say(*parts: Part) -> None:
     """Prints one line, at once."""
-    console().print(text(*parts), soft_wrap=True)
-    sys.stdout.flush()
+    _print(text(*parts), soft_wrap=True)
 
 
 def paragraph(said: str) -> None:
     """Prints a text in lines of readable length."""
-    console().print(text(said), width=min(console().width, READABLE))
-    sys.stdout.flush()
+    _print(text(said), width=min(console().width, READABLE))
 
 
 def note(*parts: Part) -> None:
     """Says on stderr what is no data: what was done, what to do next."""
-    console(sys.stderr).print(text(*parts), soft_wrap=True)
+    with live.aside(stdout=False):
+        console(sys.stderr).print(text(*parts), soft_wrap=True)
 
 
 def show(thing: RenderableType) -> None:
     """Prints a table, a panel, an empty line."""
-    console().print(thing)
-    sys.stdout.flush()
+    _print(thing)
 
 
-@contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int | None], None]]:
-    """Gives a function that is told how much is done, of how much if that is known; a terminal on stderr shows it."""
-    from rich.progress import Progress
-
-    drawn = Progress(console=console(sys.stderr), transient=True, disable=not sys.stderr.isatty())
-    with drawn:
-        task = drawn.add_task(what, total=None)
-
-        def told(done: int, total: int | None = None) -> None:
-            drawn.update(task, completed=done, total=total)
-
-        yield told
+def _print(thing: RenderableType, **how: Any) -> None:
+    with live.aside(stdout=True):
+        console().print(thing, **how)
+        sys.stdout.flush()
 
 
 def json_line(line: Line) -> None:
     """Prints one JSON object, at once; it is plain ASCII, so nothing in it steers a terminal."""
-    print(json_text.dumps(line), flush=True)
+    with live.aside(stdout=True):
+        print(json_text.dumps(line), flush=True)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[Part]], title: str = "") -> None:
@@ -141,23 +131,40 @@ def whatif(found: Sequence[Line], *, json: bool) -> None:
     if json:
         lines(found, json=True)
         return
-    columns = ["", *(line["variant"] or "as it is" for line in found)]
-    table(columns, [[name, *map(told, found)] for name, told in _FIGURES], f"until {clock(found[0]['until'])}")
-    for name, kind in (("link", "links"), ("type", "types"), ("store", "stores")):
-        keys = sorted({key for line in found for key in line[kind]})
-        rows = [[key, *(_amount(line[kind].get(key)) for line in found)] for key in keys]
-        if rows:
-            table([f"by {name}", *columns[1:]], rows)
-    for line in found[1:]:
-        first = line["difference"]
-        told = (f"{clock(first['at'])}: {first['says']} ({first['rule']})",) if first else ("nothing differs",)
-        say((line["variant"], "bold"), ": first ", *told) if first else say((line["variant"], "bold"), ": ", *told)
-    for line in found:
+    names = [line["variant"] or "as it is" for line in found]
+    table(["", *names], [[name, *map(told, found)] for name, told in _FIGURES], f"until {clock(found[0]['until'])}")
+    for name in ("link", "type", "store"):
+        keys = sorted({key for line in found for key in line[f"{name}s"]})
+        if keys:
+            table([f"by {name}", *names], [[key, *(_amount(line[f"{name}s"].get(key)) for line in found)] for key in keys])
+    for name, line in zip(names, found, strict=True):
+        if first := line["difference"]:
+            say((name, "bold"), f": first {clock(first['at'])}: {first['says']} ({first['rule']})")
+        elif line["variant"]:
+            say((name, "bold"), ": nothing differs")
         for lost in line["lost"]:
-            note(
-                (line["variant"] or "as it is", "bold"),
-                f": lost for ever at {lost['store']} in {lost['folder']}: {lost['numbers']}",
-            )
+            note((name, "bold"), f": lost for ever at {lost['store']} in {lost['folder']}: {lost['numbers']}")
+
+
+def timeline(found: Sequence[Line], *, json: bool) -> None:
+    """Prints what befell numbers, a column for each store; of numbers alike also after how long stores had them."""
+    from pfspark.ask.hops import waits
+
+    if json:
+        lines(found, json=True)
+        return
+    stores = sorted({line["store"] for line in found})
+    several = len({line["item"] for line in found}) > 1
+    rows = []
+    for at, some in groupby(found, lambda line: line["at"]):
+        cells: dict[str, list[str]] = {store: [] for store in stores}
+        for line in some:
+            cells[line["store"]].append(f"{line['item']}: {line['says']}" if several else line["says"])
+        rows.append([clock(at), *("; ".join(cells[store]) for store in stores)])
+    table(["", *stores], rows, f"{found[0]['item']} of {found[0]['folder']}" if not several else found[0]["folder"])
+    for store, took, longest in () if several else waits(found):
+        after, wait = (span(timedelta(seconds=seconds)) for seconds in (took, longest["waited"] or 0))
+        say((store, "bold"), f" has it after {after}; {wait} of that until it {longest['says']} ({longest['rule']})")
 
 
 def _amount(found: Mapping[str, int] | None) -> str:
