@@ -14,7 +14,7 @@ import pandas as pd
 
 from pfspark import cntext
 from pfspark.edge.config import conf_folder
-from pfspark.edge.report import picture
+from pfspark.edge.pictures import picture
 from pfspark.edge.session import open_session
 from pfspark.sim.player import play
 from pfspark.sim.scenario import parse, read

@@ -86,6 +86,17 @@ print(story.to_string(index=False))
 
 # COMMAND ----------
 # MAGIC %md
+# MAGIC ## How it came
+# MAGIC
+# MAGIC The way of the offer, hop by hop: lost, heard of, asked for, answered. Half of an administrator's day of logs is this table.
+
+# COMMAND ----------
+
+hops = lake.trace("offer", folder="/Sales").select("at", "store", "what", "says", "rule", "waited").toPandas()
+print(hops[["at", "store", "says", "waited"]].to_string(index=False))
+
+# COMMAND ----------
+# MAGIC %md
 # MAGIC ## As it was
 # MAGIC
 # MAGIC The same question as of an earlier round, with the rules and rows that decided then.

@@ -156,6 +156,27 @@ class Cause(StrEnum):
     NOT_HEARD = "not_heard"
 
 
+class Hop(StrEnum):
+    """What befalls a number on its way through an organization."""
+
+    NUMBERED = "numbered"
+    SENT = "sent"
+    ARRIVED = "arrived"
+    LOST = "lost"
+    REFUSED = "refused"
+    HEARD = "heard"
+    """A store noticed that it lacks it."""
+    ASKED = "asked"
+    ANSWERED = "answered"
+    APPLIED = "applied"
+    SETTLED = "settled"
+    """Written down as had, without content: it has expired."""
+    SUPERSEDED = "superseded"
+    """The store holds a version that was made upon it."""
+    FORGOTTEN = "forgotten"
+    """The store was restored to a moment at which it did not have it."""
+
+
 class Why(StrEnum):
     """Why a (store, folder) must be looked at again: the reasons of the agenda."""
 

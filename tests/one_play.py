@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pfspark.kept import Kept
 
 Row = dict[str, Any]
-FACTS = ("changes", "messages", "receipts", "replicas", "backfill")
+FACTS = ("changes", "messages", "receipts", "replicas", "backfill", "state")
 
 
 class Facts:

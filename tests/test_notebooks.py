@@ -87,6 +87,10 @@ def test_why_it_is_not_here_is_told_and_comes_true(spark: SparkSession) -> None:
     seen = run("06_why_is_it_not_here.py")
     assert list(seen["story"]["cause"]) == ["not_heard", "waiting_to_ask", "waiting_to_ask", "asked", "here"]
     assert seen["then"]["at"] == seen["waiting"]["next"]["at"] and seen["waiting"]["next"]["what"] == "ask"
+    assert [f"{hop.store} {hop.what}" for hop in seen["hops"].itertuples()] == [
+        "PFS1 numbered", "PFS1 sent", "PFS2 lost", "PFS2 heard", "PFS2 asked", "PFS1 arrived", "PFS1 answered", "PFS2 arrived",
+        "PFS2 applied",
+    ]  # fmt: skip
 
 
 def test_what_would_be_is_told_beside_what_comes(spark: SparkSession) -> None:

@@ -15,20 +15,21 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.ask import events, gaps, lines, reasons, standing
+from pfspark.ask import events, gaps, hops, lines, reasons, standing, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.eventlog import Event
 from pfspark.edge.delta import Row, Snapshot
 from pfspark.edge.pages import by_pages, pages, within
 from pfspark.edge.world import HERE, as_frame, own_rows, turn
 from pfspark.keyed import distinct
-from pfspark.rows import rows_of
+from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake, items, referral, state
 from pfspark.settings import Grid, Policy
 from pfspark.words import HIERARCHY, PARENT, Listing
 
 Line = dict[str, Any]
 TICK = timedelta(microseconds=1)
+NUMBERS = "org string, folder string, origin string, cn_min bigint, cn_max bigint"
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class Answers:
                 "org": row["org"], "at": lines.moment(self.at[row["org"]]), "kind": "gap", "store": row["store"],
                 **self.views[row["org"]].called(row["store"], row["folder"]), "origin": row["origin"],
                 "cn_min": row["cn_min"], "cn_max": row["cn_max"], "heard": lines.moment(row["heard"]),
-                "attempt": row["attempt"], "asked": _said(row["asked"]), "of": row["of"], "due": _said(row["due"]),
+                "attempt": row["attempt"], "asked": lines.when(row["asked"]), "of": row["of"], "due": lines.when(row["due"]),
             }  # fmt: skip
 
     def why(self, about: Iterable[About]) -> Iterator[Line]:
@@ -102,6 +103,15 @@ class Answers:
         edits = list(self._edits(asked, now, grid))
         telling = reasons.Telling(self.views, self.at, self._rounds_at(reasons.moments(rows, edits)))
         return chain(telling.lines(rows), telling.of_edits(edits))
+
+    def trace(self, asked: Iterable[Line]) -> Iterator[Line]:
+        """What befell numbers (rows of `trace.RANGE`) on their way through their organizations."""
+        ranges = local(self.snapshot.tables.spark, arrow(struct(NUMBERS), asked), struct(NUMBERS))
+        folders = ranges.select("org", "folder").distinct()
+        facts = {name: self.snapshot.read(name) for name in trace.FACTS}
+        about = {name: rows.join(folders, ["org", "folder"], "left_semi") for name, rows in facts.items() if name != "rounds"}
+        rows = trace.hops(ranges, facts | about).toArrow().to_pylist()
+        return hops.told(rows, self.views, self._rounds_at((row["org"], row["at"]) for row in rows))
 
     def _edits(self, asked: Iterable[About], now: Mapping[str, datetime], grid: Mapping[str, Grid]) -> Iterator[Line]:
         """The edits without a number that are asked about: those that wait, and of a name those that were refused."""
@@ -228,7 +238,3 @@ class Answers:
                 "began": lines.moment(row.began), "ended": lines.moment(row.ended), "counts": row.counts,
                 "next_due": {org: lines.moment(due) for org, due in row.next_due.items()},
             }  # fmt: skip
-
-
-def _said(at: datetime | None) -> str | None:
-    return None if at is None else lines.moment(at)

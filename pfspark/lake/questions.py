@@ -17,6 +17,7 @@ from pfspark.ask.about import About
 from pfspark.ask.events import Log
 from pfspark.edge import naming
 from pfspark.edge.answers import Answers
+from pfspark.edge.report import Page, page
 from pfspark.edge.world import HERE, clocks, kept_world, policy_of
 from pfspark.errors import UsageError
 from pfspark.lake.known import Known, Line, When, round_or_time
@@ -214,6 +215,35 @@ class Questions(Known):
                 raise UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
             return iter(())
         return chain([first], found)
+
+    def trace(self, item: str, *, folder: str, store: str | None = None, as_of: When = None, org: str | None = None) -> DataFrame:
+        """One row for each thing that befell an item's numbers on their way: given, sent, arrived, lost, asked for, applied.
+
+        `item` is a name, a number (`PFS1:7`) or a set of them; `store`: only what it took part in.
+        """
+        return self._frame("hop", self.trace_lines(item, folder=folder, store=store, as_of=as_of, org=org))
+
+    def trace_lines(
+        self, item: str, *, folder: str, store: str | None = None, as_of: When = None, org: str | None = None
+    ) -> Iterator[Line]:
+        """The same as JSON lines, in order of time.
+
+        Raises UsageError for a folder or store that is not known, and for an item that the folder does not have.
+        """
+        org = self._org(org, *([store] if store else []))
+        seen = self.answers(as_of, org)
+        named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
+        asked = [row for one in named for row in About.of(seen.world, org, "", one, item).ranges()]
+        found = seen.trace(asked)
+        first = next(found, None)
+        if first is None:
+            raise UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
+        return (line for line in chain([first], found) if store in (None, line["store"], line["peer"]))
+
+    def report(self, as_of: When = None, *, org: str | None = None) -> Page:
+        """A page that works offline (`html`), and that a notebook shows: who has what, what is missing and why, what went on."""
+        org = self._org(org)
+        return page(self.answers(as_of, org), org)
 
     def diff(self, before: When, after: When = None, *, org: str | None = None) -> DataFrame:
         """One row for each thing that changed between two rounds or times: trees, lists, standings, numbers held, holes."""

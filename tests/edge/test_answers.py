@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,16 +17,11 @@ from pfspark.errors import UsageError
 from pfspark.lake import Lake
 from pfspark.tables import LINES
 from tests.declared import assert_declared
-from tests.edge.test_formats import LAKES
 
 
 @pytest.fixture(scope="module")
-def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
-    """Two stores and a folder; PFS1 was cut off while a mail came, and has just found that it lacks PFS2:1."""
-    place = tmp_path_factory.mktemp("lakes") / "lake"
-    shutil.unpack_archive(LAKES[1], place)
-    with Lake.open(place, spark) as there:
-        yield there
+def lake(holed: Lake) -> Lake:
+    return holed
 
 
 KINDS = {
@@ -127,6 +120,27 @@ def _without_empty_maps(line: dict[str, Any]) -> dict[str, Any]:
     return {name: value if value != {} else [] for name, value in line.items()}
 
 
+def test_how_something_came_is_told(lake: Lake) -> None:
+    """PFS1 was cut off as PFS2:1 came, and hears of it with PFS2:2."""
+    found = [*lake.trace_lines("PFS2:1", folder="/Sales")]
+    assert [(each["at"][11:16], each["store"], each["what"], each["peer"], each["waited"]) for each in found] == [
+        ("00:15", "PFS2", "numbered", None, None), ("00:15", "PFS2", "sent", "PFS1", 0), ("00:20", "PFS1", "lost", "PFS2", 300),
+        ("00:30", "PFS1", "heard", "PFS2", 600),
+    ]  # fmt: skip
+    assert found[2]["reason"] == "cut_off" and found[2]["message_id"] == found[1]["message_id"]
+    played = {row["turns"][0]["now"]: row["round"] for row in rows(lake.rounds(org="main"))}
+    for each in found:
+        assert_declared(each)
+        assert each["round"] == played[datetime.fromisoformat(each["at"])]
+    assert [row["what"] for row in rows(lake.trace("PFS2:1", folder="/Sales", store="PFS1"))] == ["sent", "lost", "heard"]
+    assert [each["store"] for each in lake.trace_lines("PFS1:1", folder="1-1") if each["what"] == "applied"] == ["PFS2"]
+    assert [*lake.trace_lines("PFS2:1", folder="/Sales", as_of=6)] == found[:2]
+    with pytest.raises(UsageError, match="no item and no number 'PFS2:9'"):
+        lake.trace("PFS2:9", folder="/Sales")
+    with pytest.raises(UsageError, match="/Sale"):
+        lake.trace("PFS2:1", folder="/Sale")
+
+
 def test_sets_are_ranges_that_the_algebra_takes(lake: Lake) -> None:
     """What others are known to have and I lack is what my array says."""
     found = lake.ranges()
@@ -181,9 +195,8 @@ def test_logs_are_read_by_pages(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> 
     assert [text for log in lake.event_logs() for _, text in log.lines()] == texts
 
 
-def test_a_post_is_bytes_or_a_text(spark: SparkSession, tmp_path: Path) -> None:
-    shutil.unpack_archive(LAKES[1], tmp_path / "lake")
-    with Lake.open(tmp_path / "lake", spark) as there:
+def test_a_post_is_bytes_or_a_text(spark: SparkSession, holed_place: Path) -> None:
+    with Lake.open(holed_place, spark) as there:
         there.post("PFS1", "/Sales", "Grüße", name="text")
         there.post("PFS1", "/Sales", bytearray(b"\xff"), name="bytes")
         for wrong in (7, None, ["a"]):

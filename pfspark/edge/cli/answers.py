@@ -100,6 +100,19 @@ def why(
 
 
 @verbs.command(rich_help_panel=PANEL)
+def trace(
+    item: Annotated[str, typer.Argument(help="A name, a number such as PFS1:7, or a set of them.")],
+    folder: Annotated[str, typer.Option("--folder", help="Its folder, by its path.")],
+    store: Annotated[str | None, typer.Option("--store", help="Only what this store took part in.")] = None,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Print how something came through all stores: given its number, sent, lost or there, heard of, asked for, answered."""
+    when = given.round_or_moment(as_of)
+    with given.opened(lake) as there:
+        screen.timeline(list(there.trace_lines(item, folder=folder, store=store, as_of=when, org=org)), json=json)
+
+
+@verbs.command(rich_help_panel=PANEL)
 def diff(
     before: Annotated[str, typer.Argument(help="A round, or a time.")],
     after: Annotated[str | None, typer.Argument(help="A later one; without it now.")] = None,
@@ -123,6 +136,22 @@ def metrics(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsO
     with given.opened(lake) as there:
         told.tell(there.answers(when, org))
     print(told.text(), end="", flush=True)
+
+
+@verbs.command(rich_help_panel=PANEL)
+def report(
+    file: Annotated[Path, typer.Argument(help="The page that is written, in HTML.")],
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None,
+) -> None:  # fmt: skip
+    """Write a page that works offline: who has what, what is missing and why, sets of numbers, letters, links."""
+    when = given.round_or_moment(as_of)
+    with given.opened(lake, "looking") as there:
+        text = there.report(as_of=when, org=org).html
+    try:
+        file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{str(file)!r} cannot be written: {error.strerror}") from None
+    screen.note(f"{file}: {len(text.encode()):,} bytes")
 
 
 @verbs.command(rich_help_panel=PANEL)

@@ -1,0 +1,111 @@
+"""The hops of `trace` as lines, in order, each with how long it took."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from datetime import datetime
+from typing import Any
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.words import Hop, MessageType
+
+Line = dict[str, Any]
+Span = tuple[str, int, int]
+ORDER = {
+    hop: place
+    for place, hop in enumerate(
+        (
+            Hop.FORGOTTEN, Hop.NUMBERED, Hop.LOST, Hop.REFUSED, Hop.ARRIVED, Hop.APPLIED, Hop.SUPERSEDED, Hop.SETTLED, Hop.HEARD,
+            Hop.SENT, Hop.ASKED, Hop.ANSWERED,
+        )
+    )
+}  # fmt: skip
+"""What happens in a round, in order: what came in before what goes out."""
+GIVES = (Hop.NUMBERED, Hop.SENT, Hop.ANSWERED)
+"""What stores do that have it."""
+
+
+def told(rows: Iterable[Line], views: Mapping[str, lines.Stores], round_at: Mapping[tuple[str, datetime], int]) -> Iterator[Line]:
+    """One line for each row of `trace.hops`, in order of time; of one round what came in before what went out."""
+    before: dict[tuple[str, ...], list[tuple[Span, datetime]]] = defaultdict(list)
+    for row in sorted(rows, key=_place):
+        org, line, span = row["org"], (row["org"], row["folder"]), (row["origin"], row["cn_min"], row["cn_max"])
+        here = (*line, row["store"])
+        since = max((at for other, at in before[here] or before[line] if _meet(other, span)), default=None)
+        before[here].append((span, row["at"]))
+        if row["what"] == Hop.NUMBERED:
+            before[line].append((span, row["at"]))
+        yield {
+            "org": org, "at": lines.moment(row["at"]), "kind": "hop", "round": round_at.get((org, row["at"])),
+            "store": row["store"], **views[org].called(row["store"], row["folder"]), "item": cntext.show(lines.cnset([row])),
+            "what": row["what"], "peer": row["peer"], "says": _SAYS[Hop(row["what"])](row), "rule": _RULES[Hop(row["what"])],
+            "message_id": row["message_id"], "type": row["type"], "until": lines.when(row["until"]), "attempt": row["attempt"],
+            "reason": row["reason"], "waited": since and int((row["at"] - since).total_seconds()),
+        }  # fmt: skip
+
+
+def waits(found: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+    """Of each store that came to have what is traced: the store, after how many seconds, and the hop that took it longest.
+
+    `found` are lines of `told` about one range of numbers.
+    """
+    begun: str | None = None
+    longest: dict[str, Mapping[str, Any]] = {}
+    for line in found:
+        begun = begun or (line["at"] if line["what"] == Hop.NUMBERED else None)
+        store, is_source = line["store"], line["what"] in GIVES or (line["what"] == Hop.ARRIVED and _asks_for_it(line))
+        if begun is None or is_source:
+            continue
+        if (line["waited"] or 0) >= (longest.get(store, line)["waited"] or 0):
+            longest[store] = line
+        if line["what"] == Hop.APPLIED:
+            took = datetime.fromisoformat(line["at"]) - datetime.fromisoformat(begun)
+            yield store, int(took.total_seconds()), longest[store]
+
+
+def _place(row: Line) -> tuple[Any, ...]:
+    number = cntext.label_key(row["origin"]), row["cn_min"]
+    return row["org"], row["at"], ORDER[Hop(row["what"])], row["store"], number, row["peer"] or "", row["message_id"] or ""
+
+
+def _meet(one: Span, other: Span) -> bool:
+    return one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]
+
+
+def _asks_for_it(row: Mapping[str, Any]) -> bool:
+    return bool(row["type"] == MessageType.BACKFILL_REQUEST)
+
+
+def _letter(row: Line) -> str:
+    return "the request of" if _asks_for_it(row) else "it from"
+
+
+def _words(row: Line) -> str:
+    return str(row["reason"]).replace("_", " ")
+
+
+def _asks(row: Line) -> str:
+    return f"asks {row['peer']} for it, attempt {row['attempt']}" if row["peer"] else "finds nobody to ask for it"
+
+
+_SAYS: Mapping[Hop, Callable[[Line], str]] = {
+    Hop.NUMBERED: lambda row: "gives it its number",
+    Hop.SENT: lambda row: f"sends it to {row['peer']}",
+    Hop.ARRIVED: lambda row: f"is asked for it by {row['peer']}" if _asks_for_it(row) else f"gets it from {row['peer']}",
+    Hop.LOST: lambda row: f"does not get {_letter(row)} {row['peer']}: {_words(row)}",
+    Hop.REFUSED: lambda row: f"refuses {_letter(row)} {row['peer']}: {_words(row)}",
+    Hop.HEARD: lambda row: f"hears from {row['peer']} that it lacks it" if row["peer"] else "finds that it lacks it",
+    Hop.ASKED: _asks,
+    Hop.ANSWERED: lambda row: f"answers {row['peer']} with it",
+    Hop.APPLIED: lambda row: "has it",
+    Hop.SETTLED: lambda row: "settles it without content",
+    Hop.SUPERSEDED: lambda row: f"has {row['reason']}, made upon it",
+    Hop.FORGOTTEN: lambda row: "is restored to a moment before it had it",
+}
+_RULES: Mapping[Hop, str] = {
+    Hop.NUMBERED: "R31", Hop.SENT: "R46", Hop.ARRIVED: "R59", Hop.LOST: "R64", Hop.REFUSED: "R74", Hop.HEARD: "R76",
+    Hop.ASKED: "R94", Hop.ANSWERED: "R129", Hop.APPLIED: "R75", Hop.SETTLED: "F56", Hop.SUPERSEDED: "F27", Hop.FORGOTTEN: "F8",
+}  # fmt: skip
+"""The rule by which it happens."""

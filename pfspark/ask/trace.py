@@ -1,0 +1,170 @@
+"""How numbers came through an organization, hop by hop: given, sent, arrived or lost, heard of, asked for, answered, applied.
+
+Read from the facts alone: what rounds have written is what is told. One job for any number of questions. What happened in a
+round has its time, so `at` says which round that was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.words import Entry, Hop, MessageType, Outcome
+
+FACTS = ("changes", "messages", "receipts", "backfill", "state", "rounds")
+"""The tables that are read."""
+LINE = ("org", "folder", "origin")
+RANGE = (*LINE, "cn_min", "cn_max")
+LETTER = ("org", "message_id")
+HOP = {
+    **dict.fromkeys(LINE, "string"), **dict.fromkeys(("cn_min", "cn_max"), "bigint"), "at": "timestamp", "store": "string",
+    "what": "string", "peer": "string", "message_id": "string", "type": "string", "until": "timestamp", "attempt": "bigint",
+    "reason": "string",
+}  # fmt: skip
+"""The columns of a hop."""
+ANSWERS = (MessageType.HIERARCHY_RESPONSE, MessageType.CONTENT_RESPONSE)
+
+
+def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
+    """One row for each thing that befell numbers that are asked about (rows of `RANGE`): the columns of `HOP`.
+
+    `what` is a `words.Hop`, `store` where it happened, `peer` the other one: of what is sent the recipient, of what arrives
+    the sender, of what is heard who told it, of what is asked for who was asked (null: nobody claimed to have it). `until`: when
+    the letter is there, or when the store asks again; `reason`: why it was lost or refused, or the version made upon it.
+    Numbers that nothing befell have no row, nor have the parts of a letter that nobody asks about.
+    """
+    numbers = cnset.canonical(asked, LINE)
+    restores = facts["rounds"].where("kind = 'restored'").select(
+        F.col("round").alias("restored"), F.inline("restored"), F.col("turns")
+    )  # fmt: skip
+    messages, receipts = facts["messages"], facts["receipts"]
+    steps, state = (_said_in_rounds(facts[name], restores) for name in ("backfill", "state"))
+    own = state.where((cnset.store_of("about") == F.col("store")) & F.col("entry").isin(Entry.APPLIED, Entry.EMPTY))
+    parts = (
+        numbered(numbers, facts["changes"]),
+        sent(numbers, messages, steps),
+        came(numbers, messages, receipts),
+        heard(numbers, steps, messages, receipts),
+        asked_of_nobody(numbers, steps),
+        taken(numbers, own),
+        superseded(numbers, facts["changes"], own),
+        forgotten(numbers, own, restores),
+    )
+    return reduce(lambda some, more: some.unionByName(more), parts)
+
+
+def numbered(numbers: DataFrame, changes: DataFrame) -> DataFrame:
+    """The numbers as they were given, together where that was in one round (R31, R42)."""
+    rows = cnset.within(changes, numbers, LINE).select(*LINE, *_alone("cn"), "at")
+    return _hop(cnset.join_up(rows, LINE, ["at"]), Hop.NUMBERED, store=cnset.store_of("origin"))
+
+
+def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame) -> DataFrame:
+    """Letters that carry them or ask for them, a row for each recipient (R46, R94, R129); of a request its attempt too."""
+    letters = messages.withColumn("to", F.explode("recipients")).where(~F.array_contains("flags", "copy"))
+    to = (F.col("to.store").alias("peer"), F.col("to.due").alias("until"))
+    rows = _of_letters(numbers, letters, "at", "store", "type", *to)
+    what = F.when(F.col("type").isin(*ANSWERS), Hop.ANSWERED).otherwise(Hop.SENT)
+    is_request = F.col("type") == MessageType.BACKFILL_REQUEST
+    asked = steps.where("step = 'asked' and of is not null").select(
+        "org", "store", "folder", "origin", "at", F.col("of").alias("peer"), "attempt", F.col("due").alias("again"),
+        F.col("cn_min").alias("low"), F.col("cn_max").alias("high"),
+    )  # fmt: skip
+    requests = rows.where(is_request).join(asked, [*LINE, "store", "at", "peer"], "left")
+    told = requests.where("low is null or (low <= cn_max and cn_min <= high)").withColumn("until", F.coalesce("again", "until"))
+    return _hop(rows.where(~is_request), what).unionByName(_hop(told, Hop.ASKED))
+
+
+def came(numbers: DataFrame, messages: DataFrame, receipts: DataFrame) -> DataFrame:
+    """What became of those letters at those for whom they were (R59, R73, R74)."""
+    letters = _of_letters(numbers, messages, "type", F.col("store").alias("peer"))
+    became = receipts.where("message_id is not null").select(*LETTER, "at", "store", "outcome", "reason")
+    what = (
+        F.when(F.col("outcome") == Outcome.LOST, Hop.LOST)
+        .when(F.col("outcome") == Outcome.REFUSED, Hop.REFUSED)
+        .otherwise(Hop.ARRIVED)
+    )
+    return _hop(letters.join(became, list(LETTER)), what)
+
+
+def heard(numbers: DataFrame, steps: DataFrame, messages: DataFrame, receipts: DataFrame) -> DataFrame:
+    """When a store noticed that it lacks them (R76), by the first letter of that round that claims any of them."""
+    noticed = _among(numbers, steps.where("step = 'heard'"), "at", "store")
+    claims = messages.select(*LETTER, "type", F.col("store").alias("peer"), F.inline("status"))
+    claims = claims.where(F.col("entry") != Entry.SENT).withColumnsRenamed({"cn_min": "low", "cn_max": "high"})
+    read = receipts.where(F.col("outcome").isin(Outcome.APPLIED, Outcome.NOTHING_NEW)).where("message_id is not null")
+    told = read.select(*LETTER, "store", "folder", "at").join(claims, list(LETTER))
+    piece = [*RANGE, "at", "store"]
+    telling = noticed.join(told, [*LINE, "store", "at"]).where("low <= cn_max and cn_min <= high")
+    first = telling.groupBy(*piece).agg(F.min(F.struct("message_id", "peer", "type")).alias("first")).select(*piece, "first.*")
+    return _hop(noticed.join(first, piece, "left"), Hop.HEARD)
+
+
+def asked_of_nobody(numbers: DataFrame, steps: DataFrame) -> DataFrame:
+    """When a store would have asked for them, and nobody whom it may ask claimed to have them (R103)."""
+    alone = steps.where("step = 'asked' and of is null")
+    return _hop(_among(numbers, alone, "at", "store", "attempt", F.col("due").alias("until")), Hop.ASKED)
+
+
+def taken(numbers: DataFrame, own: DataFrame) -> DataFrame:
+    """When other stores wrote down that they have them (R75), and all that they have settled them without content (F56)."""
+    rows = _among(numbers, own, "at", "store", "entry")
+    what = F.when(F.col("entry") == Entry.EMPTY, Hop.SETTLED).otherwise(Hop.APPLIED)
+    return _hop(rows.where((cnset.store_of("origin") != F.col("store")) | (F.col("entry") == Entry.EMPTY)), what)
+
+
+def superseded(numbers: DataFrame, changes: DataFrame, own: DataFrame) -> DataFrame:
+    """When stores first held a version that was made upon them (F27): `reason` is its number."""
+    item = ["org", "folder", "object"]
+    before = cnset.within(changes, numbers, LINE).select(*item, "origin", "cn")
+    later = changes.select(*item, F.col("origin").alias("by"), F.col("cn").alias("by_cn"), F.inline("predecessors"))
+    upon = later.withColumnRenamed("cn", "high").join(before, [*item, "origin"]).where("cn <= high")
+    held = own.where(F.col("entry") == Entry.APPLIED).withColumnRenamed("origin", "by")
+    there = upon.join(held.select("org", "folder", "by", "store", "at", "cn_min", "cn_max"), ["org", "folder", "by"])
+    version = F.concat_ws(":", "by", F.col("by_cn").cast("string")).alias("reason")
+    first = F.min(F.struct("at", version)).alias("first")
+    found = there.where("by_cn between cn_min and cn_max").groupBy(*LINE, "cn", "store").agg(first)
+    return _hop(found.select(*LINE, *_alone("cn"), "store", "first.*"), Hop.SUPERSEDED)
+
+
+def forgotten(numbers: DataFrame, own: DataFrame, restores: DataFrame) -> DataFrame:
+    """When stores were taken back to a moment at which they did not have them yet (F8)."""
+    back = restores.select("org", "store", "to", "restored", F.inline("turns").alias("of", "now")).where("of = org")
+    rows = _among(numbers, own.where(F.col("entry") == Entry.APPLIED), "store", "round")
+    lost = rows.join(back, ["org", "store"]).where("round > to and round < restored")
+    return _hop(lost.withColumn("at", F.col("now")), Hop.FORGOTTEN)
+
+
+def _said_in_rounds(rows: DataFrame, restores: DataFrame) -> DataFrame:
+    """Without what restores wrote anew, which was so before."""
+    return rows.join(restores.select(F.col("restored").alias("round")).distinct(), "round", "left_anti")
+
+
+def _of_letters(numbers: DataFrame, letters: DataFrame, *columns: str | Column) -> DataFrame:
+    """The parts of the numbers that letters carry or ask for."""
+    pieces = letters.select("folder", *LETTER, *columns, F.inline(F.concat("carries", "asks")))
+    return _among(numbers, pieces, *(name for name in pieces.columns if name not in RANGE))
+
+
+def _among(numbers: DataFrame, rows: DataFrame, *columns: str | Column) -> DataFrame:
+    """The parts of the rows' ranges that are among the numbers, with those columns."""
+    wanted = numbers.withColumnsRenamed({"cn_min": "low", "cn_max": "high"})
+    both = rows.select(*RANGE, *columns).join(wanted, list(LINE)).where("cn_min <= high and low <= cn_max")
+    return both.withColumns({"cn_min": F.greatest("cn_min", "low"), "cn_max": F.least("cn_max", "high")}).drop("low", "high")
+
+
+def _alone(number: str) -> tuple[Column, Column]:
+    """A number as a range."""
+    return F.col(number).alias("cn_min"), F.col(number).alias("cn_max")
+
+
+def _hop(rows: DataFrame, what: str | Column, *, store: Column | None = None) -> DataFrame:
+    """Rows as hops; what they do not say is null."""
+    made = rows.withColumn("what", what if isinstance(what, Column) else F.lit(what))
+    made = made if store is None else made.withColumn("store", store)
+    columns = ((F.col(name) if name in made.columns else F.lit(None)).cast(type).alias(name) for name, type in HOP.items())
+    return made.select(*columns)

@@ -1,0 +1,181 @@
+"""A lake on one page that works offline, for people who rather look than read: what is where, what is missing, what went on."""
+
+from __future__ import annotations
+
+import html
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from pyspark.sql import functions as F
+
+from pfspark import cntext
+from pfspark.ask import lines, traffic
+from pfspark.ask.reasons import counted
+from pfspark.edge.answers import Answers
+from pfspark.edge.plain import terminal
+from pfspark.errors import UsageError
+from pfspark.settings import show_duration
+from pfspark.words import HIERARCHY, MessageType
+
+Line = dict[str, Any]
+Figures = dict[str, Any]
+DRAWN_FOLDERS = 30
+"""Of so many folders the sets are drawn: of those that lack most."""
+DRAWN_LETTERS = 3_000
+"""So many letters are drawn: the last ones."""
+TOLD_CAUSES = 20
+MINUTE = timedelta(minutes=1)
+TYPES = list(MessageType)
+
+
+@dataclass(frozen=True)
+class Page:
+    """A page, as HTML; a notebook shows it."""
+
+    html: str
+
+    def _repr_html_(self) -> str:
+        frame = html.escape(self.html, quote=True)
+        return f'<iframe srcdoc="{frame}" style="width: 100%; height: 48rem; border: 0"></iframe>'
+
+
+def page(answers: Answers, org: str) -> Page:
+    """The page of an organization."""
+    return drawn(figures(answers, org))
+
+
+def drawn(found: Mapping[str, Any]) -> Page:
+    """The page on which those figures stand: nothing on it is fetched from elsewhere, and no text of a lake is code there.
+
+    Raises UsageError where jinja2 is not installed.
+    """
+    try:
+        from jinja2 import Environment, FileSystemLoader, StrictUndefined
+    except ImportError:
+        raise UsageError("jinja2 writes the page, and is not installed here: pip install 'pfspark[report]'") from None
+    templates = Environment(
+        loader=FileSystemLoader(Path(__file__).parent), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True,
+    )  # fmt: skip
+    return Page(templates.get_template("report.html").render(_plain(found)))
+
+
+def _plain(value: Any) -> Any:
+    """The same without what steers a terminal or turns the order of characters."""
+    if isinstance(value, str):
+        return terminal(value)
+    if isinstance(value, Mapping):
+        return {name: _plain(each) for name, each in value.items()}
+    return [_plain(each) for each in value] if isinstance(value, list | tuple) else value
+
+
+def figures(answers: Answers, org: str) -> Figures:
+    """What stands on the page, by name: plain values that JSON can say."""
+    at, row, stores = answers.at[org], answers.snapshot.row, answers.views[org]
+    replicas = list(lines.state(stores, org, at))
+    gaps = [line for line in answers.gaps() if line["org"] == org]
+    folders = list(_folders(replicas, gaps, stores.stores, at))
+    cells = [cell for folder in folders for cell in folder["cells"] if cell]
+    why = answers.why(each for each in answers.replicas_that_should() if each.org == org)
+    ages = [cell["age_s"] for cell in cells if cell["age_s"] is not None]
+    return {
+        "org": org, "at": lines.moment(at), "span": [int(each.timestamp()) for each in (answers.organizations[org]["start"], at)],
+        "round": row.round, "digest": row.digest, "stores": stores.stores,
+        "folders": folders, "replicas": len(replicas), "equal": answers.played[org] and all(each["equal"] for each in folders),
+        "missing": sum(cell["missing"] for cell in cells), "lost": sum(cell["lost"] for cell in cells),
+        "oldest": _age(max(ages)) if ages else None, "waiting": answers.world["edits"]["org"].to_pylist().count(org),
+        "sets": list(_sets(replicas, stores.stores)), "causes": list(counted(why))[:TOLD_CAUSES], **_history(answers, org),
+    }  # fmt: skip
+
+
+def _folders(replicas: Iterable[Line], gaps: Iterable[Line], stores: Sequence[str], at: datetime) -> Iterator[Line]:
+    """Each folder with a cell for each store, null where it has no replica; what lacks most first, then by path."""
+    since: dict[tuple[str, str | None, str], str] = {}
+    for line in gaps:
+        replica = line["folder"], line.get("id"), line["store"]
+        since[replica] = min(line["heard"], since.get(replica, line["heard"]))
+    found: dict[tuple[str, str | None], dict[str, Line]] = defaultdict(dict)
+    for line in replicas:
+        found[line["folder"], line.get("id")][line["store"]] = line
+    rows = []
+    for (path, id_), by_store in found.items():
+        cells = []
+        for store in stores:
+            here, heard = by_store.get(store), since.get((path, id_, store))
+            cells.append(
+                here
+                and {
+                    "standing": here["standing"], "missing": _count(here["missing"]), "lost": _count(here["lost"]),
+                    "age_s": int((at - datetime.fromisoformat(heard)).total_seconds()) if heard else None,
+                }
+            )  # fmt: skip
+        active = {line["applied"] for line in by_store.values() if line["standing"] == "active"}
+        rows.append({"folder": path, "id": id_, "equal": len(active) <= 1, "cells": cells})
+    return iter(sorted(rows, key=_worst_first))
+
+
+def _worst_first(row: Line) -> tuple[Any, ...]:
+    lacks = sum(cell["missing"] + cell["lost"] for cell in row["cells"] if cell)
+    return -lacks, row["equal"], row["folder"] == HIERARCHY, row["folder"], row["id"] or ""
+
+
+def _sets(replicas: Iterable[Line], stores: Sequence[str]) -> Iterator[Line]:
+    """The sets of those folders that are not equal, by origin: of each store the ranges held, and those that are missing."""
+    found: dict[tuple[str, str | None], list[Line]] = defaultdict(list)
+    for line in replicas:
+        found[line["folder"], line.get("id")].append(line)
+    unlike = [(here, some) for here, some in found.items() if len({line["applied"] for line in some}) > 1]
+    unlike.sort(key=lambda each: -sum(_count(line["missing"]) + _count(line["lost"]) for line in each[1]))
+    for (path, id_), some in unlike[:DRAWN_FOLDERS]:
+        sets = {line["store"]: (cntext.parse(line["applied"]), _either(line["missing"], line["lost"])) for line in some}
+        origins = sorted({origin for pair in sets.values() for one in pair for origin in one}, key=cntext.label_key)
+        for origin in origins:
+            spans = [span for pair in sets.values() for one in pair for span in one.get(origin, ())]
+            yield {
+                "folder": path, "id": id_, "origin": origin, "first": min(low for low, _ in spans),
+                "last": max(high for _, high in spans),
+                "stores": [
+                    {"store": store, "held": sets[store][0].get(origin, ()), "missing": sets[store][1].get(origin, ())}
+                    for store in stores if store in sets
+                ],
+            }  # fmt: skip
+
+
+def _history(answers: Answers, org: str) -> Figures:
+    """What went on: open numbers over time, the last letters, and how many went over which link."""
+    mine = F.col("org") == org
+    sent = traffic.letters(*(answers.snapshot.read(name).where(mine) for name in ("messages", "receipts")))
+    given = {name: answers.frame(name).where(mine) for name in ("stores", "links")}
+    steps, state = (answers.snapshot.read(name).where(mine) for name in ("backfill", "state"))
+    opened = traffic.open_numbers(steps, state).orderBy("at").toArrow().to_pylist()
+    links = traffic.by_link(sent, **given).orderBy("from_site", "to_site").toArrow().to_pylist()
+    last = sent.orderBy(F.desc("at"), "message_id", "peer").limit(DRAWN_LETTERS).toArrow().to_pylist()
+    stores = answers.views[org]
+    return {
+        "open": [[int(row["at"].timestamp()), row["open"]] for row in opened],
+        "links": [{name: row[name] for name in ("from_site", "to_site", "cost", "letters", "bytes")} for row in links],
+        "letters": [
+            [
+                int(row["at"].timestamp()), row["store"], row["peer"], TYPES.index(row["type"]),
+                stores.path(row["store"], row["folder"]), row["lost"],
+            ]
+            for row in reversed(last)
+        ],
+        "sent": sum(row["letters"] for row in links), "types": [str(kind) for kind in TYPES],
+    }  # fmt: skip
+
+
+def _either(one: str, other: str) -> cntext.CnSet:
+    return cntext.union(cntext.parse(one), cntext.parse(other))
+
+
+def _count(text: str) -> int:
+    return cntext.size(cntext.parse(text))
+
+
+def _age(seconds: int) -> str:
+    return show_duration(max(timedelta(seconds=seconds) // MINUTE, 1) * MINUTE)

@@ -1,0 +1,104 @@
+"""The page: its numbers are those of the tables, it is small, it works offline, and names that mean harm are words on it."""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pfspark import cntext
+from pfspark.edge import report
+from pfspark.edge.plain import terminal
+from pfspark.lake import Lake
+
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+HARM = '</script><img src=x onerror="document.title=1">\u202e{{ 7 * 7 }}'
+
+
+@pytest.fixture(scope="module")
+def figures(holed: Lake) -> report.Figures:
+    return report.figures(holed.answers(), "main")
+
+
+def embedded(page: str) -> dict[str, Any]:
+    [text] = re.findall(r'<script type="application/json" id="figures">(.*?)</script>', page, re.DOTALL)
+    return dict(json.loads(text))
+
+
+def tile(page: str, name: str) -> str:
+    [text] = re.findall(rf'<b[^>]* id="{name}">(.*?)</b>', page)
+    return html.unescape(text)
+
+
+def test_what_stands_on_the_page_is_what_the_tables_say(holed: Lake, tmp_path: Path) -> None:
+    page = holed.report().html
+    states = list(holed.lines("state"))
+    missing = {(line["store"], line["folder"]): cntext.size(cntext.parse(line["missing"])) for line in states}
+    assert sum(missing.values()) == 1
+    assert [tile(page, name) for name in ("equal", "replicas", "missing", "lost")] == ["not equal", str(len(states)), "1", "0"]
+    letters = [(row["at"], row["store"], to["store"]) for row in holed.messages().collect() for to in row["recipients"]]
+    assert tile(page, "sent") == str(len(letters))
+    said = embedded(page)
+    assert sorted((each[0], each[1], each[2]) for each in said["letters"]) == sorted(
+        (int(at.timestamp()), store, peer) for at, store, peer in letters
+    )
+    lost = {(row["store"], row["sender"], row["reason"]) for row in holed.table("receipts").where("outcome = 'lost'").collect()}
+    assert {(each[2], each[1], each[5]) for each in said["letters"] if each[5]} == lost and lost
+    assert [each[1] for each in said["open"]] == [1]  # the hole that stands
+    [cause] = re.findall(r'<table id="causes">.*?<tbody>\s*<tr><td>(.*?)</td><td class="n">1</td>', page, re.DOTALL)
+    assert cause == "waiting_to_ask"
+    assert "PFS1 lacks PFS2:1" in page and str(holed.answers().snapshot.row.digest) in page
+
+
+def test_as_of_an_earlier_round(holed: Lake) -> None:
+    page = holed.report(as_of=5).html
+    assert "as after round 5," in page and tile(page, "missing") == "0" and "Nothing is missing anywhere." in page
+
+
+def test_nothing_is_fetched_from_elsewhere(figures: report.Figures) -> None:
+    page = report.drawn(figures).html
+    assert not re.search(r"(src|href|url)\s*[=(]", page)
+    assert set(re.findall(r"https?://[^\"'\s]+", page)) == {"http://www.w3.org/2000/svg"}  # a name, no place
+    shown = report.drawn(figures)._repr_html_()
+    assert html.unescape(shown.partition('srcdoc="')[2].partition('" style')[0]) == page
+
+
+def test_names_that_mean_harm_are_words(figures: report.Figures) -> None:
+    def named(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {name: named(each) for name, each in value.items()}
+        if isinstance(value, list | tuple):
+            return [named(each) for each in value]
+        return value.replace("PFS1", HARM).replace("/Sales", f"/{HARM}") if isinstance(value, str) else value
+
+    page = report.drawn(named({**figures, "org": HARM})).html
+    assert "<img" not in page and page.count("</script>") == 2
+    assert terminal(HARM) in embedded(page)["stores"] and terminal(HARM) in html.unescape(page) and "\u202e" not in page
+
+
+def test_ten_thousand_replicas_are_a_small_page(figures: report.Figures) -> None:
+    cell = {"standing": "active", "missing": 0, "lost": 0, "age_s": None}
+    folders = [{"folder": f"/Departments/Number {each}", "id": None, "equal": True, "cells": [cell] * 4} for each in range(2_500)]
+    page = report.drawn({**figures, "stores": ["PFS1", "PFS2", "PFS3", "PFS4"], "folders": folders}).html
+    assert page.count("<td>✓</td>") == 10_000 and len(page.encode()) < 1_000_000
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="no Chromium here")
+@pytest.mark.parametrize("change", [lambda figures: figures, lambda figures: {**figures, "org": HARM}], ids=["plain", "harm"])
+def test_a_browser_draws_it(figures: report.Figures, tmp_path: Path, change: Callable[[Any], Any]) -> None:
+    file = tmp_path / "page.html"
+    file.write_text(report.drawn(change(figures)).html, encoding="utf-8")
+    words = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", file.as_uri()]
+    drawn = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True).stdout
+    letters = drawn.partition('id="letters"')[2].partition("</svg>")[0]
+    assert letters.count("<title>") == len(figures["letters"]) == letters.count("<circle")
+    assert letters.count("×") == sum(1 for each in figures["letters"] if each[5])
+    assert "<path" in drawn.partition('id="open"')[2].partition("</svg>")[0]
+    assert "<title>1</title>" not in drawn and len(re.findall("<option", drawn)) == 2 + len(figures["stores"]) + 2
