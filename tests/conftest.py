@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
@@ -39,6 +40,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption("--turn", type=int, default=today, help="which of what is tried in turn (today's)")
     group.addoption("--lakes", action="store_true", help="run what plays whole lakes too (long)")
     group.addoption("--bench", action="store_true", help="run tests/bench too: they measure, and take their time")
+
+
+def pytest_configure() -> None:
+    """One of several processes (`-n 2`) ignores Ctrl-C, and so would what it starts."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -32,7 +32,7 @@ BELOW = {
     "ask": {"vocabulary", "cnset", "frame", "keyed", "rules", "rows", "execute"},
     "sim": {"vocabulary", "cnset", "rules", "round", "keyed", "rows", "execute", "views", "kept", "ask"},
     "edge": {"vocabulary", "cnset", "frame", "keyed", "rules", "round", "rows", "execute", "views", "kept", "ask", "sim", "lake"},
-    "lake": {"vocabulary", "cnset", "rules", "round", "rows", "kept", "ask", "sim", "edge"},
+    "lake": {"vocabulary", "cnset", "keyed", "rules", "round", "rows", "kept", "ask", "sim", "edge"},
 }
 BETTER_IMPORT = {
     "vocabulary": "the vocabulary knows nobody: move what needs more to where it is used",
@@ -47,6 +47,7 @@ BETTER_IMPORT = {
     "kept": "between rounds the world is rows: let the edge read and store them",
     "ask": "a question reads a snapshot: let the caller open it and hand it in",
     "sim": "an invented world hands frames to round.play: let the edge store and show them",
+    "lake": "a lake says what its parts can do: let them do it",
 }
 BETTER_ORACLE = "the oracle is written from the articles in plain Python: code it shares with the engine proves nothing"
 

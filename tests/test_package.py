@@ -20,6 +20,7 @@ NEVER_IMPORTED = {
     "hatchling": "builds the wheel",
     "mypy": "a command",
     "pandas": "Spark takes Arrow tables only where it is",
+    "pytest_xdist": "tests in two processes, and is called xdist there",
     "ruff": "a command",
 }
 """What is asked for and stands in no import, and why it is asked for."""
@@ -68,6 +69,7 @@ def test_what_is_asked_for_is_imported() -> None:
         (extras["local"], {*imports("pfspark"), "delta_spark"}),  # its jars are taken by its version
         (extras["metrics"], imports("pfspark")),
         (extras["pictures"], imports("pfspark", "notebooks")),
+        (extras["report"], imports("pfspark")),
         (extras["test"], imports("tests") | {"pfspark"}),
     ):
         names = {re.split(r"[^A-Za-z0-9-]", package)[0].replace("-", "_") for package in packages}

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.words import Entry, Hop, MessageType, Outcome
+from pfspark.words import Entry, Flag, Hop, MessageType, Outcome
 
 FACTS = ("changes", "messages", "receipts", "backfill", "state", "rounds")
 """The tables that are read."""
@@ -65,7 +65,7 @@ def numbered(numbers: DataFrame, changes: DataFrame) -> DataFrame:
 
 def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame) -> DataFrame:
     """Letters that carry them or ask for them, a row for each recipient (R46, R94, R129); of a request its attempt too."""
-    letters = messages.withColumn("to", F.explode("recipients")).where(~F.array_contains("flags", "copy"))
+    letters = messages.withColumn("to", F.explode("recipients")).where(~F.array_contains("flags", Flag.COPY))
     to = (F.col("to.store").alias("peer"), F.col("to.due").alias("until"))
     rows = _of_letters(numbers, letters, "at", "store", "type", *to)
     what = F.when(F.col("type").isin(*ANSWERS), Hop.ANSWERED).otherwise(Hop.SENT)

@@ -58,8 +58,9 @@ def commands(group: typer.core.TyperGroup, *above: str) -> dict[str, typer.core.
 
 
 VERBS = commands(typer.main.get_command(cli.app))
-SILENT = {"init", "store add", "store set", "link", "wait", "metrics"}
-"""They print no lines: what they did is told on stderr, or can be asked; `metrics` prints what Prometheus reads."""
+SILENT = {"init", "store add", "store set", "link", "wait", "metrics", "report"}
+"""They print no lines: what they did is told on stderr, or can be asked; `metrics` prints what Prometheus reads, `report` writes
+a page."""
 
 
 def test_every_verb_that_prints_declares_its_lines() -> None:
