@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, screen
+from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.answers import answer
 from pfspark.errors import NoLakeError, UsageError
 from pfspark.settings import nearest, parse_duration, parse_schedule, parse_size
@@ -45,17 +45,20 @@ def init(
     options, begins, where = given.values(option or []), given.when(start), given.named(lake)
     override(load_profile(profile, conf_folder()), options)  # refused before anything is made
 
-    from pfspark.lake import Lake
-
-    try:
-        opened = Lake.open(where)
-    except NoLakeError:
-        opened = Lake.create(where)
-    with opened as made:
+    with live.doing("starting Spark"), _opened_or_made(where) as made:
         if any(row["org"] == org for row in made.table("organizations").select("org").collect()):
             raise UsageError(f"{made.where} has an organization {org!r} already")
         made.organization(org, profile, options, begins)
         screen.note(f"{made.where} has the organization {org}. Next: pfspark store add NAME --site SITE")
+
+
+def _opened_or_made(where: str) -> Lake:
+    from pfspark.lake import Lake
+
+    try:
+        return Lake.open(where)
+    except NoLakeError:
+        return Lake.create(where)
 
 
 @store.command("add")
