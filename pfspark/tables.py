@@ -901,16 +901,16 @@ because | array<struct<rule:string,says:string,table:string,round:bigint?,at:tim
 {_HERE.strip()}
 id? | string | the folder's id, where the store sees two of that path
 item | string | the numbers, as a set
-round | bigint? | the round in which it happened; null: the ledger does not tell it any more
+round | bigint? | the round in which it happened; null: a restore, or the ledger does not tell it any more
 what | string | numbered, sent, arrived, lost, refused, heard, asked, answered, applied, settled, superseded, forgotten
 peer | string? | the other store: of what is sent or answered the recipient, of what arrives, is lost or refused the sender, of \
-what is heard who told it, of what is asked for who was asked (null: nobody claimed to have it)
+what is heard who told it, of what is asked for who was asked
 says | string | what the store does, as words
 rule | string | the rule by which it happens
 message_id | string? | the message
 type | string? | its type
 until | time? | when the letter is there; of a request, when the store asks again unless it comes
-attempt | bigint? | of a request: the how manieth
+attempt | bigint? | of a request: the how manieth; null: upkeep has let go of it
 reason | string? | why it was lost or refused; the version that was made upon it
 waited | bigint? | seconds since what happened there last, or since the number was given; null: neither is known
 """),

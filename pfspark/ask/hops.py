@@ -33,7 +33,8 @@ def told(rows: Iterable[Line], views: Mapping[str, lines.Stores], round_at: Mapp
     for row in sorted(rows, key=_place):
         org, line, span = row["org"], (row["org"], row["folder"]), (row["origin"], row["cn_min"], row["cn_max"])
         here = (*line, row["store"])
-        since = max((at for other, at in before[here] or before[line] if _meet(other, span)), default=None)
+        met = ([at for other, at in before[key] if _meet(other, span)] for key in (here, line))
+        since = next((max(some) for some in met if some), None)
         before[here].append((span, row["at"]))
         if row["what"] == Hop.NUMBERED:
             before[line].append((span, row["at"]))
@@ -87,7 +88,7 @@ def _words(row: Line) -> str:
 
 
 def _asks(row: Line) -> str:
-    return f"asks {row['peer']} for it, attempt {row['attempt']}" if row["peer"] else "finds nobody to ask for it"
+    return f"asks {row['peer']} for it" + (f", attempt {row['attempt']}" if row["attempt"] else "")
 
 
 _SAYS: Mapping[Hop, Callable[[Line], str]] = {

@@ -1,7 +1,8 @@
 """How numbers came through an organization, hop by hop: given, sent, arrived or lost, heard of, asked for, answered, applied.
 
 Read from the facts alone: what rounds have written is what is told. One job for any number of questions. What happened in a
-round has its time, so `at` says which round that was.
+round has its time, so `at` says which round that was. Upkeep folds rows of `state` together and lets go of steps of `backfill`
+(`edge/upkeep.py`): what is before the last one has letters as they were, and is dated by the last of what was folded.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from functools import reduce
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
@@ -33,7 +34,7 @@ def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
     """One row for each thing that befell numbers that are asked about (rows of `RANGE`): the columns of `HOP`.
 
     `what` is a `words.Hop`, `store` where it happened, `peer` the other one: of what is sent the recipient, of what arrives
-    the sender, of what is heard who told it, of what is asked for who was asked (null: nobody claimed to have it). `until`: when
+    the sender, of what is heard who told it, of what is asked for who was asked. `until`: when
     the letter is there, or when the store asks again; `reason`: why it was lost or refused, or the version made upon it.
     Numbers that nothing befell have no row, nor have the parts of a letter that nobody asks about.
     """
@@ -43,16 +44,15 @@ def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
     )  # fmt: skip
     messages, receipts = facts["messages"], facts["receipts"]
     steps, state = (_said_in_rounds(facts[name], restores) for name in ("backfill", "state"))
-    own = state.where((cnset.store_of("about") == F.col("store")) & F.col("entry").isin(Entry.APPLIED, Entry.EMPTY))
+    own = _own(state)
     parts = (
         numbered(numbers, facts["changes"]),
         sent(numbers, messages, steps),
         came(numbers, messages, receipts),
         heard(numbers, steps, messages, receipts),
-        asked_of_nobody(numbers, steps),
         taken(numbers, own),
         superseded(numbers, facts["changes"], own),
-        forgotten(numbers, own, restores),
+        forgotten(numbers, facts["state"], restores),
     )
     return reduce(lambda some, more: some.unionByName(more), parts)
 
@@ -75,7 +75,10 @@ def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame) -> DataFrame
         F.col("cn_min").alias("low"), F.col("cn_max").alias("high"),
     )  # fmt: skip
     requests = rows.where(is_request).join(asked, [*LINE, "store", "at", "peer"], "left")
-    told = requests.where("low is null or (low <= cn_max and cn_min <= high)").withColumn("until", F.coalesce("again", "until"))
+    ends = {"cn_min": F.greatest("cn_min", "low"), "cn_max": F.least("cn_max", "high")}  # both pass over what is null
+    met = requests.where("low is null or (low <= cn_max and cn_min <= high)")
+    pieces = met.withColumns({**ends, "until": F.coalesce("again", "until")})
+    told = cnset.join_up(pieces, (*LINE, "store", "at", "peer", "message_id"), ["attempt", "until", "type"])
     return _hop(rows.where(~is_request), what).unionByName(_hop(told, Hop.ASKED))
 
 
@@ -95,8 +98,10 @@ def heard(numbers: DataFrame, steps: DataFrame, messages: DataFrame, receipts: D
     """When a store noticed that it lacks them (R76), by the first letter of that round that claims any of them."""
     noticed = _among(numbers, steps.where("step = 'heard'"), "at", "store")
     claims = messages.select(*LETTER, "type", F.col("store").alias("peer"), F.inline("status"))
-    claims = claims.where(F.col("entry") != Entry.SENT).withColumnsRenamed({"cn_min": "low", "cn_max": "high"})
-    read = receipts.where(F.col("outcome").isin(Outcome.APPLIED, Outcome.NOTHING_NEW)).where("message_id is not null")
+    claims = claims.where(F.col("entry") == Entry.REPORTED).withColumnsRenamed({"cn_min": "low", "cn_max": "high"})
+    read = receipts.where(F.col("outcome").isin(Outcome.APPLIED, Outcome.NOTHING_NEW)).where(
+        "message_id is not null and reason is null"
+    )
     told = read.select(*LETTER, "store", "folder", "at").join(claims, list(LETTER))
     piece = [*RANGE, "at", "store"]
     telling = noticed.join(told, [*LINE, "store", "at"]).where("low <= cn_max and cn_min <= high")
@@ -104,17 +109,15 @@ def heard(numbers: DataFrame, steps: DataFrame, messages: DataFrame, receipts: D
     return _hop(noticed.join(first, piece, "left"), Hop.HEARD)
 
 
-def asked_of_nobody(numbers: DataFrame, steps: DataFrame) -> DataFrame:
-    """When a store would have asked for them, and nobody whom it may ask claimed to have them (R103)."""
-    alone = steps.where("step = 'asked' and of is null")
-    return _hop(_among(numbers, alone, "at", "store", "attempt", F.col("due").alias("until")), Hop.ASKED)
-
-
 def taken(numbers: DataFrame, own: DataFrame) -> DataFrame:
-    """When other stores wrote down that they have them (R75), and all that they have settled them without content (F56)."""
-    rows = _among(numbers, own, "at", "store", "entry")
-    what = F.when(F.col("entry") == Entry.EMPTY, Hop.SETTLED).otherwise(Hop.APPLIED)
-    return _hop(rows.where((cnset.store_of("origin") != F.col("store")) | (F.col("entry") == Entry.EMPTY)), what)
+    """When stores wrote down that they have them (R75), or have settled them without content (F56); not what a replica gave
+    itself, but what it gave in another life."""
+    rows = _among(
+        numbers, own.where((F.col("about") != F.col("origin")) | (F.col("entry") == Entry.EMPTY)), "at", "store", "entry"
+    )
+    settled, applied = (rows.where(F.col("entry") == entry) for entry in (Entry.EMPTY, Entry.APPLIED))
+    had = cnset.subtract(applied, settled, [*LINE, "store", "at"])
+    return _hop(settled, Hop.SETTLED).unionByName(_hop(had, Hop.APPLIED))
 
 
 def superseded(numbers: DataFrame, changes: DataFrame, own: DataFrame) -> DataFrame:
@@ -131,12 +134,20 @@ def superseded(numbers: DataFrame, changes: DataFrame, own: DataFrame) -> DataFr
     return _hop(found.select(*LINE, *_alone("cn"), "store", "first.*"), Hop.SUPERSEDED)
 
 
-def forgotten(numbers: DataFrame, own: DataFrame, restores: DataFrame) -> DataFrame:
+def forgotten(numbers: DataFrame, state: DataFrame, restores: DataFrame) -> DataFrame:
     """When stores were taken back to a moment at which they did not have them yet (F8)."""
-    back = restores.select("org", "store", "to", "restored", F.inline("turns").alias("of", "now")).where("of = org")
-    rows = _among(numbers, own.where(F.col("entry") == Entry.APPLIED), "store", "round")
-    lost = rows.join(back, ["org", "store"]).where("round > to and round < restored")
+    in_order = Window.partitionBy("org", "store").orderBy("restored")
+    back = restores.select("org", "store", "to", "restored", F.inline("turns").alias("of", "now")).where("of = org").drop("of")
+    back = back.withColumn("since", F.coalesce(F.lag("restored").over(in_order), F.lit(0)))
+    rows = _among(numbers, _own(state).where(F.col("entry") == Entry.APPLIED), "store", "round").join(back, ["org", "store"])
+    had = rows.where("round > to and round >= since and round < restored")
+    lost = cnset.subtract(had, rows.where("round = restored"), [*LINE, "store", "restored", "now"])
     return _hop(lost.withColumn("at", F.col("now")), Hop.FORGOTTEN)
+
+
+def _own(state: DataFrame) -> DataFrame:
+    """What stores say of their own replicas."""
+    return state.where((cnset.store_of("about") == F.col("store")) & F.col("entry").isin(Entry.APPLIED, Entry.EMPTY))
 
 
 def _said_in_rounds(rows: DataFrame, restores: DataFrame) -> DataFrame:

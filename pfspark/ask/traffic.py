@@ -17,13 +17,19 @@ def open_numbers(steps: DataFrame, state: DataFrame) -> DataFrame:
     `steps` are rows of `backfill`, `state` those of `state`: a number opens when it is heard of, and closes when the store
     writes that it has it (R88, R90).
     """
-    heard = steps.where("step = 'heard'").select(*LINE, "cn_min", "cn_max", "at")
+    heard = cnset.canonical(steps.where("step = 'heard'").select(*LINE, "cn_min", "cn_max", "at"), [*LINE, "at"])
     own = state.where((F.col("entry") == Entry.APPLIED) & (cnset.store_of("about") == F.col("store")))
-    got = own.select(*LINE, F.col("cn_min").alias("low"), F.col("cn_max").alias("high"), F.col("at").alias("got_at"))
-    both = heard.join(got, list(LINE)).where("cn_min <= high and low <= cn_max and at <= got_at")
-    opened = heard.select("org", "at", (F.col("cn_max") - F.col("cn_min") + 1).alias("by"))
-    size = F.least("cn_max", "high") - F.greatest("cn_min", "low") + 1
-    closed = both.select("org", F.col("got_at").alias("at"), (-size).alias("by"))
+    ends = own.select(*LINE, "cn_min", "cn_max", "at").unionByName(heard)  # what is heard of anew was open before, and is again
+    named = ends.withColumnsRenamed({"cn_min": "low", "cn_max": "high", "at": "ends"})
+    met = heard.join(named, list(LINE)).where("cn_min <= high and low <= cn_max and at < ends")
+    cut = met.select(*LINE, "at", "ends", F.greatest("cn_min", "low").alias("cn_min"), F.least("cn_max", "high").alias("cn_max"))
+    key = [*LINE, "at", "ends"]
+    later = cut.select(*key).distinct()
+    before = cut.withColumnRenamed("ends", "earlier").join(later, [*LINE, "at"]).where("earlier < ends")
+    first = cnset.subtract(cut, before.select(*key, "cn_min", "cn_max"), key)  # a number closes once
+    size = F.col("cn_max") - F.col("cn_min") + 1
+    opened = heard.select("org", "at", size.alias("by"))
+    closed = first.select("org", F.col("ends").alias("at"), (-size).alias("by"))
     changed = opened.unionByName(closed).groupBy("org", "at").agg(F.sum("by").alias("by")).where("by != 0")
     so_far = Window.partitionBy("org").orderBy("at")
     return changed.select("org", "at", F.sum("by").over(so_far).alias("open"))

@@ -19,7 +19,7 @@ from pfspark.edge.answers import Answers
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
 from pfspark.settings import show_duration
-from pfspark.words import HIERARCHY, MessageType
+from pfspark.words import HIERARCHY, MessageType, Standing
 
 Line = dict[str, Any]
 Figures = dict[str, Any]
@@ -40,7 +40,7 @@ class Page:
 
     def _repr_html_(self) -> str:
         frame = html.escape(self.html, quote=True)
-        return f'<iframe srcdoc="{frame}" style="width: 100%; height: 48rem; border: 0"></iframe>'
+        return f'<iframe srcdoc="{frame}" sandbox="allow-scripts" style="width: 100%; height: 48rem; border: 0"></iframe>'
 
 
 def page(answers: Answers, org: str) -> Page:
@@ -113,7 +113,7 @@ def _folders(replicas: Iterable[Line], gaps: Iterable[Line], stores: Sequence[st
                     "age_s": int((at - datetime.fromisoformat(heard)).total_seconds()) if heard else None,
                 }
             )  # fmt: skip
-        active = {line["applied"] for line in by_store.values() if line["standing"] == "active"}
+        active = {line["applied"] for line in by_store.values() if line["standing"] == Standing.ACTIVE}
         rows.append({"folder": path, "id": id_, "equal": len(active) <= 1, "cells": cells})
     return iter(sorted(rows, key=_worst_first))
 
@@ -128,7 +128,10 @@ def _sets(replicas: Iterable[Line], stores: Sequence[str]) -> Iterator[Line]:
     found: dict[tuple[str, str | None], list[Line]] = defaultdict(list)
     for line in replicas:
         found[line["folder"], line.get("id")].append(line)
-    unlike = [(here, some) for here, some in found.items() if len({line["applied"] for line in some}) > 1]
+    unlike = [
+        (here, some) for here, some in found.items()
+        if len({line["applied"] for line in some if line["standing"] == Standing.ACTIVE}) > 1
+    ]  # fmt: skip
     unlike.sort(key=lambda each: -sum(_count(line["missing"]) + _count(line["lost"]) for line in each[1]))
     for (path, id_), some in unlike[:DRAWN_FOLDERS]:
         sets = {line["store"]: (cntext.parse(line["applied"]), _either(line["missing"], line["lost"])) for line in some}

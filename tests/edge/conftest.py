@@ -17,11 +17,13 @@ from tests.edge.lakes import DAY, LAKES, Copy, two_stores
 
 
 @pytest.fixture
-def run(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
+def run(spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]:
     """Runs a verb and gives what it printed; its exit code and what it said on stderr are told beforehand.
 
     Whatever JSON it printed is as it is declared.
     """
+
+    monkeypatch.delenv("COLUMNS", raising=False)  # as wide as where it is no terminal, whoever started the tests
 
     def run(*words: str, code: int = 0, told: str = "") -> str:
         assert cli.run(words) == code

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -139,6 +142,17 @@ def test_how_something_came_is_told(lake: Lake) -> None:
         lake.trace("PFS2:9", folder="/Sales")
     with pytest.raises(UsageError, match="/Sale"):
         lake.trace("PFS2:1", folder="/Sale")
+
+
+def test_how_something_came_is_shown(run: Callable[..., str], holed_place: Path) -> None:
+    of = ("--folder", "/Sales", "--lake", str(holed_place))
+    shown = run("trace", "PFS2:2", *of)
+    assert re.search(r"PFS1 has it after 5m; 5m of that until it gets it from PFS2 \(R59\)", shown)
+    assert "gives it its number; sends it to PFS1" in shown
+    assert "has it after 5m" in run("trace", "PFS2:2", "--store", "PFS1", *of)
+    [*lines] = map(json.loads, run("trace", "PFS2:1", "--store", "PFS1", "--json", *of).splitlines())
+    assert [line["what"] for line in lines] == ["sent", "lost", "heard"]
+    run("trace", "PFS2:1", "--store", "PFS3", *of, code=2, told="the store 'PFS3' is not known")
 
 
 def test_sets_are_ranges_that_the_algebra_takes(lake: Lake) -> None:

@@ -52,9 +52,21 @@ def test_what_stands_on_the_page_is_what_the_tables_say(holed: Lake, tmp_path: P
     lost = {(row["store"], row["sender"], row["reason"]) for row in holed.table("receipts").where("outcome = 'lost'").collect()}
     assert {(each[2], each[1], each[5]) for each in said["letters"] if each[5]} == lost and lost
     assert [each[1] for each in said["open"]] == [1]  # the hole that stands
+    assert tile(page, "waiting") == "0" and tile(page, "oldest") == "1m"
+    of_links = re.findall(
+        r'<td class="name">Redmond</td><td class="name">Redmond</td><td class="n">0</td><td class="n">(\d+)<', page
+    )
+    assert of_links == [str(len(letters))]
     [cause] = re.findall(r'<table id="causes">.*?<tbody>\s*<tr><td>(.*?)</td><td class="n">1</td>', page, re.DOTALL)
     assert cause == "waiting_to_ask"
     assert "PFS1 lacks PFS2:1" in page and str(holed.answers().snapshot.row.digest) in page
+
+
+def test_a_file_is_written(holed_place: Path, run: Callable[..., str], tmp_path: Path) -> None:
+    file = tmp_path / "page.html"
+    assert run("report", str(file), "--lake", str(holed_place), told="page.html: ") == ""
+    assert tile(file.read_text(encoding="utf-8"), "missing") == "1"
+    run("report", str(tmp_path), "--lake", str(holed_place), code=2, told="cannot be written")
 
 
 def test_as_of_an_earlier_round(holed: Lake) -> None:
@@ -67,7 +79,7 @@ def test_nothing_is_fetched_from_elsewhere(figures: report.Figures) -> None:
     assert not re.search(r"(src|href|url)\s*[=(]", page)
     assert set(re.findall(r"https?://[^\"'\s]+", page)) == {"http://www.w3.org/2000/svg"}  # a name, no place
     shown = report.drawn(figures)._repr_html_()
-    assert html.unescape(shown.partition('srcdoc="')[2].partition('" style')[0]) == page
+    assert html.unescape(shown.partition('srcdoc="')[2].partition('" sandbox')[0]) == page
 
 
 def test_names_that_mean_harm_are_words(figures: report.Figures) -> None:
@@ -98,7 +110,8 @@ def test_a_browser_draws_it(figures: report.Figures, tmp_path: Path, change: Cal
     words = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--dump-dom", file.as_uri()]
     drawn = subprocess.run(words, capture_output=True, text=True, timeout=120, check=True).stdout
     letters = drawn.partition('id="letters"')[2].partition("</svg>")[0]
-    assert letters.count("<title>") == len(figures["letters"]) == letters.count("<circle")
+    assert letters.count("<circle") == len(figures["letters"])
+    assert letters.count("<title>") == len(figures["letters"]) + len(figures["stores"])  # of letters, and of lanes
     assert letters.count("×") == sum(1 for each in figures["letters"] if each[5])
     assert "<path" in drawn.partition('id="open"')[2].partition("</svg>")[0]
     assert "<title>1</title>" not in drawn and len(re.findall("<option", drawn)) == 2 + len(figures["stores"]) + 2

@@ -109,7 +109,8 @@ def trace(
     """Print how something came through all stores: given its number, sent, lost or there, heard of, asked for, answered."""
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
-        screen.timeline(list(there.trace_lines(item, folder=folder, store=store, as_of=when, org=org)), json=json)
+        there.expect(store, None, when, org=org)
+        screen.timeline(list(there.trace_lines(item, folder=folder, as_of=when, org=org)), store, json=json)
 
 
 @verbs.command(rich_help_panel=PANEL)

@@ -63,7 +63,8 @@ def _amount(done: float | timedelta) -> float:
 
 def _say(what: str) -> None:
     assert _shown is not None
-    _shown.reset(_shown.tasks[0].id, total=None, description=terminal(what))
+    _shown.remove_task(_shown.tasks[0].id)
+    _shown.add_task(terminal(what), total=None)
 
 
 def _drawn(what: str) -> Progress:

@@ -38,14 +38,16 @@ def play(
 
     reached = {each.name: each.start for each in scenarios}
     spans = sum((each.end - each.start for each in scenarios), timedelta(0))
-    violations, steps = 0, {(each.name, step.number): step for each in scenarios for step in each.steps}
+    violations, done, steps = 0, timedelta(0), {(each.name, step.number): step for each in scenarios for step in each.steps}
 
     def counted(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        nonlocal violations
+        nonlocal violations, done
         for line in found:
             violations += line.get("violations", 0)
-            reached[line["org"]] = parse_time(line["at"])
-            live.told(sum((reached[each.name] - each.start for each in scenarios), timedelta(0)), spans)
+            now = parse_time(line["at"])
+            done += now - reached[line["org"]]
+            reached[line["org"]] = now
+            live.told(done, spans)
             step = steps.get((line["org"], line.get("step") or 0))
             yield {**line, **step.about()} if step else line
 

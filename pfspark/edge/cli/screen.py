@@ -146,13 +146,23 @@ def whatif(found: Sequence[Line], *, json: bool) -> None:
             note((name, "bold"), f": lost for ever at {lost['store']} in {lost['folder']}: {lost['numbers']}")
 
 
-def timeline(found: Sequence[Line], *, json: bool) -> None:
-    """Prints what befell numbers, a column for each store; of numbers alike also after how long stores had them."""
+def timeline(whole: Sequence[Line], store: str | None, *, json: bool) -> None:
+    """Prints what befell numbers, a column for each store; of numbers alike also after how long stores had them.
+
+    `store`: only what it took part in.
+    """
     from pfspark.ask.hops import waits
 
-    if json:
+    found = [line for line in whole if store in (None, line["store"], line["peer"])]
+    if not found:
+        note((f"{store} took no part in that", "dim"))
+    elif json:
         lines(found, json=True)
-        return
+    else:
+        _timeline(found, [each for each in waits(whole) if store in (None, each[0])])
+
+
+def _timeline(found: Sequence[Line], had: Sequence[tuple[str, int, Line]]) -> None:
     stores = sorted({line["store"] for line in found})
     several = len({line["item"] for line in found}) > 1
     rows = []
@@ -162,7 +172,7 @@ def timeline(found: Sequence[Line], *, json: bool) -> None:
             cells[line["store"]].append(f"{line['item']}: {line['says']}" if several else line["says"])
         rows.append([clock(at), *("; ".join(cells[store]) for store in stores)])
     table(["", *stores], rows, f"{found[0]['item']} of {found[0]['folder']}" if not several else found[0]["folder"])
-    for store, took, longest in () if several else waits(found):
+    for store, took, longest in () if several else had:
         after, wait = (span(timedelta(seconds=seconds)) for seconds in (took, longest["waited"] or 0))
         say((store, "bold"), f" has it after {after}; {wait} of that until it {longest['says']} ({longest['rule']})")
 
