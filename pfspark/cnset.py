@@ -158,6 +158,20 @@ def within(rows: DataFrame, ranges: DataFrame, keys: Sequence[str]) -> DataFrame
     return rows.join(inside, list(keys)).where("cn between _min and _max").drop("_min", "_max")
 
 
+def meet(pieces: DataFrame, ranges: DataFrame, keys: Sequence[str]) -> DataFrame:
+    """The parts of pieces that lie in a range of the same key: a row for each range that a piece meets, with the columns of both.
+
+    >>> ddl = "origin string, cn_min bigint, cn_max bigint"
+    >>> sent = spark.createDataFrame([("PFS1", 1, 11), ("PFS1", 14, 20)], ddl)
+    >>> asked = spark.createDataFrame([("PFS1", 10, 15)], ddl)
+    >>> meet(sent, asked, ["origin"]).orderBy("cn_min").collect()
+    [Row(origin='PFS1', cn_min=10, cn_max=11), Row(origin='PFS1', cn_min=14, cn_max=15)]
+    """
+    named = ranges.withColumnsRenamed({"cn_min": "_min", "cn_max": "_max"})
+    both = pieces.join(named, list(keys)).where("cn_min <= _max and _min <= cn_max")
+    return both.withColumns({"cn_min": F.greatest("cn_min", "_min"), "cn_max": F.least("cn_max", "_max")}).drop("_min", "_max")
+
+
 def without(rows: DataFrame, ranges: DataFrame, keys: Sequence[str]) -> DataFrame:
     """The rows whose `cn` lies in no range of the same key, with all their columns; the ranges may overlap."""
     inside = within(rows.select(*keys, "cn"), ranges.select(*keys, "cn_min", "cn_max"), keys)

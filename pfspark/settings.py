@@ -65,6 +65,16 @@ def show_duration(duration: timedelta) -> str:
     return text or "0m"
 
 
+def show_span(time: timedelta) -> str:
+    """A length of time for people: to the minute, and at least one.
+
+    >>> show_span(timedelta(hours=2, seconds=12))
+    '2h'
+    """
+    minute = timedelta(minutes=1)
+    return show_duration(max(time // minute, 1) * minute)
+
+
 def parse_time(value: object) -> datetime:
     """A moment in UTC: a date and time, or ISO 8601 text; without a zone it is UTC.
 

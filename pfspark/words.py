@@ -157,24 +157,24 @@ class Cause(StrEnum):
 
 
 class Hop(StrEnum):
-    """What befalls a number on its way through an organization."""
+    """What befalls a number on its way through an organization; in the order of a round, what comes in before what goes out."""
 
-    NUMBERED = "numbered"
-    SENT = "sent"
-    ARRIVED = "arrived"
-    LOST = "lost"
-    REFUSED = "refused"
-    HEARD = "heard"
-    """A store noticed that it lacks it."""
-    ASKED = "asked"
-    ANSWERED = "answered"
-    APPLIED = "applied"
-    SETTLED = "settled"
-    """Written down as had, without content: it has expired."""
-    SUPERSEDED = "superseded"
-    """The store holds a version that was made upon it."""
     FORGOTTEN = "forgotten"
     """The store was restored to a moment at which it did not have it."""
+    NUMBERED = "numbered"
+    LOST = "lost"
+    REFUSED = "refused"
+    ARRIVED = "arrived"
+    APPLIED = "applied"
+    SUPERSEDED = "superseded"
+    """The store holds a version that was made upon it."""
+    SETTLED = "settled"
+    """Written down as had, without content: it has expired."""
+    HEARD = "heard"
+    """A store noticed that it lacks it."""
+    SENT = "sent"
+    ASKED = "asked"
+    ANSWERED = "answered"
 
 
 class Why(StrEnum):

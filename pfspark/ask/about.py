@@ -52,10 +52,14 @@ def _names(fact: str) -> list[str]:
     return struct(FACTS[fact]).names
 
 
+def own(state: DataFrame) -> DataFrame:
+    """Rows of `state` in which stores say what their own replicas have, with content or without."""
+    return state.where((cnset.store_of("about") == F.col("store")) & F.col("entry").isin(Entry.APPLIED, Entry.EMPTY))
+
+
 def log_of(state: DataFrame) -> DataFrame:
-    """Rows of `state` in which stores speak of their own replicas, as `log`."""
-    own = (cnset.store_of("about") == F.col("store")) & F.col("entry").isin(Entry.APPLIED, Entry.EMPTY)
-    return state.where(own).select(*_names("log"))
+    """The same as `log`."""
+    return own(state).select(*_names("log"))
 
 
 def requests_of(steps: DataFrame) -> DataFrame:

@@ -13,16 +13,7 @@ from pfspark.words import Hop, MessageType
 
 Line = dict[str, Any]
 Span = tuple[str, int, int]
-ORDER = {
-    hop: place
-    for place, hop in enumerate(
-        (
-            Hop.FORGOTTEN, Hop.NUMBERED, Hop.LOST, Hop.REFUSED, Hop.ARRIVED, Hop.APPLIED, Hop.SUPERSEDED, Hop.SETTLED, Hop.HEARD,
-            Hop.SENT, Hop.ASKED, Hop.ANSWERED,
-        )
-    )
-}  # fmt: skip
-"""What happens in a round, in order: what came in before what goes out."""
+ORDER = {hop: place for place, hop in enumerate(Hop)}
 GIVES = (Hop.NUMBERED, Hop.SENT, Hop.ANSWERED)
 """What stores do that have it."""
 
@@ -33,8 +24,7 @@ def told(rows: Iterable[Line], views: Mapping[str, lines.Stores], round_at: Mapp
     for row in sorted(rows, key=_place):
         org, line, span = row["org"], (row["org"], row["folder"]), (row["origin"], row["cn_min"], row["cn_max"])
         here = (*line, row["store"])
-        met = ([at for other, at in before[key] if _meet(other, span)] for key in (here, line))
-        since = next((max(some) for some in met if some), None)
+        since = next((at for key in (here, line) for other, at in reversed(before[key]) if _meet(other, span)), None)
         before[here].append((span, row["at"]))
         if row["what"] == Hop.NUMBERED:
             before[line].append((span, row["at"]))
@@ -45,6 +35,11 @@ def told(rows: Iterable[Line], views: Mapping[str, lines.Stores], round_at: Mapp
             "message_id": row["message_id"], "type": row["type"], "until": lines.when(row["until"]), "attempt": row["attempt"],
             "reason": row["reason"], "waited": since and int((row["at"] - since).total_seconds()),
         }  # fmt: skip
+
+
+def took_part(line: Mapping[str, Any], store: str | None) -> bool:
+    """Whether a store took part in that hop; None: whoever did."""
+    return store in (None, line["store"], line["peer"])
 
 
 def waits(found: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
@@ -83,10 +78,6 @@ def _letter(row: Line) -> str:
     return "the request of" if _asks_for_it(row) else "it from"
 
 
-def _words(row: Line) -> str:
-    return str(row["reason"]).replace("_", " ")
-
-
 def _asks(row: Line) -> str:
     return f"asks {row['peer']} for it" + (f", attempt {row['attempt']}" if row["attempt"] else "")
 
@@ -95,8 +86,8 @@ _SAYS: Mapping[Hop, Callable[[Line], str]] = {
     Hop.NUMBERED: lambda row: "gives it its number",
     Hop.SENT: lambda row: f"sends it to {row['peer']}",
     Hop.ARRIVED: lambda row: f"is asked for it by {row['peer']}" if _asks_for_it(row) else f"gets it from {row['peer']}",
-    Hop.LOST: lambda row: f"does not get {_letter(row)} {row['peer']}: {_words(row)}",
-    Hop.REFUSED: lambda row: f"refuses {_letter(row)} {row['peer']}: {_words(row)}",
+    Hop.LOST: lambda row: f"does not get {_letter(row)} {row['peer']}: {lines.words(row['reason'])}",
+    Hop.REFUSED: lambda row: f"refuses {_letter(row)} {row['peer']}: {lines.words(row['reason'])}",
     Hop.HEARD: lambda row: f"hears from {row['peer']} that it lacks it" if row["peer"] else "finds that it lacks it",
     Hop.ASKED: _asks,
     Hop.ANSWERED: lambda row: f"answers {row['peer']} with it",

@@ -33,6 +33,11 @@ def when(at: datetime | None) -> str | None:
     return None if at is None else moment(at)
 
 
+def words(name: str) -> str:
+    """The name of a reason as words: `no replica here`."""
+    return name.replace("_", " ")
+
+
 def cnset(ranges: Ranges) -> cntext.CnSet:
     """Rows with origin, cn_min and cn_max as a set."""
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)

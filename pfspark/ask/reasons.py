@@ -58,7 +58,7 @@ class Telling:
             since = row["refused"] if refused else row["at"]
             next_: Line | None = None if refused else {"at": lines.when(row["next_at"]), "what": "take_in", "of": row["store"]}
             says = (
-                f"{row['store']} refused the edit {row['edit_id']}: {_words(refused)}." if refused
+                f"{row['store']} refused the edit {row['edit_id']}: {lines.words(refused)}." if refused
                 else f"The edit {row['edit_id']} at {row['store']} waits for a round to take it in."
             )  # fmt: skip
             table, rule = "receipts" if refused else "edits", "R1" if refused == Reason.NO_REPLICA_HERE else "R30"
@@ -100,10 +100,6 @@ def _count(line: Line) -> int:
 
 def _order(row: Line) -> tuple[Any, ...]:
     return row["org"], row["store"], row["folder"], ORDER[Cause(row["cause"])], cntext.label_key(row["origin"]), row["cn_min"]
-
-
-def _words(reason: str | None) -> str:
-    return str(reason).replace("_", " ")
 
 
 class _Teller:
@@ -180,7 +176,7 @@ _SENTENCES: Mapping[Cause, Callable[[_Teller], str]] = {
         f"{one.store} has heard of {one.item}, and nobody whom it may ask claims to have it any more."
     ),
     Cause.REFUSED_HERE: lambda one: (
-        f"{one.store} refused {one.item}, which {one.of} sent: {_words(one.row['reason'] or Reason.NO_REPLICA_HERE)}."
+        f"{one.store} refused {one.item}, which {one.of} sent: {lines.words(one.row['reason'] or Reason.NO_REPLICA_HERE)}."
     ),
     Cause.NOT_HEARD: lambda one: f"{one.store} does not know that {one.item} exists{one.then()}.",
 }

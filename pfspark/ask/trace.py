@@ -14,12 +14,15 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.ask.about import own
 from pfspark.words import Entry, Flag, Hop, MessageType, Outcome
 
 FACTS = ("changes", "messages", "receipts", "backfill", "state", "rounds")
 """The tables that are read."""
 LINE = ("org", "folder", "origin")
 RANGE = (*LINE, "cn_min", "cn_max")
+RANGE_DDL = "org string, folder string, origin string, cn_min bigint, cn_max bigint"
+"""What is asked about."""
 LETTER = ("org", "message_id")
 HOP = {
     **dict.fromkeys(LINE, "string"), **dict.fromkeys(("cn_min", "cn_max"), "bigint"), "at": "timestamp", "store": "string",
@@ -34,24 +37,23 @@ def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
     """One row for each thing that befell numbers that are asked about (rows of `RANGE`): the columns of `HOP`.
 
     `what` is a `words.Hop`, `store` where it happened, `peer` the other one: of what is sent the recipient, of what arrives
-    the sender, of what is heard who told it, of what is asked for who was asked. `until`: when
-    the letter is there, or when the store asks again; `reason`: why it was lost or refused, or the version made upon it.
+    the sender, of what is heard who told it, of what is asked for who was asked. `until`: when the letter is there, or when
+    the store asks again; `reason`: why it was lost or refused, or the version made upon it.
     Numbers that nothing befell have no row, nor have the parts of a letter that nobody asks about.
     """
     numbers = cnset.canonical(asked, LINE)
-    restores = facts["rounds"].where("kind = 'restored'").select(
-        F.col("round").alias("restored"), F.inline("restored"), F.col("turns")
-    )  # fmt: skip
+    restored = facts["rounds"].where("kind = 'restored'")
+    restores = restored.select(F.col("round").alias("restored"), F.inline("restored"), "turns")
     messages, receipts = facts["messages"], facts["receipts"]
     steps, state = (_said_in_rounds(facts[name], restores) for name in ("backfill", "state"))
-    own = _own(state)
+    had = own(state)
     parts = (
         numbered(numbers, facts["changes"]),
         sent(numbers, messages, steps),
         came(numbers, messages, receipts),
         heard(numbers, steps, messages, receipts),
-        taken(numbers, own),
-        superseded(numbers, facts["changes"], own),
+        taken(numbers, had),
+        superseded(numbers, facts["changes"], had),
         forgotten(numbers, facts["state"], restores),
     )
     return reduce(lambda some, more: some.unionByName(more), parts)
@@ -109,24 +111,23 @@ def heard(numbers: DataFrame, steps: DataFrame, messages: DataFrame, receipts: D
     return _hop(noticed.join(first, piece, "left"), Hop.HEARD)
 
 
-def taken(numbers: DataFrame, own: DataFrame) -> DataFrame:
+def taken(numbers: DataFrame, had: DataFrame) -> DataFrame:
     """When stores wrote down that they have them (R75), or have settled them without content (F56); not what a replica gave
     itself, but what it gave in another life."""
-    rows = _among(
-        numbers, own.where((F.col("about") != F.col("origin")) | (F.col("entry") == Entry.EMPTY)), "at", "store", "entry"
-    )
+    others = had.where((F.col("about") != F.col("origin")) | (F.col("entry") == Entry.EMPTY))
+    rows = _among(numbers, others, "at", "store", "entry")
     settled, applied = (rows.where(F.col("entry") == entry) for entry in (Entry.EMPTY, Entry.APPLIED))
-    had = cnset.subtract(applied, settled, [*LINE, "store", "at"])
-    return _hop(settled, Hop.SETTLED).unionByName(_hop(had, Hop.APPLIED))
+    with_content = cnset.subtract(applied, settled, [*LINE, "store", "at"])
+    return _hop(settled, Hop.SETTLED).unionByName(_hop(with_content, Hop.APPLIED))
 
 
-def superseded(numbers: DataFrame, changes: DataFrame, own: DataFrame) -> DataFrame:
+def superseded(numbers: DataFrame, changes: DataFrame, had: DataFrame) -> DataFrame:
     """When stores first held a version that was made upon them (F27): `reason` is its number."""
     item = ["org", "folder", "object"]
     before = cnset.within(changes, numbers, LINE).select(*item, "origin", "cn")
     later = changes.select(*item, F.col("origin").alias("by"), F.col("cn").alias("by_cn"), F.inline("predecessors"))
     upon = later.withColumnRenamed("cn", "high").join(before, [*item, "origin"]).where("cn <= high")
-    held = own.where(F.col("entry") == Entry.APPLIED).withColumnRenamed("origin", "by")
+    held = had.where(F.col("entry") == Entry.APPLIED).withColumnRenamed("origin", "by")
     there = upon.join(held.select("org", "folder", "by", "store", "at", "cn_min", "cn_max"), ["org", "folder", "by"])
     version = F.concat_ws(":", "by", F.col("by_cn").cast("string")).alias("reason")
     first = F.min(F.struct("at", version)).alias("first")
@@ -139,15 +140,10 @@ def forgotten(numbers: DataFrame, state: DataFrame, restores: DataFrame) -> Data
     in_order = Window.partitionBy("org", "store").orderBy("restored")
     back = restores.select("org", "store", "to", "restored", F.inline("turns").alias("of", "now")).where("of = org").drop("of")
     back = back.withColumn("since", F.coalesce(F.lag("restored").over(in_order), F.lit(0)))
-    rows = _among(numbers, _own(state).where(F.col("entry") == Entry.APPLIED), "store", "round").join(back, ["org", "store"])
+    rows = _among(numbers, own(state).where(F.col("entry") == Entry.APPLIED), "store", "round").join(back, ["org", "store"])
     had = rows.where("round > to and round >= since and round < restored")
     lost = cnset.subtract(had, rows.where("round = restored"), [*LINE, "store", "restored", "now"])
     return _hop(lost.withColumn("at", F.col("now")), Hop.FORGOTTEN)
-
-
-def _own(state: DataFrame) -> DataFrame:
-    """What stores say of their own replicas."""
-    return state.where((cnset.store_of("about") == F.col("store")) & F.col("entry").isin(Entry.APPLIED, Entry.EMPTY))
 
 
 def _said_in_rounds(rows: DataFrame, restores: DataFrame) -> DataFrame:
@@ -163,9 +159,7 @@ def _of_letters(numbers: DataFrame, letters: DataFrame, *columns: str | Column) 
 
 def _among(numbers: DataFrame, rows: DataFrame, *columns: str | Column) -> DataFrame:
     """The parts of the rows' ranges that are among the numbers, with those columns."""
-    wanted = numbers.withColumnsRenamed({"cn_min": "low", "cn_max": "high"})
-    both = rows.select(*RANGE, *columns).join(wanted, list(LINE)).where("cn_min <= high and low <= cn_max")
-    return both.withColumns({"cn_min": F.greatest("cn_min", "low"), "cn_max": F.least("cn_max", "high")}).drop("low", "high")
+    return cnset.meet(rows.select(*RANGE, *columns), numbers, LINE)
 
 
 def _alone(number: str) -> tuple[Column, Column]:

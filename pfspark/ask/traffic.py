@@ -6,6 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.ask.about import own
 from pfspark.words import Entry, Outcome
 
 LINE = ("org", "store", "folder", "origin")
@@ -18,11 +19,9 @@ def open_numbers(steps: DataFrame, state: DataFrame) -> DataFrame:
     writes that it has it (R88, R90).
     """
     heard = cnset.canonical(steps.where("step = 'heard'").select(*LINE, "cn_min", "cn_max", "at"), [*LINE, "at"])
-    own = state.where((F.col("entry") == Entry.APPLIED) & (cnset.store_of("about") == F.col("store")))
-    ends = own.select(*LINE, "cn_min", "cn_max", "at").unionByName(heard)  # what is heard of anew was open before, and is again
-    named = ends.withColumnsRenamed({"cn_min": "low", "cn_max": "high", "at": "ends"})
-    met = heard.join(named, list(LINE)).where("cn_min <= high and low <= cn_max and at < ends")
-    cut = met.select(*LINE, "at", "ends", F.greatest("cn_min", "low").alias("cn_min"), F.least("cn_max", "high").alias("cn_max"))
+    had = own(state).where(F.col("entry") == Entry.APPLIED).select(*LINE, "cn_min", "cn_max", "at")
+    ends = had.unionByName(heard).withColumnRenamed("at", "ends")  # what is heard of anew was open before, and is again
+    cut = cnset.meet(heard, ends, LINE).where("at < ends")
     key = [*LINE, "at", "ends"]
     later = cut.select(*key).distinct()
     before = cut.withColumnRenamed("ends", "earlier").join(later, [*LINE, "at"]).where("earlier < ends")
@@ -35,14 +34,17 @@ def open_numbers(steps: DataFrame, state: DataFrame) -> DataFrame:
     return changed.select("org", "at", F.sum("by").over(so_far).alias("open"))
 
 
-def letters(messages: DataFrame, receipts: DataFrame) -> DataFrame:
-    """One row for each message and recipient: org, message_id, type, store, peer, folder, at, bytes, and why it was lost, if
-    it was: on the way, or as it came."""
+def letters(messages: DataFrame) -> DataFrame:
+    """One row for each message and recipient: org, message_id, type, store, peer, folder, at, bytes."""
+    to = messages.withColumn("to", F.explode("recipients")).withColumn("peer", F.col("to.store"))
+    return to.select("org", "message_id", "type", "store", "peer", "folder", "at", "bytes")
+
+
+def with_losses(sent: DataFrame, receipts: DataFrame) -> DataFrame:
+    """Letters with why they were lost, if they were: on the way, or as they came (`lost`)."""
     gone = receipts.where(F.col("outcome") == Outcome.LOST)
     not_there = gone.select("org", "message_id", F.col("store").alias("peer"), F.col("reason").alias("lost"))
-    to = messages.withColumn("to", F.explode("recipients")).withColumn("peer", F.col("to.store"))
-    read = ("org", "message_id", "type", "store", "peer", "folder", "at", "bytes")
-    return to.select(*read).join(not_there, ["org", "message_id", "peer"], "left")
+    return sent.join(not_there, ["org", "message_id", "peer"], "left")
 
 
 def by_link(sent: DataFrame, *, stores: DataFrame, links: DataFrame) -> DataFrame:

@@ -29,7 +29,6 @@ from pfspark.words import HIERARCHY, PARENT, Listing
 
 Line = dict[str, Any]
 TICK = timedelta(microseconds=1)
-NUMBERS = "org string, folder string, origin string, cn_min bigint, cn_max bigint"
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ class Answers:
 
     def trace(self, asked: Iterable[Line]) -> Iterator[Line]:
         """What befell numbers (rows of `trace.RANGE`) on their way through their organizations."""
-        ranges = local(self.snapshot.tables.spark, arrow(struct(NUMBERS), asked), struct(NUMBERS))
+        ranges = local(self.snapshot.tables.spark, arrow(struct(trace.RANGE_DDL), asked), struct(trace.RANGE_DDL))
         folders = ranges.select("org", "folder").distinct()
         facts = {name: self.snapshot.read(name) for name in trace.FACTS}
         about = {name: rows.join(folders, ["org", "folder"], "left_semi") for name, rows in facts.items() if name != "rounds"}

@@ -18,17 +18,18 @@ from pfspark.ask.reasons import counted
 from pfspark.edge.answers import Answers
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
-from pfspark.settings import show_duration
+from pfspark.settings import show_span
 from pfspark.words import HIERARCHY, MessageType, Standing
 
 Line = dict[str, Any]
 Figures = dict[str, Any]
+ByFolder = dict[tuple[str, str | None], dict[str, Line]]
+"""The lines of replicas by path and id of their folder, and by store."""
 DRAWN_FOLDERS = 30
 """Of so many folders the sets are drawn: of those that lack most."""
 DRAWN_LETTERS = 3_000
 """So many letters are drawn: the last ones."""
 TOLD_CAUSES = 20
-MINUTE = timedelta(minutes=1)
 TYPES = list(MessageType)
 
 
@@ -76,33 +77,34 @@ def _plain(value: Any) -> Any:
 def figures(answers: Answers, org: str) -> Figures:
     """What stands on the page, by name: plain values that JSON can say."""
     at, row, stores = answers.at[org], answers.snapshot.row, answers.views[org]
-    replicas = list(lines.state(stores, org, at))
+    by_folder: ByFolder = defaultdict(dict)
+    for line in lines.state(stores, org, at):
+        by_folder[line["folder"], line.get("id")][line["store"]] = line
     gaps = [line for line in answers.gaps() if line["org"] == org]
-    folders = list(_folders(replicas, gaps, stores.stores, at))
+    folders = list(_folders(by_folder, gaps, stores.stores, at))
     cells = [cell for folder in folders for cell in folder["cells"] if cell]
     why = answers.why(each for each in answers.replicas_that_should() if each.org == org)
     ages = [cell["age_s"] for cell in cells if cell["age_s"] is not None]
     return {
         "org": org, "at": lines.moment(at), "span": [int(each.timestamp()) for each in (answers.organizations[org]["start"], at)],
         "round": row.round, "digest": row.digest, "stores": stores.stores,
-        "folders": folders, "replicas": len(replicas), "equal": answers.played[org] and all(each["equal"] for each in folders),
+        "folders": folders, "replicas": len(cells), "equal": answers.played[org] and all(each["equal"] for each in folders),
         "missing": sum(cell["missing"] for cell in cells), "lost": sum(cell["lost"] for cell in cells),
-        "oldest": _age(max(ages)) if ages else None, "waiting": answers.world["edits"]["org"].to_pylist().count(org),
-        "sets": list(_sets(replicas, stores.stores)), "causes": list(counted(why))[:TOLD_CAUSES], **_history(answers, org),
+        "oldest": show_span(timedelta(seconds=max(ages))) if ages else None,
+        "waiting": answers.world["edits"]["org"].to_pylist().count(org),
+        "sets": list(_sets(by_folder, folders, stores.stores)), "causes": list(counted(why))[:TOLD_CAUSES],
+        **_history(answers, org),
     }  # fmt: skip
 
 
-def _folders(replicas: Iterable[Line], gaps: Iterable[Line], stores: Sequence[str], at: datetime) -> Iterator[Line]:
+def _folders(by_folder: ByFolder, gaps: Iterable[Line], stores: Sequence[str], at: datetime) -> Iterator[Line]:
     """Each folder with a cell for each store, null where it has no replica; what lacks most first, then by path."""
     since: dict[tuple[str, str | None, str], str] = {}
     for line in gaps:
         replica = line["folder"], line.get("id"), line["store"]
         since[replica] = min(line["heard"], since.get(replica, line["heard"]))
-    found: dict[tuple[str, str | None], dict[str, Line]] = defaultdict(dict)
-    for line in replicas:
-        found[line["folder"], line.get("id")][line["store"]] = line
     rows = []
-    for (path, id_), by_store in found.items():
+    for (path, id_), by_store in by_folder.items():
         cells = []
         for store in stores:
             here, heard = by_store.get(store), since.get((path, id_, store))
@@ -123,18 +125,12 @@ def _worst_first(row: Line) -> tuple[Any, ...]:
     return -lacks, row["equal"], row["folder"] == HIERARCHY, row["folder"], row["id"] or ""
 
 
-def _sets(replicas: Iterable[Line], stores: Sequence[str]) -> Iterator[Line]:
+def _sets(by_folder: ByFolder, folders: Sequence[Line], stores: Sequence[str]) -> Iterator[Line]:
     """The sets of those folders that are not equal, by origin: of each store the ranges held, and those that are missing."""
-    found: dict[tuple[str, str | None], list[Line]] = defaultdict(list)
-    for line in replicas:
-        found[line["folder"], line.get("id")].append(line)
-    unlike = [
-        (here, some) for here, some in found.items()
-        if len({line["applied"] for line in some if line["standing"] == Standing.ACTIVE}) > 1
-    ]  # fmt: skip
-    unlike.sort(key=lambda each: -sum(_count(line["missing"]) + _count(line["lost"]) for line in each[1]))
-    for (path, id_), some in unlike[:DRAWN_FOLDERS]:
-        sets = {line["store"]: (cntext.parse(line["applied"]), _either(line["missing"], line["lost"])) for line in some}
+    unlike = [(each["folder"], each["id"]) for each in folders if not each["equal"]]
+    for path, id_ in unlike[:DRAWN_FOLDERS]:
+        some = by_folder[path, id_].items()
+        sets = {store: (cntext.parse(line["applied"]), _either(line["missing"], line["lost"])) for store, line in some}
         origins = sorted({origin for pair in sets.values() for one in pair for origin in one}, key=cntext.label_key)
         for origin in origins:
             spans = [span for pair in sets.values() for one in pair for span in one.get(origin, ())]
@@ -151,12 +147,13 @@ def _sets(replicas: Iterable[Line], stores: Sequence[str]) -> Iterator[Line]:
 def _history(answers: Answers, org: str) -> Figures:
     """What went on: open numbers over time, the last letters, and how many went over which link."""
     mine = F.col("org") == org
-    sent = traffic.letters(*(answers.snapshot.read(name).where(mine) for name in ("messages", "receipts")))
+    messages, receipts = (answers.snapshot.read(name).where(mine) for name in ("messages", "receipts"))
+    sent = traffic.letters(messages)
     given = {name: answers.frame(name).where(mine) for name in ("stores", "links")}
     steps, state = (answers.snapshot.read(name).where(mine) for name in ("backfill", "state"))
     opened = traffic.open_numbers(steps, state).orderBy("at").toArrow().to_pylist()
     links = traffic.by_link(sent, **given).orderBy("from_site", "to_site").toArrow().to_pylist()
-    last = sent.orderBy(F.desc("at"), "message_id", "peer").limit(DRAWN_LETTERS).toArrow().to_pylist()
+    last = traffic.with_losses(sent.orderBy(F.desc("at"), "message_id", "peer").limit(DRAWN_LETTERS), receipts)
     stores = answers.views[org]
     return {
         "open": [[int(row["at"].timestamp()), row["open"]] for row in opened],
@@ -166,7 +163,7 @@ def _history(answers: Answers, org: str) -> Figures:
                 int(row["at"].timestamp()), row["store"], row["peer"], TYPES.index(row["type"]),
                 stores.path(row["store"], row["folder"]), row["lost"],
             ]
-            for row in reversed(last)
+            for row in last.orderBy("at", F.desc("message_id"), F.desc("peer")).toArrow().to_pylist()
         ],
         "sent": sum(row["letters"] for row in links), "types": [str(kind) for kind in TYPES],
     }  # fmt: skip
@@ -178,7 +175,3 @@ def _either(one: str, other: str) -> cntext.CnSet:
 
 def _count(text: str) -> int:
     return cntext.size(cntext.parse(text))
-
-
-def _age(seconds: int) -> str:
-    return show_duration(max(timedelta(seconds=seconds) // MINUTE, 1) * MINUTE)

@@ -15,6 +15,7 @@ from pfspark import cnset
 from pfspark.ask import diff, lines
 from pfspark.ask.about import About
 from pfspark.ask.events import Log
+from pfspark.ask.hops import took_part
 from pfspark.edge import naming
 from pfspark.edge.answers import Answers
 from pfspark.edge.report import Page, page
@@ -238,7 +239,7 @@ class Questions(Known):
         first = next(found, None)
         if first is None:
             raise UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
-        return (line for line in chain([first], found) if store in (None, line["store"], line["peer"]))
+        return (line for line in chain([first], found) if took_part(line, store))
 
     def report(self, as_of: When = None, *, org: str | None = None) -> Page:
         """A page that works offline (`html`), and that a notebook shows: who has what, what is missing and why, what went on."""

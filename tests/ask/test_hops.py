@@ -23,7 +23,7 @@ def hop(
     return {
         "org": "main", "folder": "PFS1:1", "origin": "PFS1", "cn_min": cn, "cn_max": cn, "store": store, "what": what,
         "at": START + timedelta(minutes=minute), "peer": peer, "type": kind, "message_id": None, "until": None, "attempt": None,
-        "reason": None,
+        "reason": "lost_on_the_way" if what == Hop.LOST else None,
     }  # fmt: skip
 
 

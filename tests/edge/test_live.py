@@ -42,8 +42,9 @@ def run(*, out: bool, err: bool) -> tuple[list[str], str]:
         said, noted = process.communicate()
     assert process.returncode == 0
     shown = STEERING.sub("", drawn.decode())
-    stdout = [line.strip() for line in re.split(r"[\r\n]+", shown if out else said.decode()) if line.strip() in DATA]
-    return stdout if out else said.decode().splitlines(), shown if err else noted.decode()
+    written = [line.strip() for line in re.split(r"[\r\n]+", shown if out else said.decode()) if line.strip()]
+    stdout = [line for line in written if line in DATA] if out and err else written  # one terminal shows both
+    return stdout, shown if err else noted.decode()
 
 
 def _read(terminal: int) -> bytes:

@@ -45,8 +45,7 @@ def frames(spark: SparkSession, facts: Mapping[str, Iterable[Row]]) -> dict[str,
 
 
 def asked(spark: SparkSession, rows: Iterable[Row]) -> DataFrame:
-    ddl = "org string, folder string, origin string, cn_min bigint, cn_max bigint"
-    return local(spark, arrow(struct(ddl), rows), struct(ddl))
+    return local(spark, arrow(struct(trace.RANGE_DDL), rows), struct(trace.RANGE_DDL))
 
 
 @pytest.fixture(scope="module")

@@ -259,6 +259,7 @@ def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iter
     One that was not played yet is not equal: what was said and done there waits for its first round.
     """
     from pfspark.ask import lines
+    from pfspark.settings import show_span
 
     seen = there.answers(as_of, org)
     waiting = Counter(seen.world["edits"]["org"].to_pylist())
@@ -277,5 +278,5 @@ def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iter
             "waiting": waiting[name],
             "missing": sum(cntext.size(cntext.parse(line["missing"])) for line in replicas),
             "lost": sum(cntext.size(cntext.parse(line["lost"])) for line in replicas),
-            "due": due and lines.moment(due), "ahead": screen.span(seen.at[name] - now) if is_ahead else None,
+            "due": due and lines.moment(due), "ahead": show_span(seen.at[name] - now) if is_ahead else None,
         }  # fmt: skip

@@ -12,7 +12,7 @@ import typer
 from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.answers import standing
 from pfspark.errors import PfsparkError, UsageError
-from pfspark.settings import parse_duration
+from pfspark.settings import parse_duration, show_span
 
 if TYPE_CHECKING:
     from pfspark.edge.runner import Played
@@ -62,17 +62,19 @@ def run(
         raise UsageError("expected --until TIME or --until-quiet, found both")
     end = _end(until)
     refused: list[dict[str, Any]] = []
-    turns: list[datetime] = []
+    begun: datetime | None = None
     serving = _serving(metrics_port)
     with given.opened(lake, "playing") as there:
         serving(there)
 
         def told(played: Played) -> None:
+            nonlocal begun
             refused.extend(tell(there, played, json=json))
             serving(there)
-            turns.append(max(played.turns.values()))
+            at = max(played.turns.values())
+            begun = begun or at
             if isinstance(end, datetime | timedelta):
-                live.told(turns[-1] - turns[0], end if isinstance(end, timedelta) else end - turns[0])
+                live.told(at - begun, end if isinstance(end, timedelta) else end - begun)
 
         if end is None and not until_quiet:
             _say_ahead(there)  # it ends by Ctrl-C alone
@@ -160,6 +162,6 @@ def _say_next(due: Mapping[str, datetime]) -> None:
 def _say_ahead(there: Lake) -> None:
     for org, lead in there.ahead().items():
         screen.note(
-            f"{org}'s clock is {screen.span(lead)} ahead of the clock on the wall: what is done before then is due at its "
+            f"{org}'s clock is {show_span(lead)} ahead of the clock on the wall: what is done before then is due at its "
             "next cycle there. `pfspark round` plays that one; `run --until now` keeps to the clock"
         )

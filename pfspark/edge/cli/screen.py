@@ -26,7 +26,6 @@ Part = str | tuple[str, str]
 WIDE = 160  # columns of an output that is no terminal
 READABLE = 100
 SHOWN = 10  # of a long list that is only a reminder
-MINUTE = timedelta(minutes=1)
 
 MESSAGES = {
     "0x2": "hierarchy", "0x4": "content", "0x8": "backfill request", "0x10": "status", "0x20": "status request",
@@ -151,9 +150,9 @@ def timeline(whole: Sequence[Line], store: str | None, *, json: bool) -> None:
 
     `store`: only what it took part in.
     """
-    from pfspark.ask.hops import waits
+    from pfspark.ask.hops import took_part, waits
 
-    found = [line for line in whole if store in (None, line["store"], line["peer"])]
+    found = [line for line in whole if took_part(line, store)]
     if not found:
         note((f"{store} took no part in that", "dim"))
     elif json:
@@ -163,6 +162,8 @@ def timeline(whole: Sequence[Line], store: str | None, *, json: bool) -> None:
 
 
 def _timeline(found: Sequence[Line], had: Sequence[tuple[str, int, Line]]) -> None:
+    from pfspark.settings import show_span
+
     stores = sorted({line["store"] for line in found})
     several = len({line["item"] for line in found}) > 1
     rows = []
@@ -173,7 +174,7 @@ def _timeline(found: Sequence[Line], had: Sequence[tuple[str, int, Line]]) -> No
         rows.append([clock(at), *("; ".join(cells[store]) for store in stores)])
     table(["", *stores], rows, f"{found[0]['item']} of {found[0]['folder']}" if not several else found[0]["folder"])
     for store, took, longest in () if several else had:
-        after, wait = (span(timedelta(seconds=seconds)) for seconds in (took, longest["waited"] or 0))
+        after, wait = (show_span(timedelta(seconds=seconds)) for seconds in (took, longest["waited"] or 0))
         say((store, "bold"), f" has it after {after}; {wait} of that until it {longest['says']} ({longest['rule']})")
 
 
@@ -223,13 +224,6 @@ def moment(at: datetime) -> str:
 def clock(at: str) -> str:
     """A moment for people: whole seconds, and only where there are some."""
     return at.split(".")[0].replace("T", " ").removesuffix("Z").removesuffix(":00")
-
-
-def span(time: timedelta) -> str:
-    """A length of time for people: to the minute, and at least one."""
-    from pfspark.settings import show_duration
-
-    return show_duration(max(time // MINUTE, 1) * MINUTE)
 
 
 def number(count: int, what: str) -> str:
