@@ -549,7 +549,8 @@ def inquire(
     begin = status.begin(edits.steps, due=due.entries, clock=clock)
     responders = sources.responders(
         status.choosing(begin, replicas=edits.speaking),
-        holders=status.holders(known.lists), contacts=mail.contacts, tree=in_folders(edits.trees.tree, begin),
+        holders=status.holders(known.lists), missing=in_folders(gaps.timed, begin),
+        gives=sources.content(in_folders(known.claims, begin)), contacts=mail.contacts, tree=in_folders(edits.trees.tree, begin),
         stores=world.stores, links=world.links, clock=clock,
     )  # fmt: skip
     inquiries = status.inquire(

@@ -45,10 +45,8 @@ def rank(
 
     Source: R97-R105 (Exchange 2007, "Backfill Requests and Backfill Messages"); R107-R118 (KB 812857).
     """
-    given = cnset.intersect(missing.join(gives.select(*LINE, "peer").distinct(), list(LINE)), gives, (*LINE, "peer"))
-    amounts = cnset.size(given, (*HERE, "peer")).withColumnRenamed("size", "amount")
     whole = cnset.size(missing, HERE).withColumnRenamed("size", "whole")
-    candidates = amounts.join(whole, list(HERE))
+    candidates = _amounts(missing, gives).join(whole, list(HERE))
     known = _facts(candidates, stores=stores, links=links, contacts=contacts, clock=clock)
     keyed = known.withColumn("keys", F.transform("source_keys", _value)).withColumn("groups", F.transform("source_keys", _group))
     grouped = keyed.withColumn("group", F.coalesce(F.array_position("groups", True), F.lit(0)))
@@ -57,6 +55,12 @@ def rank(
     passed_over = behind & (F.col("group") < F.max("group").over(of_folder))
     order = of_folder.orderBy(behind, passed_over, "keys", "peer")
     return grouped.select(*HERE, "peer", F.row_number().over(order).alias("nth"))
+
+
+def _amounts(missing: DataFrame, gives: DataFrame) -> DataFrame:
+    """How many of the missing numbers each peer can give, if any: org, store, folder, peer, `amount`."""
+    asked = missing.join(gives.select(*LINE, "peer").distinct(), list(LINE))
+    return cnset.size(cnset.intersect(asked, gives, (*LINE, "peer")), (*HERE, "peer")).withColumnRenamed("size", "amount")
 
 
 def _facts(candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contacts: DataFrame, clock: DataFrame) -> DataFrame:
@@ -156,6 +160,8 @@ def responders(
     begin: DataFrame,
     *,
     holders: DataFrame,
+    missing: DataFrame,
+    gives: DataFrame,
     stores: DataFrame,
     links: DataFrame,
     contacts: DataFrame,
@@ -164,13 +170,14 @@ def responders(
 ) -> DataFrame:
     """Who must answer a status request that begins now: org, store, folder, peer, and whether its time is `stamped`.
 
-    By the `rule` of each row of `begin`: all holders; the first three in the order of sources; or the list of Exchange
-    2000: three by its six steps, those of the own site stamped so that they go to the end of the queue, and the holder of the
+    By the `rule` of each row of `begin`: all holders; the first three in the order of sources, in which counts what each is
+    known to have of what is `missing` (R102), though who has nothing of it is not left out; or the list of Exchange 2000:
+    three by its six steps, those of the own site stamped so that they go to the end of the queue, and the holder of the
     oldest copy besides.
 
     Source: R120-R128, R130-R134; Q4, Q5.
     """
-    asked = begin.join(holders, list(HERE)).withColumns({"amount": F.lit(0), "whole": F.lit(0)})
+    asked = begin.join(holders, list(HERE)).join(_amounts(missing, gives), [*HERE, "peer"], "left").fillna(0, "amount")
     known = _facts(asked, stores=stores, links=links, contacts=contacts, clock=clock)
     active = contacts.select("org", "store", "peer", F.col("sent").isNotNull().alias("active"))
     placed = tree.where(F.col("property").startswith(REPLICA)).select(

@@ -159,23 +159,33 @@ RESPONDERS = [
 ]  # fmt: skip
 
 
+DEPENDABLE = [
+    case(
+        "R102 R132 who is known to have most of what is missing",
+        Peer(gives="X:1-4"), Peer(gives="X:2-4"), Peer(gives="X:1"), others=(Peer(gives="Y:1"), Peer(gives="")),
+    ),
+    case("R132 R121 who has nothing of it is named where there is room", Peer(gives="X:1"), Peer(gives="")),
+    case(
+        "R133 near and new before who has more", Peer(gives=""), Peer(version="2003"), Peer(version="2000", gives="X:1"),
+        others=(Peer(version="2000", gives=""), FAR, Peer(silent=True)),
+    ),
+    case("R134 the preferred one", Peer(cost=9, preferred=True, gives=""), NEAR, Peer(gives="X:1"), others=(FAR,)),
+]  # fmt: skip
+
+
+@pytest.mark.rule("R132", "R133", "R134")
+def test_the_responders_of_who_was_restored_or_started_again(spark: SparkSession) -> None:
+    """Every case twice: three, in the order of sources."""
+    orgs = named_twice(DEPENDABLE)
+    assert named(spark, orgs, "three") == {(org, name, False) for org, (_, names, _) in orgs.items() for name in names}
+
+
 @pytest.mark.rule("R120", "R121", "R122", "R123", "R124", "R125", "R126", "R127", "R128")
 def test_the_responders_of_exchange_2000(spark: SparkSession) -> None:
     """Every case twice; those of the own site that are named for being there are stamped (R122)."""
     orgs = named_twice(RESPONDERS)
-    given = frames(spark, orgs)
-    begin = spark.createDataFrame([(org, "ME", "/F", "three_and_oldest") for org in orgs], f"{HERE}, rule string")
-    about = {name: given[name] for name in ("holders", "stores", "links", "contacts", "tree", "clock")}
-    found = sources.responders(begin, **about).collect()
-    assert {org: {row["peer"] for row in found if row["org"] == org} for org in orgs} == {
-        org: set(names) for org, (_, names, _) in orgs.items()
-    }
-    stamped = {(row["org"], row["peer"]) for row in found if row["stamped"]}
-    assert stamped == {
-        (org, name)
-        for org, (one, names, _) in orgs.items()
-        for name, peer in zip(names, one.peers, strict=True)
-        if peer.cost == 0
+    assert named(spark, orgs, "three_and_oldest") == {
+        (org, name, peer.cost == 0) for org, (one, names, _) in orgs.items() for name, peer in zip(names, one.peers, strict=True)
     }
 
 
@@ -197,6 +207,16 @@ def named_twice(cases: list[Case]) -> Named:
             names = [f"P{place if way == 'rising' else 9 - place}" for place in places]
             found[f"{one.rules}, names {way}"] = one, names[: len(one.peers)], names[len(one.peers) :]
     return found
+
+
+def named(spark: SparkSession, orgs: Named, rule: str) -> set[tuple[str, str, bool]]:
+    """Who must answer where X:1-4 is missing: organization, peer, whether it is stamped."""
+    given = frames(spark, orgs)
+    begin = spark.createDataFrame([(org, "ME", "/F", rule) for org in orgs], f"{HERE}, rule string")
+    missing = spark.createDataFrame([(org, "ME", "/F", "X", 1, 4) for org in orgs], MISSING)
+    about = {name: given[name] for name in ("holders", "gives", "stores", "links", "contacts", "tree", "clock")}
+    found = sources.responders(begin, missing=missing, **about).collect()
+    return {(row["org"], row["peer"], row["stamped"]) for row in found}
 
 
 def frames(spark: SparkSession, orgs: Named) -> dict[str, DataFrame]:
