@@ -325,8 +325,8 @@ def validate_folders(
 
     Taking the last replica off a list is refused, and so is taking off a store that is not on it; so is what concerns a
     folder the store does not know or knows to be deleted, or would place one there, or too deep. A list that keeps a replica
-    because merging left it empty does so until another is put on it. What a leaver says by itself it does not say once it is
-    on the list again.
+    because merging left it empty does so until another is put on it. What a leaver says by itself it does not say once it was
+    put on the list again, though it be taken off once more: it has all to prove anew.
 
     Source: R11-R19; Q26, R148.
     """
@@ -374,12 +374,13 @@ def validate_folders(
         after = F.array_except(F.array_union(so_far["listed"], edit["adds"]), edit["drops"])
         drops = F.size(edit["drops"]) > 0
         creates = edit["action"] == Action.CREATE_FOLDER
+        returned = F.exists(so_far["verdicts"], lambda verdict: verdict["on"])
         reason = (
             F.when(~creates & so_far["missing"].isNotNull(), so_far["missing"])
             .when(edit["nowhere"].isNotNull(), edit["nowhere"])
             .when(drops & (F.size(F.array_intersect(before, edit["drops"])) == 0), Reason.NOT_LISTED)
             .when(drops & (F.size(after) == 0), Reason.LAST_REPLICA)
-            .when(edit["by_itself"] & F.array_contains(before, F.col("store")), Reason.NOT_LEAVING)
+            .when(edit["by_itself"] & (F.array_contains(before, F.col("store")) | returned), Reason.NOT_LEAVING)
         )
         taken = reason.isNull()
         listed = F.when(taken, after).otherwise(so_far["listed"])
