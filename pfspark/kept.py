@@ -21,7 +21,8 @@ from pfspark.cntext import label
 from pfspark.execute import Made, execute
 from pfspark.keyed import having, lacking
 from pfspark.round import Outcome, World, drawn
-from pfspark.rows import arrow, local, rows_of, schema_of, struct
+from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
+from pfspark.said import lists_anew
 from pfspark.tables import REPLACED
 from pfspark.views import Concern
 from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
@@ -50,9 +51,9 @@ _NOT_KEPT = {
 class Kept:
     """The world between two rounds."""
 
-    def __init__(self, spark: SparkSession, rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None) -> None:
+    def __init__(self, spark: Session, rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None) -> None:
         """A world of the given rows by table or view; what is not given is empty."""
-        self.spark = spark
+        self._spark = spark
         self._schemas = {
             field.name: schema_of(field.name, _NOT_KEPT.get(field.name, ())) for field in fields(World) if field.name != "taken"
         }
@@ -63,6 +64,13 @@ class Kept:
         """How many rows of `state` a folder of a store had when they were joined last."""
         for name, schema in self._schemas.items():
             self.tables[name] = arrow(schema, (rows or {}).get(name, ()))
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session in which it is played, started when it is first needed."""
+        if callable(self._spark):
+            self._spark = self._spark()
+        return self._spark
 
     def world(self) -> World:
         """The world as frames."""
@@ -158,6 +166,7 @@ class Kept:
         for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives", "contacts"):
             self.put(name, lacking(self.tables[name], mine, ("org", "store")))
             self.add(name, rows[name] if name in rows else _of_store(then[name], org, store))
+        self.put_rows("lists", lists_anew(self.tables["lists"], self.tables["stores"]))  # who is in the directory is so now
 
     def fold(self, made: Mapping[str, pa.Table]) -> None:
         """The world after a round."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -12,8 +12,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from pfspark.ddl import parse
 from pfspark.errors import UsageError
 from pfspark.tables import EVERY
+
+Session = SparkSession | Callable[[], SparkSession]
+"""A session, or what starts one when it is first needed."""
 
 
 def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
@@ -25,9 +29,7 @@ def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
 @cache
 def struct(ddl: str) -> StructType:
     """The Spark schema that a text says."""
-    made = StructType.fromDDL(ddl)
-    assert isinstance(made, StructType)
-    return made
+    return parse(ddl)
 
 
 def ddl(schema: StructType) -> str:

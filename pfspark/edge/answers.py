@@ -19,7 +19,7 @@ from pfspark.ask import events, gaps, hops, lines, reasons, standing, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.eventlog import Event
 from pfspark.edge.delta import Row, Snapshot
-from pfspark.edge.pages import by_pages, pages, within
+from pfspark.edge.pages import paged, pages, within
 from pfspark.edge.world import HERE, as_frame, own_rows, turn
 from pfspark.keyed import distinct
 from pfspark.rows import arrow, local, rows_of, struct
@@ -177,10 +177,8 @@ class Answers:
 
     def messages(self) -> Iterator[Line]:
         """All messages, by round; read by pages, not all at once."""
-        sent = self.snapshot.read("messages")
         for org in self.views:
-            own = sent.where(F.col("org") == org)
-            for rows in by_pages(own):
+            for rows in paged(self.snapshot, "messages", org):
                 for number in sorted(set(rows["round"].to_pylist())):
                     yield from lines.messages(rows.filter(pc.equal(rows["round"], number)), self.views)
 
@@ -189,11 +187,11 @@ class Answers:
         return (self._log(org) for org in self.views)
 
     def _log(self, org: str) -> events.Log:
-        mine = F.col("org") == org
-        changes, messages = (self.snapshot.read(name).where(mine) for name in ("changes", "messages"))
+        read = [self.snapshot.read(name) for name in ("changes", "messages", "replicas")]
+        changes, messages, replicas = (rows.where(F.col("org") == org) for rows in read)
         pieces = messages.select("round", F.inline(F.concat("carries", "asks"))).select("origin", "round")
         first = changes.select("origin", "round").union(pieces).groupBy("origin").agg(F.min("round").alias("round"))
-        steps = self.snapshot.read("replicas").where(mine).toArrow().to_pylist()
+        steps = replicas.toArrow().to_pylist()
         return events.Log(org, events.replids(steps, first.toArrow().to_pylist()), self._events(org, steps))
 
     def _events(self, org: str, steps: list[Line]) -> Iterator[Event]:
@@ -229,7 +227,7 @@ class Answers:
 
     def rounds(self) -> Iterator[Line]:
         """The ledger; read by pages, not all at once."""
-        found = (page.sort_by("round").to_pylist() for page in by_pages(self.snapshot.read("rounds")))
+        found = (page.sort_by("round").to_pylist() for page in paged(self.snapshot, "rounds"))
         for row in (Row.read(each) for rows in found for each in rows):
             yield {
                 "kind": "round", "round": row.round, "what": row.kind, "writer": row.writer,

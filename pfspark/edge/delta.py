@@ -12,34 +12,38 @@ import errno
 import fcntl
 import hashlib
 import json
+import operator
 import os
 import re
 import shutil
 import socket
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import UTC, datetime, timedelta
+from functools import cached_property, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, cast
+from threading import Lock
+from typing import Any, BinaryIO, cast
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
-from pfspark.edge import native
+from pfspark import said
+from pfspark.edge import bases, native
 from pfspark.edge.digests import numbered
-from pfspark.edge.session import files_are_local
+from pfspark.edge.session import GIVEN, files_are_local
 from pfspark.errors import DamageError, LakeError, NoLakeError, NoPlaceError, OtherWriterError
-from pfspark.rows import local, nothing, rows_of, schema_of
+from pfspark.rows import Session, local, nothing, rows_of, schema_of
+from pfspark.rules import intake
 from pfspark.rules.history import NEVER_REWRITTEN
 from pfspark.tables import TABLES
-
-if TYPE_CHECKING:
-    import pyarrow as pa
 
 FORMAT = 2
 """The version of these tables; a lake of a higher one was made by a newer pfspark. Format 1 knew no digests of facts."""
@@ -139,28 +143,49 @@ class Row:
 class Tables:
     """The tables of one lake, in a folder or in a schema of a catalog."""
 
-    def __init__(self, spark: SparkSession, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> None:
+    def __init__(self, spark: Session, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> None:
         """`where`: a folder, or `catalog.schema`. `hook` is told each commit, `before changes`, `after changes`.
 
         A name of two parts is that of a schema if Spark knows such a catalog and no such folder is there. A path without a
         scheme is what Spark takes it for: where its default file system (`fs.defaultFS`) is another than this machine's,
-        a local folder is named by `file:`.
+        a local folder is named by `file:`. A session that is still to be started is, unless nothing hints at anything but a
+        folder of this machine.
         """
-        self.spark = spark
+        self._spark = spark
+        self._starting = Lock()
         self.hook = hook
         named = os.fspath(where)
         path = _path(named)
-        by_default = files_are_local(spark)
-        said_local = named.startswith("file:")
-        is_schema = not said_local and _SCHEMA.fullmatch(path) and not Path(path).exists() and _is_catalog(spark, path)
-        self._schema = path.split(".") if is_schema else None
-        is_remote = _REMOTE.match(path) or not (by_default or said_local)
-        self.folder = None if self._schema or is_remote else Path(path).absolute()
+        self._schema: list[str] | None = None
+        self.folder = _surely_local(named) if callable(spark) and native.IS_HERE else None
+        if self.folder is None:
+            said_local = named.startswith("file:")
+            if not said_local and _SCHEMA.fullmatch(path) and not Path(path).exists() and _is_catalog(self.spark, path):
+                self._schema = path.split(".")
+            elif said_local or (not _REMOTE.match(path) and files_are_local(self.spark)):
+                self.folder = Path(path).absolute()
         self.where = str(self.folder or path)
-        self._place = f"file:{self.where}" if self.folder and not by_default else self.where
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, started when it is first needed."""
+        with self._starting:
+            if callable(self._spark):
+                self._spark = self._spark()
+            return self._spark
+
+    @cached_property
+    def _place(self) -> str:
+        """The lake as Spark names it."""
+        return f"file:{self.where}" if self.folder and not files_are_local(self.spark) else self.where
+
+    @property
+    def is_native(self) -> bool:
+        """Whether small things are read and written here without Spark."""
+        return self.folder is not None and native.IS_HERE
 
     @classmethod
-    def create(cls, spark: SparkSession, where: str | os.PathLike[str], *, history: timedelta = timedelta(days=30)) -> Tables:
+    def create(cls, spark: Session, where: str | os.PathLike[str], *, history: timedelta = timedelta(days=30)) -> Tables:
         """A new lake, empty; `history`: how far back `as_of` reads.
 
         Raises LakeError where there is a lake already, or anything else.
@@ -177,7 +202,7 @@ class Tables:
         return tables
 
     @classmethod
-    def open(cls, spark: SparkSession, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> Tables:
+    def open(cls, spark: Session, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> Tables:
         """The lake that is there.
 
         Raises LakeError where there is none, or one of a newer pfspark.
@@ -235,10 +260,30 @@ class Tables:
         A time is compared with the organizations' own, so a lake that is played in advance or afterwards is asked by the
         time that was played.
         """
+        if isinstance(as_of, datetime):
+            as_of = as_of if as_of.tzinfo else as_of.replace(tzinfo=UTC)
+        ledger = self.arrow(LEDGER)
+        found = self._ledger(as_of) if ledger is None else looked_up(ledger, as_of)
+        if found["last"] is None:
+            raise NoLakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
+        if found["format"] > FORMAT:
+            raise LakeError(
+                f"{self.where} was made by a newer pfspark (format {found['format']}, this one knows {FORMAT}). Update pfspark."
+            )
+        if found["row"] is None and isinstance(as_of, datetime):
+            raise LakeError(f"{self.where} had no round yet at {as_of:%Y-%m-%dT%H:%M:%SZ}.")
+        if found["row"] is None or (isinstance(as_of, int) and not 1 <= as_of <= found["last"]):
+            raise LakeError(f"{self.where} has no round {as_of}: its rounds are 1 to {found['last']}.")
+        row = Row.read(found["row"])
+        restores = {each["round"]: _restored(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
+        people = {} if as_of is None else {name: row.versions[name] for name in BY_PEOPLE}
+        return Snapshot(self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"])
+
+    def _ledger(self, as_of: AsOf) -> dict[str, Any]:
+        """What a snapshot needs of the ledger, by Spark: see `looked_up`."""
         number = F.col("round")
         if isinstance(as_of, datetime):
-            moment = as_of if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-            wanted = F.coalesce(F.array_max("turns.now"), "ended") <= F.lit(moment)
+            wanted = F.coalesce(F.array_max("turns.now"), "ended") <= F.lit(as_of)
         else:
             wanted = number <= as_of if as_of is not None else F.lit(True)
         opened = F.when(F.col("kind") == "opened", number)
@@ -247,38 +292,43 @@ class Tables:
         asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
         asked += [F.collect_list(back).alias("restores"), F.max(F.array_max("turns.now")).alias("furthest")]
         try:
-            found = self.stored(LEDGER).agg(*asked, F.max("format").alias("format")).toArrow().to_pylist()[0]
+            [found] = self.stored(LEDGER).agg(*asked, F.max("format").alias("format")).toArrow().to_pylist()
         except LakeError:
             raise
         except REFUSALS as error:
             if known := damage(error):
                 raise known from error
             raise NoLakeError(f"{self.where} is not a lake: it has no ledger. Make one with `pfspark init`.") from error
-        if found["last"] is None:
-            raise NoLakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
-        if found["format"] > FORMAT:
-            raise LakeError(
-                f"{self.where} was made by a newer pfspark (format {found['format']}, this one knows {FORMAT}). Update pfspark."
-            )
-        if found["row"] is None and isinstance(as_of, datetime):
-            raise LakeError(f"{self.where} had no round yet at {moment:%Y-%m-%dT%H:%M:%SZ}.")
-        if found["row"] is None or (isinstance(as_of, int) and not 1 <= as_of <= found["last"]):
-            raise LakeError(f"{self.where} has no round {as_of}: its rounds are 1 to {found['last']}.")
-        row = Row.read(found["row"])
-        restores = {each["round"]: _restored(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
-        people = {} if as_of is None else {name: row.versions[name] for name in BY_PEOPLE}
-        return Snapshot(self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"])
+        return cast(dict[str, Any], found)
+
+    def arrow(
+        self,
+        name: str,
+        version: int | None = None,
+        keep: pc.Expression | None = None,
+        columns: Sequence[str] = (),
+    ) -> pa.Table | None:
+        """All rows of a table, void ones too, or those to `keep`, without Spark; None where that cannot be."""
+        if self.folder is None or not native.IS_HERE:
+            return None
+        schema = columns_of(name)
+        wanted = pa.schema([schema.field(column) for column in columns]) if columns else schema
+        return native.read(self.folder / name, wanted, version, keep)
 
     def read(self, name: str, as_of: AsOf = None) -> DataFrame:
         """The valid rows of a table, now or `as_of` a round or a time."""
         return self.snapshot(as_of).read(name)
 
-    def edits_between(self, first: int, last: int) -> DataFrame:
-        """The edits that came with the versions after `first` up to `last`."""
+    def edits_between(self, first: int, last: int) -> pa.Table:
+        """The edits that came with the versions after `first` up to `last`, as rounds are given them (`intake.legible`)."""
+        if self.folder and native.IS_HERE:
+            fresh = native.added(self.folder / "edits", columns_of("edits"), first, last)
+            if fresh is not None:
+                return said.legible(fresh)
         asked = self.spark.read.option("readChangeFeed", "true").option("startingVersion", str(first + 1))
         asked = asked.option("endingVersion", str(last))
         feed = asked.table(self.name("edits")) if self._schema else asked.format("delta").load(f"{self._place}/edits")
-        return feed.where("_change_type = 'insert'").select(*TABLES["edits"].names)
+        return intake.legible(feed.where("_change_type = 'insert'").select(*TABLES["edits"].names)).toArrow()
 
     def append(self, name: str, rows: pa.Table | DataFrame, round: int | None = None) -> None:
         """More rows of a table: facts of that `round`, or what people say, which any number of writers may append.
@@ -336,11 +386,9 @@ class Tables:
 
     def _fit(self, name: str, rows: pa.Table, round: int | None) -> pa.Table:
         """Rows in the columns of a table, as Arrow has them."""
-        from pyspark.sql.pandas.types import to_arrow_schema
-
         if round is not None:
             rows = numbered(rows, round)
-        return rows.select(list(TABLES[name].names)).cast(to_arrow_schema(schema_of(name), timezone="UTC"))
+        return rows.select(list(TABLES[name].names)).cast(columns_of(name))
 
     def _append_natively(self, name: str, rows: pa.Table, round: int | None) -> None:
         assert self.folder is not None
@@ -420,6 +468,10 @@ class Tables:
         }
         listed = ", ".join(f"{_quoted(key)} = {_quoted(value)}" for key, value in properties.items())
         try:
+            if self.folder and native.IS_HERE and not (self.folder / name).exists():
+                comments = {each.name: each.says for each in table.columns}
+                native.create(self.folder / name, columns_of(name), comments, table.row, properties)
+                return
             said = f"({columns}) USING DELTA COMMENT {_quoted(table.row)} TBLPROPERTIES ({listed})"
             with contextlib.suppress(PySparkException):  # there is one already
                 self.spark.sql(f"CREATE TABLE {self.name(name)} {said}")
@@ -437,9 +489,8 @@ class Tables:
     def _refuse_taken_place(self) -> None:
         if self.folder:
             self._clear_beginnings()
-        with contextlib.suppress(PySparkException):
-            if self.stored(LEDGER).limit(1).collect():
-                raise LakeError(f"{self.where} is a lake already. Use it, or take another place.")
+        if self._has_ledger():
+            raise LakeError(f"{self.where} is a lake already. Use it, or take another place.")
         for file in self._data_files():
             if file.parent.name != LEDGER:  # a row that never came into an empty ledger is the beginning of a lake
                 raise damaged(LEDGER, self.where, "_delta_log")
@@ -449,11 +500,22 @@ class Tables:
         if self.folder:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                others = sorted(set(os.listdir(self.folder)) - {*TABLES, WRITER_LOCK, APPEND_LOCK})
+                others = sorted(set(os.listdir(self.folder)) - {*TABLES, WRITER_LOCK, APPEND_LOCK, bases.NAME})
             except OSError as error:
                 raise LakeError(f"{self.where} cannot be the place of a lake: {error.strerror}.") from error
             if others:
                 raise LakeError(f"{self.where} is not empty (it has {others[0]!r}). A lake needs a folder of its own.")
+
+    def _has_ledger(self) -> bool:
+        """Whether rounds are told of here."""
+        if self.folder and not (self.folder / LEDGER).exists():
+            return False
+        rows = self.arrow(LEDGER)
+        if rows is not None:
+            return int(rows.num_rows) > 0
+        with contextlib.suppress(PySparkException):
+            return len(self.stored(LEDGER).limit(1).collect()) > 0
+        return False
 
     def _clear_beginnings(self) -> None:
         """Folders of tables that a making cut short has left, and that hold nothing yet, not even a table."""
@@ -519,6 +581,22 @@ class Snapshot:
     furthest: datetime | None = None
     """The latest time to which any organization has ever been played; null: none was."""
 
+    def arrow(self, name: str, keep: pc.Expression | None = None, columns: Sequence[str] = ()) -> pa.Table | None:
+        """The valid rows of a table, all or those to `keep`, without Spark; None where that cannot be."""
+        if self.untouched(name):
+            return rows_of(name, ()).select(list(columns or TABLES[name].names))
+        valid = [] if keep is None else [keep]
+        if name in (*FACTS, LEDGER):
+            valid.append(pc.field("round") <= self.row.round)
+        if name in FACTS and self.void:
+            valid.append(~pc.field("round").isin(sorted(self.void)))
+        return self.tables.arrow(name, self.version(name), reduce(operator.and_, valid) if valid else None, columns)
+
+    def version(self, name: str) -> int | None:
+        """The version at which a table is read; None: as it stands."""
+        pinned = self.people if name in BY_PEOPLE else {} if self.standing or name == LEDGER else self.row.versions
+        return pinned.get(name)
+
     def untouched(self, name: str) -> bool:
         """Whether no round has written to that table."""
         return name in FACTS and not self.standing and self.row.versions[name] == CREATED
@@ -542,8 +620,7 @@ class Snapshot:
             raise LakeError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
         if self.untouched(name):
             return nothing(self.tables.spark, name)
-        pinned = self.people if name in BY_PEOPLE else {} if self.standing or name == LEDGER else self.row.versions
-        version = pinned.get(name)
+        version = self.version(name)
         try:
             rows = self.tables.stored(name, version)
         except PySparkException as error:
@@ -613,8 +690,13 @@ class Writer:
         # A number that is committed already is skipped in silence, also by one who slept meanwhile: hence the reading back.
         options = {"userMetadata": str(row.round), "txnAppId": "pfspark", "txnVersion": str(row.round), "mergeSchema": "true"}
         self.last = None
+        told = rows_of(LEDGER, [sealed.written()])
+        if row.kind == "created" and tables.is_native:  # nobody else can know of it yet
+            tables._append_natively(LEDGER, tables._fit(LEDGER, told, None), row.round)
+            self.last = sealed
+            return sealed
         try:
-            tables._save(LEDGER, tables._frame(LEDGER, rows_of(LEDGER, [sealed.written()]), None), "append", options)
+            tables._save(LEDGER, tables._frame(LEDGER, told, None), "append", options)
         except LakeError as error:
             if "Concurrent" in str(error.__cause__):
                 raise self._taken_over(row.round) from error
@@ -637,6 +719,34 @@ class Writer:
         if self._lock is not None:
             self._lock.close()
             self._lock = None
+
+
+def columns_of(name: str) -> pa.Schema:
+    """The columns of a table, as Arrow has them."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    return to_arrow_schema(schema_of(name), timezone="UTC")
+
+
+def looked_up(ledger: pa.Table, as_of: AsOf) -> dict[str, Any]:
+    """What a snapshot needs of the ledger: the `row` as of then, the `last` round, those that are `void`, the `restores`, the
+    `furthest` that anybody has played, the highest `format`."""
+    rows = ledger.select(["round", "kind", "turns", "ended", "format"]).to_pylist()
+    latest = [max((turn["now"] for turn in row["turns"] or ()), default=None) for row in rows]
+
+    def is_wanted(row: Mapping[str, Any], played: datetime | None) -> bool:
+        if isinstance(as_of, datetime):
+            return (played or row["ended"]) <= as_of
+        return as_of is None or row["round"] <= as_of
+
+    wanted = {row["round"]: place for place, row in enumerate(rows) if is_wanted(row, latest[place])}
+    picked = ledger.slice(wanted[max(wanted)], 1).to_pylist()[0] if wanted else None
+    back = ledger.filter(pc.equal(ledger["kind"], "restored")).select(["round", "restored"])
+    return {
+        "row": picked, "last": max((row["round"] for row in rows), default=None), "restores": back.to_pylist(),
+        "void": [row["round"] for row in rows if row["kind"] == "opened"], "furthest": max(filter(None, latest), default=None),
+        "format": max((row["format"] for row in rows), default=None),
+    }  # fmt: skip
 
 
 def damaged(name: str, where: str, file: str) -> DamageError:
@@ -685,6 +795,15 @@ def _local(where: str | os.PathLike[str]) -> Path | None:
     other = _REMOTE.match(path) or _SCHEMA.fullmatch(path) or configured
     session = SparkSession.getActiveSession()
     return None if other or (session and not files_are_local(session)) else Path(path).absolute()
+
+
+def _surely_local(named: str) -> Path | None:
+    """The folder of this machine that is named, where nothing hints at another file system that Spark might take it for."""
+    hints = {*GIVEN, "HADOOP_CONF_DIR", "SPARK_CONF_DIR"} & os.environ.keys()
+    defaults = Path(os.environ.get("SPARK_HOME", "/nowhere")) / "conf" / "spark-defaults.conf"
+    path = _path(named)
+    hinted = hints or defaults.exists() or _REMOTE.match(path) or (_SCHEMA.fullmatch(path) and not Path(path).exists())
+    return Path(path).absolute() if named.startswith("file:") or not (hinted or SparkSession.getActiveSession()) else None
 
 
 def _restored(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Restored, ...]:

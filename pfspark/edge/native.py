@@ -1,14 +1,18 @@
-"""Small appends to tables in local folders without Spark: by delta-rs, where it is installed (the extra `local`).
+"""Tables in local folders without Spark: by delta-rs, where it is installed (the extra `local`).
 
 What either writes the other reads; who writes holds the locks that `delta` takes, so the two never meet in a commit.
+Whatever this cannot read Spark is asked for, which says what is wrong: reading is a shortcut, and no verdict.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 FEW = 20_000
 """Rows up to which an append goes by here: above, the executors write side by side."""
@@ -24,3 +28,47 @@ def append(place: Path, rows: pa.Table, said: str | None) -> None:
 
     told = CommitProperties(custom_metadata={"userMetadata": said} if said else None)
     write_deltalake(DeltaTable(place), rows, mode="append", commit_properties=told)
+
+
+def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Expression | None = None) -> pa.Table | None:
+    """Rows of a table, all or those to `keep`, in the columns of that schema; a column it does not have is null.
+
+    None where they cannot be read.
+    """
+    from deltalake import DeltaTable
+
+    with suppress(Exception):
+        rows = DeltaTable(place, version=version).to_pyarrow_dataset()
+        there = [name for name in schema.names if name in rows.schema.names]
+        # Threads that are not through when a process ends, and would ask Python for a file, end it by an abort.
+        return _fit(rows.to_table(columns=there, filter=keep, use_threads=False), schema)
+    return None
+
+
+def added(place: Path, schema: pa.Schema, first: int, last: int) -> pa.Table | None:
+    """The rows that came with the versions after `first` up to `last`; None where they cannot be read."""
+    from deltalake import DeltaTable
+
+    with suppress(Exception):
+        feed = pa.table(DeltaTable(place).load_cdf(starting_version=first + 1, ending_version=last))
+        return _fit(feed, schema).filter(pc.equal(feed["_change_type"].cast(pa.string()), "insert"))
+    return None
+
+
+def create(place: Path, schema: pa.Schema, comments: Mapping[str, str], says: str, properties: Mapping[str, str]) -> None:
+    """A new table, empty; `says` what a row is, `comments` what each column is.
+
+    Raises whatever delta-rs does.
+    """
+    from deltalake import DeltaTable, Schema
+
+    described = pa.schema([field.with_metadata({"comment": comments[field.name]}) for field in schema])
+    DeltaTable.create(place, Schema.from_arrow(described), description=says, configuration=dict(properties))
+
+
+def _fit(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    columns: Sequence[pa.ChunkedArray] = [
+        rows[field.name].cast(field.type) if field.name in rows.column_names else pa.nulls(rows.num_rows, field.type)
+        for field in schema
+    ]
+    return pa.table(columns, schema=schema)

@@ -17,21 +17,20 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.edge import restoring, upkeep
-from pfspark.edge.delta import FACTS, REFUSALS, THREADS, Restored, Row, Snapshot, Tables, Writer
+from pfspark.edge import bases, native, restoring, upkeep
+from pfspark.edge.bases import Base
+from pfspark.edge.delta import CREATED, FACTS, REFUSALS, THREADS, Restored, Row, Snapshot, Tables, Writer
 from pfspark.edge.digests import digest, numbered
-from pfspark.edge.world import DIRECTORY, PAIR, as_frame, clocks, directory, kept_world, lists_of, policies_of, turn
+from pfspark.edge.world import DIRECTORY, PAIR, as_kept, clocks, directory, kept_world, policies_of, turn
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
 from pfspark.keyed import having, lacking
-from pfspark.rules import intake
+from pfspark.said import lists_anew
 from pfspark.settings import Grid, Policy
 from pfspark.words import FIRST, HIERARCHY, LAST, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
-SEEN = ("tree", "folders", "stores")
-"""Of which replica lists are made."""
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
 
@@ -64,6 +63,10 @@ class Runner:
         self._kept: Kept | None = None
         self._number = 0
         """The round after which the world is as it is kept here."""
+        self._digest = ""
+        """The digest of that round's row."""
+        self._left: tuple[int, int, dict[str, int]] | None = None
+        """The round and what people had said when a base was left or found here."""
         self._cursor = 0
         self._directory: dict[str, int] = {}
         self._news = False
@@ -172,13 +175,24 @@ class Runner:
             cursors, ended = {"edits": settled["edits"]}, datetime.now(UTC)
             self._number = row.round + 1
             maintained = Row(self._number, "maintained", writer.name, {}, began, ended, versions, cursors, {}, row.next_due)
-            writer.record(replace(maintained, facts=facts))
+            self._digest = writer.record(replace(maintained, facts=facts)).digest
             return done
 
-    @property
-    def has_world(self) -> bool:
-        """Whether the world is known here already."""
-        return self._kept is not None
+    def at_hand(self) -> Kept | None:
+        """The world, if it is known without reading all facts."""
+        if self._kept is None and self._base(self._tables.snapshot()) is None:
+            return None
+        return self.kept()
+
+    def leave(self) -> None:
+        """Leaves the world as a base for whoever comes next."""
+        here = self._number, self._cursor, self._directory
+        if self._kept is None or self._tables.folder is None or self._left == here:
+            return
+        self._kept.reset("conditions", ())
+        base = Base(self._kept.tables, self._cursor, self._directory)
+        bases.leave(self._tables.folder, base, self._number, self._digest)
+        self._left = here
 
     def due(self) -> dict[str, datetime]:
         """When each organization has something to do; absent: never, as things are."""
@@ -284,16 +298,31 @@ class Runner:
             self._begin(self._tables.snapshot())
         self._take_up()
 
-    def _begin(self, snapshot: Snapshot) -> None:
+    def _begin(self, snapshot: Snapshot, *, based: bool = True) -> None:
+        """Reads the world after that round: the base that was left after it, else the facts."""
         people = self._people()
         snapshot = replace(snapshot, people=people)
         self._last = clocks(snapshot)
-        self._number, self._cursor = snapshot.row.round, people["edits"]
-        self._directory = {name: people[name] for name in DIRECTORY}
-        self._news = any(version != snapshot.row.versions[name] for name, version in self._directory.items())
+        self._number, self._digest = snapshot.row.round, snapshot.row.digest
         self._policies, self.unfit = policies_of(**directory(snapshot))
-        self._kept = kept_world(snapshot)
-        self._repeat(self._kept, snapshot.row.cursors["edits"])
+        base = self._base(snapshot) if based else None
+        if base:
+            self._cursor, self._directory = base.cursor, dict(base.directory)
+            self._kept = as_kept(self._tables, base.tables)
+            self._left = self._number, self._cursor, self._directory
+        else:
+            self._cursor, self._directory = people["edits"], {name: people[name] for name in DIRECTORY}
+            self._kept = kept_world(snapshot)
+            self._repeat(self._kept, snapshot.row.cursors["edits"])
+        self._news = any(version != snapshot.row.versions[name] for name, version in self._directory.items())
+
+    def _base(self, snapshot: Snapshot) -> Base | None:
+        """The base that was left after that round; before the first it is empty."""
+        if not self._tables.is_native or self._tables.folder is None:
+            return None
+        if all(snapshot.untouched(name) for name in FACTS):
+            return Base({}, CREATED, {name: CREATED for name in DIRECTORY})
+        return bases.find(self._tables.folder, snapshot.row)
 
     def _repeat(self, kept: Kept, since: int) -> None:
         """Edits since the last round that were taken in before: these too wait, to be refused.
@@ -304,7 +333,7 @@ class Runner:
         if since == self._cursor:
             return
         try:
-            fresh = intake.legible(self._tables.edits_between(since, self._cursor)).toArrow()
+            fresh = self._tables.edits_between(since, self._cursor)
         except REFUSALS:
             return
         self._receive(kept, fresh, repeats=True)
@@ -319,18 +348,17 @@ class Runner:
             self._directory, self._news = directory, True
         if people["edits"] > self._cursor:
             try:
-                fresh = intake.legible(self._tables.edits_between(self._cursor, people["edits"])).toArrow()
+                fresh = self._tables.edits_between(self._cursor, people["edits"])
             except REFUSALS:  # the history reaches no longer back so far
-                self._begin(self._tables.snapshot())
+                self._begin(self._tables.snapshot(), based=False)
                 return
             self._cursor = people["edits"]
             self._receive(kept, fresh)
 
     def _read_directory(self, kept: Kept) -> None:
-        spark, known = self._tables.spark, directory(self._tables.snapshot())
+        known = directory(self._tables.snapshot())
         self._policies, self.unfit = policies_of(**known)
-        seen = {name: as_frame(spark, name, rows) for name, rows in (*kept.tables.items(), *known.items()) if name in SEEN}
-        kept.put_rows("lists", lists_of(seen["tree"], folders=seen["folders"], stores=seen["stores"]).toArrow())
+        kept.put_rows("lists", lists_anew(kept.tables["lists"], known["stores"]))
         for name in ("stores", "links"):
             kept.put_rows(name, known[name])
 
@@ -341,10 +369,7 @@ class Runner:
         """
         if not fresh.num_rows:
             return
-        asked = self._tables.spark.createDataFrame(fresh.select(["org", "edit_id"]).combine_chunks())
-        receipts = self._tables.snapshot().read("receipts").where("edit_id is not null")
-        found = receipts.join(asked.distinct(), ["org", "edit_id"], "left_semi").select("org", "edit_id", "at")
-        known = found.toArrow()
+        known = self._taken_in(fresh)
         if repeats:
             fresh = having(fresh, known, ("org", "edit_id"))
         remembered = {
@@ -355,6 +380,17 @@ class Runner:
         }
         kept.append("edits", fresh)
         kept.add("taken", [{"org": org, "edit_id": edit} for org, edit in sorted(remembered)])
+
+    def _taken_in(self, edits: pa.Table) -> pa.Table:
+        """The receipts of those edits: org, edit_id, at."""
+        snapshot, said = self._tables.snapshot(), ["org", "edit_id", "at"]
+        named = edits["edit_id"].unique()
+        found = snapshot.arrow("receipts", pc.field("edit_id").isin(named), said) if len(named) <= native.FEW else None
+        if found is not None:
+            return having(found, edits, ("org", "edit_id"))
+        asked = self._tables.spark.createDataFrame(edits.select(["org", "edit_id"]).combine_chunks())
+        receipts = snapshot.read("receipts").where("edit_id is not null")
+        return receipts.join(asked.distinct(), ["org", "edit_id"], "left_semi").select(*said).toArrow()
 
     # A round
 
@@ -403,12 +439,12 @@ class Runner:
         if behind:
             self._begin(snapshot)
             self._take_up()
-        self._number = snapshot.row.round
+        self._number, self._digest = snapshot.row.round, snapshot.row.digest
         return behind
 
     def _rehearse(self, turns: Mapping[str, datetime]) -> Played:
         assert self._kept is not None
-        trial = Kept(self._tables.spark)
+        trial = Kept(lambda: self._tables.spark)
         for name, rows in self._kept.tables.items():
             trial.put(name, rows)
         return Played(None, turns, self._new_rows(trial, turns), trial.tables)
@@ -439,13 +475,11 @@ class Runner:
             **self._directory,
             "edits": self._cursor,
         }
-        self._writer.record(
-            Row(
-                number, kind, self._writer.name, turns, began, datetime.now(UTC), versions, {"edits": self._cursor},
-                played.counts, self._moments(), restored, facts=facts,
-            )
+        row = Row(
+            number, kind, self._writer.name, turns, began, datetime.now(UTC), versions, {"edits": self._cursor},
+            played.counts, self._moments(), restored, facts=facts,
         )  # fmt: skip
-        self._number = number
+        self._number, self._digest = number, self._writer.record(row).digest
         return played
 
     def _new_rows(self, kept: Kept, turns: Mapping[str, datetime]) -> dict[str, pa.Table]:

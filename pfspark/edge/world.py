@@ -19,9 +19,9 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark import cnset, cntext
+from pfspark import cnset, cntext, said
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import Snapshot
+from pfspark.edge.delta import Snapshot, Tables
 from pfspark.errors import UsageError
 from pfspark.execute import Made, execute
 from pfspark.frame import rule, source
@@ -132,6 +132,9 @@ def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, 
 
 def clocks(snapshot: Snapshot) -> dict[str, datetime]:
     """The time of each organization's last round, by the ledger alone; absent: it had none yet."""
+    if (ledger := snapshot.arrow("rounds")) is not None:
+        rounds = ledger.select(["round", "turns"]).sort_by("round").to_pylist()
+        return {turn["org"]: turn["now"] for row in rounds for turn in row["turns"] or ()}
     turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
     return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
 
@@ -273,13 +276,15 @@ def _lists_of(stores: DataFrame, *, tree: DataFrame, folders: DataFrame) -> Data
 
 
 def directory(snapshot: Snapshot, names: Iterable[str] = DIRECTORY) -> dict[str, pa.Table]:
-    """The entries of the directory, each table by its name."""
-    given = {name: Made(partial(entries, snapshot, name)) for name in names}
-    return execute(snapshot.tables.spark, {name: once(source(name)) for name in given}, given)
+    """The entries of the directory, each table by its name: the latest row of each; a start outside all calendars is none,
+    for Python has no word for it."""
+    known = {name: said.entries(rows, DIRECTORY[name]) for name in names if (rows := snapshot.arrow(name)) is not None}
+    given = {name: Made(partial(_entries, snapshot, name)) for name in names if name not in known}
+    asked = execute(snapshot.tables.spark, {name: once(source(name)) for name in given}, given) if given else {}
+    return known | asked
 
 
-def entries(snapshot: Snapshot, name: str) -> DataFrame:
-    """The latest row of each entry; a start outside all calendars is none, for Python has no word for it."""
+def _entries(snapshot: Snapshot, name: str) -> DataFrame:
     rows = newest(snapshot.read(name), DIRECTORY[name], "at")
     return rows.withColumns({when: intake.in_time(when) for when in ("at", "start") if when in rows.columns})
 
@@ -293,12 +298,12 @@ def delivered(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> DataFrame
 
 def kept_world(snapshot: Snapshot) -> Kept:
     """That world, to be played on."""
-    return as_kept(snapshot.tables.spark, world(snapshot))
+    return as_kept(snapshot.tables, world(snapshot))
 
 
-def as_kept(spark: SparkSession, views: Mapping[str, pa.Table]) -> Kept:
-    """Those views as a world; what is not given is empty."""
-    made = Kept(spark)
+def as_kept(tables: Tables, views: Mapping[str, pa.Table]) -> Kept:
+    """Those views of a lake as a world; what is not given is empty."""
+    made = Kept(lambda: tables.spark)
     for name, rows in views.items():
         made.append(name, rows)
     return made

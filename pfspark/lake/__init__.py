@@ -17,7 +17,6 @@ from __future__ import annotations
 import os
 from datetime import timedelta
 from types import TracebackType
-from typing import TYPE_CHECKING
 
 from pfspark.edge.delta import Hook, Tables
 from pfspark.edge.session import open_session
@@ -26,9 +25,7 @@ from pfspark.lake.folders import Folders
 from pfspark.lake.foresight import Foresight
 from pfspark.lake.items import Items
 from pfspark.lake.mails import Mails
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+from pfspark.rows import Session
 
 
 class Lake(Directory, Folders, Items, Mails, Foresight):
@@ -38,7 +35,7 @@ class Lake(Directory, Folders, Items, Mails, Foresight):
     def create(
         cls,
         where: str | os.PathLike[str],
-        spark: SparkSession | None = None,
+        spark: Session | None = None,
         *,
         history: timedelta = timedelta(days=30),
         ahead: bool = False,
@@ -53,20 +50,21 @@ class Lake(Directory, Folders, Items, Mails, Foresight):
     def open(
         cls,
         where: str | os.PathLike[str],
-        spark: SparkSession | None = None,
+        spark: Session | None = None,
         *,
         hook: Hook = lambda point: None,
         ahead: bool = False,
     ) -> Lake:
         """The lake that is there; `hook` is told of each commit, before and after; `ahead` as in `create`.
 
-        Raises LakeError where none is; of a folder of this machine before Spark starts.
+        `spark` is a session, or what starts one: for a folder of this machine that is not before it is needed.
+        Raises LakeError where no lake is; of a folder of this machine before Spark starts.
         """
         Tables.expect(where)
         return cls(Tables.open(spark or open_session(), where, hook), ahead=ahead)
 
     @classmethod
-    def examine(cls, where: str | os.PathLike[str], spark: SparkSession | None = None) -> Lake:
+    def examine(cls, where: str | os.PathLike[str], spark: Session | None = None) -> Lake:
         """The lake that is there, to be audited, whatever is wrong with it."""
         return cls(Tables(spark or open_session(), where))
 
@@ -74,4 +72,7 @@ class Lake(Directory, Folders, Items, Mails, Foresight):
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self.close()
+        if kind is None:
+            self.close()
+        else:
+            self._runner.close()

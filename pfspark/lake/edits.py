@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import time
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -77,15 +78,20 @@ class Edits(Questions):
 
     def _id_of(self, org: str, edit_id: str) -> str:
         """That id, unless the edit of that id was refused or is lost: then one that is new (`repeats`)."""
-        told = self._made(org, F.col("edit_id").startswith(edit_id) | F.col("edit_id").startswith("again:"))
+        named = pc.or_kleene(pc.starts_with(pc.field("edit_id"), edit_id), pc.starts_with(pc.field("edit_id"), "again:"))
+        alike = self._tables.arrow("edits", keep=named, columns=["edit_id"])
+        if alike is not None and not alike.num_rows:
+            return edit_id
+        told = self._made(org, lambda edit: edit.startswith(edit_id) | edit.startswith("again:"))
         rows = told.where((F.col("first") == edit_id) & ~F.col("counts")).collect()
         return f"{edit_id}~{rows[0]['times'] + 1}" if rows else edit_id
 
-    def _made(self, org: str, these: Column) -> DataFrame:
-        """How edits of an organization stand by the id of their first making; see `repeats.made`."""
-        mine = (F.col("org") == org) & these
+    def _made(self, org: str, these: Callable[[Column], Column]) -> DataFrame:
+        """How edits of an organization stand by the id of their first making, `these` by their `edit_id`; see `repeats.made`."""
         snapshot = self._tables.snapshot()
-        edits, receipts, changes = (snapshot.read(name).where(mine) for name in ("edits", "receipts", "changes"))
+        told = {name: snapshot.read(name) for name in ("edits", "receipts", "changes")}
+        mine = (F.col("org") == org) & these(F.col("edit_id"))
+        edits, receipts, changes = (rows.where(mine) for rows in told.values())
         lost = changes.limit(0)
         if snapshot.restores:
             world = self._world()

@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pfspark.edge import naming
 from pfspark.edge.delta import Snapshot, Tables
 from pfspark.edge.runner import Runner
-from pfspark.edge.world import DIRECTORY, as_frame, as_kept, entries, kept_world, trees
+from pfspark.edge.world import DIRECTORY, as_frame, as_kept, directory, kept_world, trees
 from pfspark.errors import UsageError
 from pfspark.rows import rows_of
 from pfspark.settings import confirmed, nearest, parse_time
@@ -41,7 +41,8 @@ class Known:
         self._entries: dict[str, tuple[int, dict[tuple[str, ...], Line]]] = {}
 
     def close(self) -> None:
-        """Lets another writer in; this lake may be used on."""
+        """Lets another writer in, and leaves what is known for whoever comes next; this lake may be used on."""
+        self._runner.leave()
         self._runner.close()
 
     @property
@@ -54,6 +55,10 @@ class Known:
         """The names of the organizations."""
         return sorted(name for (name,) in self._directory("organizations"))
 
+    def stores_by_name(self) -> list[tuple[str, str]]:
+        """The stores of the directory, each with its organization before it."""
+        return sorted((str(org), str(store)) for org, store in self._directory("stores"))
+
     def _world(self, as_of: When = None) -> Mapping[str, pa.Table]:
         if as_of is None:
             return self._runner.kept().tables
@@ -64,19 +69,19 @@ class Known:
 
     def _tree_world(self) -> Mapping[str, pa.Table]:
         """As much of the world as the paths of folders need."""
-        if self._runner.has_world:
-            return self._runner.kept().tables
+        if (world := self._runner.at_hand()) is not None:
+            return world.tables
         snapshot = self._tables.snapshot()
         at = snapshot.row.round, self._tables.version("edits")
         if self._trees is None or self._trees[0] != at:
-            self._trees = at, as_kept(self._tables.spark, trees(snapshot)).tables
+            self._trees = at, as_kept(self._tables, trees(snapshot)).tables
         return self._trees[1]
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:
         """The entries of a table of the directory by their keys."""
         version = snapshot.people[name] if snapshot and name in snapshot.people else self._tables.version(name)
         if name not in self._entries or self._entries[name][0] != version:
-            rows = entries(snapshot or self._tables.snapshot(), name).toArrow().to_pylist()
+            rows = directory(snapshot or self._tables.snapshot(), [name])[name].to_pylist()
             self._entries[name] = version, {tuple(row[key] for key in DIRECTORY[name]): row for row in rows}
         return self._entries[name][1]
 

@@ -62,7 +62,7 @@ class Mails(Edits):
         self._check({"org": org, "store": store, "folder": target, "action": Action.POST, "properties": None}, folder)
         first = time.time_ns()
         counts = {"posted": 0, "known": 0, "unkept": 0}
-        made = self._made(org, F.col("edit_id").contains(f"mail:{named}:")).drop("org").persist()
+        made = self._made(org, lambda edit: edit.contains(f"mail:{named}:")).drop("org").persist()
         for mails in mail.read_batches(spark, sources, progress=progress or (lambda done, total: None)):
             ids = mails.withColumn("first", mail.edit_id(F.lit(named), "sha256", "occurrence"))
             told = (

@@ -56,6 +56,7 @@ class Questions(Known):
 
         Entries are applied, empty, sent, missing and lost, `about` the store itself, and reported, about each other store.
         """
+        sets = self.state(as_of, store=store, folder=folder, org=org)
         own = [
             F.struct(F.lit(name).alias("entry"), F.col("store").alias("about"), F.col(name).alias("text"))
             for name in ("applied", "empty", "sent", "missing", "lost")
@@ -64,7 +65,6 @@ class Questions(Known):
             F.map_entries("reported"),
             lambda each: F.struct(F.lit("reported").alias("entry"), each["key"].alias("about"), each["value"].alias("text")),
         )
-        sets = self.state(as_of, store=store, folder=folder, org=org)
         return cnset.from_text(sets.select(*HERE, F.inline(F.concat(F.array(*own), others))), "text")
 
     def replicas(

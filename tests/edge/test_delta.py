@@ -134,9 +134,9 @@ def test_edits_are_found_by_the_version_that_brought_them(lake: Tables) -> None:
     first = lake.version("edits")
     lake.append("edits", edit("b"))
     lake.append("edits", edit("c"))
-    found = [row["edit_id"] for row in lake.edits_between(first, lake.version("edits")).orderBy("edit_id").collect()]
+    found = [row["edit_id"] for row in lake.edits_between(first, lake.version("edits")).sort_by("edit_id").to_pylist()]
     assert found == ["b", "c"]
-    assert [row["edit_id"] for row in lake.edits_between(first + 1, first + 2).collect()] == ["c"]
+    assert [row["edit_id"] for row in lake.edits_between(first + 1, first + 2).to_pylist()] == ["c"]
 
 
 def test_a_second_writer_is_turned_away_at_once(lake: Tables, spark: SparkSession) -> None:

@@ -81,7 +81,7 @@ def test_edits_come_by_the_feed_whoever_wrote_them(tables: Tables, monkeypatch: 
     tables.append("edits", rows_of("edits", [one]))
     monkeypatch.setattr(native, "IS_HERE", False)
     tables.append("edits", rows_of("edits", [{**one, "edit_id": "two"}]))
-    fresh = tables.edits_between(before, tables.version("edits")).toArrow().to_pylist()
+    fresh = tables.edits_between(before, tables.version("edits")).to_pylist()
     assert {row["edit_id"]: row["properties"] for row in fresh} == {"one": [("a", "b")], "two": [("a", "b")]}
 
 

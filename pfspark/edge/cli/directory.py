@@ -45,8 +45,8 @@ def init(
     options, begins, where = given.values(option or []), given.when(start), given.named(lake)
     override(load_profile(profile, conf_folder()), options)  # refused before anything is made
 
-    with live.doing("starting Spark"), _opened_or_made(where) as made:
-        if any(row["org"] == org for row in made.table("organizations").select("org").collect()):
+    with live.doing("making the lake"), _opened_or_made(where) as made:
+        if org in made.organizations:
             raise UsageError(f"{made.where} has an organization {org!r} already")
         made.organization(org, profile, options, begins)
         screen.note(f"{made.where} has the organization {org}. Next: pfspark store add NAME --site SITE")
@@ -56,9 +56,9 @@ def _opened_or_made(where: str) -> Lake:
     from pfspark.lake import Lake
 
     try:
-        return Lake.open(where)
+        return Lake.open(where, given.started)
     except NoLakeError:
-        return Lake.create(where)
+        return Lake.create(where, given.started)
 
 
 @store.command("add")
@@ -127,5 +127,4 @@ def _told(
 
 
 def _known(there: Lake, org: str | None) -> list[str]:
-    rows = there.table("stores").select("org", "store").distinct().collect()
-    return sorted(row["store"] for row in rows if org in (None, row["org"]))
+    return sorted({store for of, store in there.stores_by_name() if org in (None, of)})

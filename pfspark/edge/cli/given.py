@@ -21,6 +21,8 @@ from pfspark.settings import confirmed, parse_time
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pyspark.sql import SparkSession
+
     from pfspark.lake import Lake
 
 Ahead = Annotated[bool, typer.Option("--ahead", help="The time is meant, though more than a day ahead of the clock.")]
@@ -67,11 +69,19 @@ def _confirmable(verb: Callable[..., object]) -> Callable[..., object]:
 def opened(lake: str | None, what: str = "reading", *, examine: bool = False) -> Iterator[Lake]:
     """The lake that is named, to do `what` with it; none is a UsageError before Java starts. `examine`: whatever is wrong."""
     where = named(lake)
-    with live.doing("starting Spark"):
+    with live.doing(what):
         from pfspark.lake import Lake
 
-        with Lake.examine(where) if examine else Lake.open(where, ahead=MEANT.get()) as there, live.doing(what):
+        with Lake.examine(where, started) if examine else Lake.open(where, started, ahead=MEANT.get()) as there:
             yield there
+
+
+def started() -> SparkSession:
+    """A session, for what needs one: that takes a while, and is said."""
+    with live.doing("starting Spark"):
+        from pfspark.edge.session import open_session
+
+        return open_session()
 
 
 def named(lake: str | None) -> str:

@@ -1,0 +1,54 @@
+"""What people say, as Arrow tables: entries of the directory, edits, and whom the directory lists; small, and read without Spark.
+
+Each function says of tables what a rule says of frames; `tests/test_said.py` holds them side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import reduce
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pfspark.keyed import together
+from pfspark.words import FIRST, HIERARCHY, LAST, Listing
+
+
+def legible(edits: pa.Table) -> pa.Table:
+    """Edits as a round is given them: what `rules.intake.legible` says."""
+    named = edits.filter(pc.and_(pc.is_valid(edits["org"]), pc.is_valid(edits["edit_id"])))
+    return reduce(in_time, ["at", "written"], named)
+
+
+def in_time(table: pa.Table, column: str) -> pa.Table:
+    """That column where it is a moment between which times lie, else null: what `rules.intake.in_time` says."""
+    at = table[column]
+    micros = at.cast(pa.int64())
+    first, last = (int(each.timestamp()) * 10**6 for each in (FIRST, LAST))
+    lies = pc.and_(pc.greater_equal(micros, first), pc.less_equal(micros, last))
+    return table.set_column(table.column_names.index(column), column, pc.if_else(lies, at, pa.scalar(None, at.type)))
+
+
+def everywhere(stores: pa.Table) -> pa.Table:
+    """The replica list of the hierarchy as each store sees it: what `rules.hierarchy.everywhere` says."""
+    there = stores.filter(pc.equal(stores["retired"], False)).select(["org", "store"])
+    both = there.join(there.rename_columns({"store": "peer"}), keys="org", join_type="inner")
+    said = {"folder": HIERARCHY, "listing": str(Listing.LISTED)}
+    for name, value in said.items():
+        both = both.append_column(name, pa.repeat(pa.scalar(value), both.num_rows))
+    return both
+
+
+def lists_anew(lists: pa.Table, stores: pa.Table) -> pa.Table:
+    """The view `lists` when the stores of the directory are others: those of folders stay as they are."""
+    return together(lists.filter(pc.not_equal(lists["folder"], HIERARCHY)), everywhere(stores))
+
+
+def entries(rows: pa.Table, key: Sequence[str]) -> pa.Table:
+    """The row with the latest `at` of each key: what `edge.world.newest` says, its moments `in_time`."""
+    told = rows.filter(pc.is_valid(rows["at"])).sort_by("at")
+    placed = told.select(list(key)).append_column("_place", pa.array(range(told.num_rows), pa.int64()))
+    places = placed.group_by(list(key), use_threads=False).aggregate([("_place", "max")])["_place_max"]
+    latest = told.take(pc.take(places, pc.sort_indices(places)))
+    return reduce(in_time, [name for name in ("at", "start") if name in latest.column_names], latest)

@@ -1,0 +1,197 @@
+"""The world left beside the tables: it says what the facts say, counts after its own round alone, and needs no Java."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.edge import bases
+from pfspark.edge.delta import Row, Tables, looked_up
+from pfspark.edge.world import kept_world
+from pfspark.lake import Lake
+from tests.edge.lakes import DAY, Copy, assert_same_world
+from tests.edge.processes import NO_JAVA, PFSPARK, python
+
+ASKED = ("state", "replicas", "folders", "stores", "messages", "rounds")
+"""What is told without Spark where a base is."""
+
+
+def answers(lake: Lake) -> list[str]:
+    return [json.dumps(line, default=str) for kind in ASKED for line in lake.lines(kind)]
+
+
+def base_of(place: Path, row: Row) -> bases.Base:
+    found = bases.find(place, row)
+    assert found is not None
+    return found
+
+
+@pytest.fixture
+def place(in_trouble: Copy, spark: SparkSession) -> Path:
+    """A lake that was played on to where PFS2 has made a folder, and left."""
+    where = in_trouble("played")
+    with Lake.open(where, spark) as lake:
+        lake.run(until=f"{DAY}00:25:00Z")
+    return where
+
+
+def test_a_base_says_what_the_facts_say(place: Path, spark: SparkSession) -> None:
+    """After rounds, a restore, upkeep, what people did since, and rounds that were played upon it."""
+
+    def held_beside_the_facts() -> None:
+        snapshot = Tables.open(spark, place).snapshot()
+        found = base_of(place, snapshot.row)
+        assert_same_world(found.tables, {**kept_world(snapshot).tables, "edits": found.tables["edits"]})
+        with Lake.open(place, spark) as based:
+            said = answers(based)
+        os.rename(place / bases.NAME, place.parent / "aside")
+        assert answers(Lake.open(place, spark)) == said
+        os.rename(place.parent / "aside", place / bases.NAME)
+
+    held_beside_the_facts()
+    with Lake.open(place, spark) as lake:
+        lake.store("PFS3", "Paris")
+        lake.post("PFS2", "/Sales", b"more", name="more", at=f"{DAY}00:40:00Z")
+    held_beside_the_facts()
+    with Lake.open(place, spark) as lake:
+        lake.round(f"{DAY}00:45:00Z")
+        lake.restore("PFS1", 9)
+    held_beside_the_facts()
+    with Lake.open(place, spark) as lake:
+        lake.run(until=f"{DAY}02:00:00Z")
+        lake.maintain()
+    held_beside_the_facts()
+
+
+def test_a_base_counts_after_its_own_round_alone(place: Path, spark: SparkSession) -> None:
+    row = Tables.open(spark, place).snapshot().row
+    left = (place / bases.NAME).read_bytes()
+    with Lake.open(place, spark) as lake:
+        lake.post("PFS1", "/Sales", b"later", name="later", at=f"{DAY}00:50:00Z")
+        lake.round(f"{DAY}00:55:00Z")
+        later = answers(lake)
+    now = Tables.open(spark, place).snapshot().row
+    assert bases.find(place, now) and bases.find(place, row) is None
+    (place / bases.NAME).write_bytes(left)  # of the round before, as when whoever played was killed
+    assert bases.find(place, now) is None
+    assert answers(Lake.open(place, spark)) == later
+
+
+@pytest.mark.parametrize("harm", ["cut short", "nothing", "another pfspark", "another digest", "not a base"])
+def test_what_is_no_base_is_none(place: Path, spark: SparkSession, harm: str) -> None:
+    row = Tables.open(spark, place).snapshot().row
+    file = place / bases.NAME
+    whole = file.read_bytes()
+    if harm == "cut short":
+        file.write_bytes(whole[: len(whole) // 2])
+    elif harm == "nothing":
+        file.write_bytes(b"")
+    elif harm == "not a base":
+        with zipfile.ZipFile(file, "w") as other:
+            other.writestr("letter.txt", "hello")
+    else:
+        with zipfile.ZipFile(file) as old:
+            parts = {name: old.read(name) for name in old.namelist()}
+        about = json.loads(parts[bases.ABOUT]) | ({"pfspark": "0"} if harm == "another pfspark" else {"digest": "0"})
+        with zipfile.ZipFile(file, "w") as new:
+            for name, part in (parts | {bases.ABOUT: json.dumps(about).encode()}).items():
+                new.writestr(name, part)
+    assert bases.find(place, row) is None
+    with Lake.open(place, spark) as lake:
+        assert answers(lake)
+    assert bases.find(place, row)  # who had to read the facts leaves one
+
+
+def test_where_nothing_can_be_written_no_base_is_left(tmp_path: Path) -> None:
+    bases.leave(tmp_path / "nowhere", bases.Base({"mail": pa.table({"a": [1]})}, 0, {}), 1, "x")
+    (tmp_path / bases.NAME).mkdir()
+    bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [1]})}, 0, {}), 1, "x")
+    assert os.listdir(tmp_path) == [bases.NAME]
+
+
+def test_who_fails_leaves_none(place: Path, spark: SparkSession) -> None:
+    os.unlink(place / bases.NAME)
+    with pytest.raises(KeyError), Lake.open(place, spark) as lake:
+        assert list(lake.lines("state"))
+        raise KeyError
+    assert not (place / bases.NAME).exists()
+
+
+def test_the_ledger_is_looked_up_alike(place: Path, spark: SparkSession) -> None:
+    with Lake.open(place, spark) as lake:
+        lake.restore("PFS1", 9)
+    tables = Tables.open(spark, place)
+    ledger = tables.arrow("rounds")
+    last = tables.snapshot().row.round
+    moments: list[Any] = [None, 1, 3, last, last + 1, 0]
+    moments += [Lake.open(place, spark).answers(number).at["main"] for number in (last, last - 3)]
+    for moment in moments:
+        one, other = looked_up(ledger, moment), tables._ledger(moment)
+        back = sorted((row["round"], row["restored"]) for row in other["restores"])
+        assert {**one, "void": sorted(one["void"])} == {**other, "void": sorted(other["void"]), "restores": one["restores"]}
+        assert [(row["round"], row["restored"]) for row in one["restores"]] == back
+
+
+@pytest.fixture(scope="module")
+def without_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A lake that was made where no Java is."""
+    place = tmp_path_factory.mktemp("made") / "lake"
+    lake = {**NO_JAVA, "PFSPARK_LAKE": str(place)}
+    pfspark_says(lake, "init", "--profile", "modern")
+    for name, site in (("PFS1", "Redmond"), ("PFS2", "Paris"), ("PFS3", "Paris")):
+        pfspark_says(lake, "store", "add", name, "--site", site)
+    pfspark_says(lake, "store", "set", "PFS3", "--retired")
+    pfspark_says(lake, "link", "Redmond", "Paris", "--cost", "3")
+    pfspark_says(lake, "folder", "create", "/Sales", "--store", "PFS1", "--replicas", "PFS1,PFS2")
+    pfspark_says(lake, "post", "--store", "PFS1", "--folder", "/Sales", "--name", "offer", "--text", "hello")
+    yield place
+
+
+def pfspark_says(lake: dict[str, str], *words: str, code: int = 0) -> str:
+    done = python(PFSPARK, *words, **lake)
+    assert done.returncode == code, done.stderr
+    return done.stdout + done.stderr
+
+
+def test_a_lake_is_made_and_asked_where_no_java_is(without_java: Path) -> None:
+    lake = {**NO_JAVA, "PFSPARK_LAKE": str(without_java)}
+    stores = [json.loads(line) for line in pfspark_says(lake, "store", "list", "--json").splitlines()]
+    assert [(row["store"], row["site"], row["retired"]) for row in stores] == [
+        ("PFS1", "Redmond", False), ("PFS2", "Paris", False), ("PFS3", "Paris", True),
+    ]  # fmt: skip
+    assert "2 edits waiting" in pfspark_says(lake, "status")
+    [made] = map(json.loads, pfspark_says(lake, "log", "rounds", "--json").splitlines())
+    assert (made["round"], made["what"]) == (1, "created")
+    refused = pfspark_says(lake, "post", "--store", "PFS2", "--folder", "/Sales", "--text", "hello", code=2)
+    assert "the folder '/Sales' is not known at PFS2" in refused
+    assert "has an organization 'main' already" in pfspark_says(lake, "init", code=2)
+    assert "Java" in pfspark_says(lake, "round", code=1)
+
+
+def test_what_was_made_without_java_is_played_and_asked_without(without_java: Path, spark: SparkSession, tmp_path: Path) -> None:
+    """Delta's own tables, with what each is for; what is played there is told where no Java is."""
+    place = Path(shutil.copytree(without_java, tmp_path / "lake"))
+    detail = spark.sql(f"DESCRIBE DETAIL delta.`{place}/stores`").collect()[0]
+    assert detail["description"] == "an entry of the directory: a store; the latest row wins"
+    told = {row["col_name"]: row["comment"] for row in spark.sql(f"DESCRIBE delta.`{place}/stores`").collect()}
+    assert told["site"] == "where it is; inside a site cost and delay are 0"
+    with Lake.open(place, spark) as lake:
+        lake.run(until_quiet=True)
+        assert all(line["rows"] == 0 for line in lake.audit() if line["kind"] == "check")
+    assert lake.items("PFS2", "/Sales").select("name").collect()[0]["name"] == "offer"
+    asked = {**NO_JAVA, "PFSPARK_LAKE": str(place)}
+    state = [json.loads(line) for line in pfspark_says(asked, "state", "--json").splitlines()]
+    assert {(row["store"], row["folder"]): row["applied"] for row in state if row["folder"] == "/Sales"} == {
+        ("PFS1", "/Sales"): "PFS1:1", ("PFS2", "/Sales"): "PFS1:1",
+    }  # fmt: skip
+    assert "0x4 content" in pfspark_says(asked, "log", "messages")
+    assert pfspark_says(asked, "post", "--store", "PFS2", "--folder", "/Sales", "--text", "two").startswith("edit post:")
