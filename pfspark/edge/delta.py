@@ -152,6 +152,8 @@ class Tables:
         folder of this machine.
         """
         self._spark = spark
+        self._read: tuple[int, pa.Table] | None = None
+        """The ledger as it was read last, with its version."""
         self._starting = Lock()
         self.hook = hook
         named = os.fspath(where)
@@ -229,8 +231,18 @@ class Tables:
         """The newest version of a table."""
         if self.folder is None:
             return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
-        log = os.listdir(self.folder / table / "_delta_log")
-        return max(int(found[1]) for found in map(_COMMIT.fullmatch, log) if found)
+        newest = self._newest(table)
+        if newest is None:
+            raise FileNotFoundError(self.folder / table / "_delta_log")
+        return newest
+
+    def _newest(self, table: str) -> int | None:
+        """The newest version of a table in a local folder; None: it has no log there."""
+        assert self.folder is not None
+        with contextlib.suppress(FileNotFoundError):
+            log = os.listdir(self.folder / table / "_delta_log")
+            return max((int(found[1]) for found in map(_COMMIT.fullmatch, log) if found), default=None)
+        return None
 
     def versions(self, names: Iterable[str]) -> dict[str, int]:
         """The newest version of each table."""
@@ -262,7 +274,7 @@ class Tables:
         """
         if isinstance(as_of, datetime):
             as_of = as_of if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-        ledger = self.arrow(LEDGER)
+        ledger = self.ledger()
         found = self._ledger(as_of) if ledger is None else looked_up(ledger, as_of)
         if found["last"] is None:
             raise NoLakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
@@ -278,6 +290,18 @@ class Tables:
         restores = {each["round"]: _restored(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
         people = {} if as_of is None else {name: row.versions[name] for name in BY_PEOPLE}
         return Snapshot(self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"])
+
+    def ledger(self) -> pa.Table | None:
+        """The rows of the ledger without Spark; None where that cannot be. Of a version that was read they are as they were."""
+        version = self._newest(LEDGER) if self.is_native else None
+        if version is None:
+            return None
+        if self._read is None or self._read[0] != version:
+            rows = self.arrow(LEDGER, version)
+            if rows is None:
+                return None
+            self._read = version, rows
+        return self._read[1]
 
     def _ledger(self, as_of: AsOf) -> dict[str, Any]:
         """What a snapshot needs of the ledger, by Spark: see `looked_up`."""
@@ -590,6 +614,8 @@ class Snapshot:
             valid.append(pc.field("round") <= self.row.round)
         if name in FACTS and self.void:
             valid.append(~pc.field("round").isin(sorted(self.void)))
+        if name == LEDGER and (ledger := self.tables.ledger()) is not None:
+            return ledger.filter(reduce(operator.and_, valid)).select(list(columns or TABLES[name].names))
         return self.tables.arrow(name, self.version(name), reduce(operator.and_, valid) if valid else None, columns)
 
     def version(self, name: str) -> int | None:

@@ -132,8 +132,8 @@ def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, 
 
 def clocks(snapshot: Snapshot) -> dict[str, datetime]:
     """The time of each organization's last round, by the ledger alone; absent: it had none yet."""
-    if (ledger := snapshot.arrow("rounds")) is not None:
-        rounds = ledger.select(["round", "turns"]).sort_by("round").to_pylist()
+    if (ledger := snapshot.arrow("rounds", columns=["round", "turns"])) is not None:
+        rounds = ledger.sort_by("round").to_pylist()
         return {turn["org"]: turn["now"] for row in rounds for turn in row["turns"] or ()}
     turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
     return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}

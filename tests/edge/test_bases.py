@@ -7,6 +7,7 @@ import os
 import shutil
 import zipfile
 from collections.abc import Iterator
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -139,6 +140,19 @@ def test_the_ledger_is_looked_up_alike(place: Path, spark: SparkSession) -> None
         back = sorted((row["round"], row["restored"]) for row in other["restores"])
         assert {**one, "void": sorted(one["void"])} == {**other, "void": sorted(other["void"]), "restores": one["restores"]}
         assert [(row["round"], row["restored"]) for row in one["restores"]] == back
+
+
+def test_where_nothing_is_due_no_java_is_asked(place: Path, spark: SparkSession) -> None:
+    """Nor is anything written."""
+    with Lake.open(place, spark) as lake:
+        lake.run(until_quiet=True)
+        now = lake.answers().at["main"] + timedelta(seconds=1)
+    before = sorted(file.name for file in (place / "rounds" / "_delta_log").iterdir())
+    asked = {**NO_JAVA, "PFSPARK_LAKE": str(place)}
+    assert "nothing to do" in pfspark_says(asked, "round", "--now", now.isoformat())
+    assert sorted(file.name for file in (place / "rounds" / "_delta_log").iterdir()) == before
+    pfspark_says(asked, "post", "--store", "PFS1", "--folder", "/Sales", "--text", "due", "--now", now.isoformat())
+    assert "Java" in pfspark_says(asked, "round", "--now", now.isoformat(), code=1)
 
 
 @pytest.fixture(scope="module")
