@@ -6,27 +6,32 @@ after which it was left, and only for the pfspark that left it. Without it, or w
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import zipfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pyarrow as pa
+
+from pfspark.tables import EVERY
 
 if TYPE_CHECKING:
     from pfspark.edge.delta import Row
 
 NAME = "_base.zip"
 FORMAT = 1
-"""The version of what stands in it."""
+"""The version of what stands in it; another one whenever the same facts say another world."""
 ABOUT = "base.json"
 SUFFIX = ".arrow"
+UNREADABLE = (OSError, ValueError, KeyError, AttributeError, EOFError, RuntimeError, zipfile.BadZipFile, pa.ArrowException)
+"""What is raised where a file is no base."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +44,18 @@ class Base:
 
 
 def leave(folder: Path, base: Base, round: int, digest: str) -> None:
-    """Puts a base in the place of the one that is there; where nothing can be written there is none.
+    """Puts a base in the place of the one that is there, unless that is of a later round; where nothing can be written there is
+    none.
 
     `round` and `digest` are those of the ledger's last row.
     """
+    if (there := _about(folder)) and there["round"] > round:
+        return
     about = {**_stamp(round, digest), "cursor": base.cursor, "directory": dict(base.directory)}
     new = folder / f"{NAME}.{uuid4().hex}.tmp"
     try:
+        for begun in folder.glob(f"{NAME}.*.tmp"):  # by who was killed; who is at it still leaves none
+            begun.unlink(missing_ok=True)
         with zipfile.ZipFile(new, "w") as file:
             file.writestr(ABOUT, json.dumps(about))
             for name, table in base.tables.items():
@@ -61,15 +71,32 @@ def leave(folder: Path, base: Base, round: int, digest: str) -> None:
 
 def find(folder: Path, row: Row) -> Base | None:
     """The base that was left after that row of the ledger, if one was."""
-    with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile), zipfile.ZipFile(folder / NAME) as file:
-        about = json.loads(file.read(ABOUT))
-        if {name: about[name] for name in about if name not in ("cursor", "directory")} != _stamp(row.round, row.digest):
-            return None
+    about = _about(folder)
+    if any(about.get(name) != value for name, value in _stamp(row.round, row.digest).items()):
+        return None
+    with suppress(*UNREADABLE), zipfile.ZipFile(folder / NAME) as file:
         names = (name for name in file.namelist() if name.endswith(SUFFIX))
         tables = {name.removesuffix(SUFFIX): pa.ipc.open_stream(file.read(name)).read_all() for name in names}
         return Base(tables, about["cursor"], about["directory"])
     return None
 
 
-def _stamp(round: int, digest: str) -> dict[str, object]:
-    return {"format": FORMAT, "pfspark": version("pfspark"), "round": round, "digest": digest}
+def _about(folder: Path) -> dict[str, Any]:
+    """What is said of the base that is there; nothing: there is none."""
+    with suppress(*UNREADABLE), zipfile.ZipFile(folder / NAME) as file:
+        about = json.loads(file.read(ABOUT))
+        return about if isinstance(about["round"], int) and {"cursor", "directory"} <= about.keys() else {}
+    return {}
+
+
+def _stamp(round: int, digest: str) -> dict[str, Any]:
+    """By what it is known whether a base counts."""
+    columns = hashlib.sha256("\n".join(EVERY[name].ddl for name in sorted(EVERY)).encode()).hexdigest()
+    return {"format": FORMAT, "pfspark": _installed(), "columns": columns, "round": round, "digest": digest}
+
+
+def _installed() -> str:
+    """The version of pfspark, if it is installed and not only here."""
+    with suppress(PackageNotFoundError):
+        return version("pfspark")
+    return ""
