@@ -16,9 +16,10 @@ from pyspark.sql import functions as F
 
 from pfspark.edge.config import conf_folder
 from pfspark.edge.session import open_session
-from pfspark.settings import OPTIONS, show_duration
+from pfspark.settings import OPTIONS
 from pfspark.sim.player import play
 from pfspark.sim.scenario import read
+from pfspark.units import show_duration
 
 spark = open_session()
 GENERATIONS = ["2000", "2003", "2007", "modern"]

@@ -3,244 +3,24 @@
 The values of the profiles stand in `conf/*.toml` and nowhere else; an organization takes a profile and overrides
 single options of it. Every text that does not fit is a UsageError which names the option, what was seen and what was
 expected.
-
->>> show_duration(parse_duration("1h30m")), parse_size("300KB")
-('1h30m', 307200)
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import time, timedelta
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
 from pfspark.errors import ProfileError, UsageError
-from pfspark.words import FIRST, LAST
+from pfspark.units import nearest, parse_clock, parse_duration, parse_size, show_duration, show_size, unfit
 
-UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
-SIZES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
 NONE = ("none", "off")
-NOW = "now"
-"""The clock on the wall, in place of a time."""
-AHEAD = timedelta(days=1)
-"""How far ahead of the clock on the wall a time may be without being confirmed: further than clocks go wrong."""
 
-_DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?", re.ASCII)
-_SIZE = re.compile(r"(\d{1,15})\s*([KMG]?B)?", re.ASCII)
-_CLOCK = re.compile(r"([01]?\d|2[0-3]):([0-5]\d)", re.ASCII)
 _DOUBLING = re.compile(r"(\w+) doubling to (\w+)")
-
-
-# --- texts ------------------------------------------------------------------------------------------------------------
-
-
-def parse_duration(text: object) -> timedelta:
-    """A length of time: `15m`, `6h`, `2d`, `1h30m`, `0m`.
-
-    >>> parse_duration("1h30m")
-    datetime.timedelta(seconds=5400)
-    """
-    found = _DURATION.fullmatch(text.strip()) if isinstance(text, str) else None
-    if found is None or not any(found.groups()):
-        raise _unfit(text, "a duration such as 15m, 6h, 2d or 1h30m")
-    return timedelta(seconds=sum(int(count or 0) * unit for count, unit in zip(found.groups(), UNITS.values(), strict=True)))
-
-
-def show_duration(duration: timedelta) -> str:
-    """The shortest text of a length of time, in whole seconds.
-
-    >>> show_duration(timedelta(hours=48))
-    '2d'
-    """
-    left = int(duration.total_seconds())
-    text = ""
-    for unit, seconds in UNITS.items():
-        count, left = divmod(left, seconds)
-        text += f"{count}{unit}" if count else ""
-    return text or "0m"
-
-
-def show_span(time: timedelta) -> str:
-    """A length of time for people: to the minute, and at least one.
-
-    >>> show_span(timedelta(hours=2, seconds=12))
-    '2h'
-    """
-    minute = timedelta(minutes=1)
-    return show_duration(max(time // minute, 1) * minute)
-
-
-def parse_time(value: object) -> datetime:
-    """A moment in UTC: a date and time, or ISO 8601 text; without a zone it is UTC.
-
-    >>> parse_time("2026-01-05T01:15+01:00")
-    datetime.datetime(2026, 1, 5, 0, 15, tzinfo=datetime.timezone.utc)
-    """
-    try:
-        read = datetime.fromisoformat(value) if isinstance(value, str) else value
-    except ValueError:
-        read = None
-    if isinstance(read, date) and not isinstance(read, datetime):
-        read = datetime(read.year, read.month, read.day)
-    if not isinstance(read, datetime):
-        raise _unfit(value, "a time such as 2026-01-05T00:00:00Z")
-    if not FIRST.year <= read.year <= LAST.year:
-        raise _unfit(str(value), f"a time such as 2026-01-05T00:00:00Z, of the years {FIRST.year} to {LAST.year}")
-    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
-
-
-def confirmed(at: datetime, *, ahead: bool) -> datetime:
-    """That time; a UsageError if it is more than a day ahead of the clock on the wall, and that is not said to be meant.
-
-    An organization's clock never goes back: after one round far ahead, what is done today waits for its next cycle there.
-    """
-    lead = at - datetime.now(UTC)
-    if lead > AHEAD and not ahead:
-        raise UsageError(f"{at:%Y-%m-%dT%H:%M:%SZ} is {lead.days}d ahead of the clock; if it is meant, say --ahead")
-    return at
-
-
-def parse_size(text: object) -> int:
-    """A number of bytes: `300KB` is 307,200; a bare number is bytes.
-
-    >>> parse_size("4MB")
-    4194304
-    """
-    found = _SIZE.fullmatch(text.strip().upper()) if isinstance(text, str) else None
-    size = int(found[1]) * SIZES[found[2] or ""] if found else text
-    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**62:
-        raise _unfit(text, "a size such as 512, 1KB, 300KB or 4MB")
-    return size
-
-
-def show_size(size: int) -> str:
-    """The text of a number of bytes, in the largest unit that divides it.
-
-    >>> show_size(307_200)
-    '300KB'
-    """
-    unit = next(unit for unit in ("GB", "MB", "KB", "B") if size % SIZES[unit] == 0)
-    return f"{size // SIZES[unit]}{unit}" if size else "0KB"
-
-
-def parse_clock(text: object) -> time:
-    """A time of day in UTC: `02:00`."""
-    if isinstance(text, time):
-        return text.replace(tzinfo=None)
-    found = _CLOCK.fullmatch(text.strip()) if isinstance(text, str) else None
-    if found is None:
-        raise _unfit(text, "a time of day (UTC) such as 02:00")
-    return time(int(found[1]), int(found[2]))
-
-
-# --- schedules --------------------------------------------------------------------------------------------------------
-
-Schedule = tuple[tuple[int, int], ...]
-"""Minutes of the week, counted from Sunday 00:00 UTC, in which content may be sent: from (inclusive) to (exclusive),
-ascending, disjoint, neighbours joined."""
-
-WEEK = 7 * 24 * 60
-SLOT = 15  # minutes: schedule grids have slots of a quarter of an hour (F42, F84)
-ALWAYS: Schedule = ((0, WEEK),)
-NEVER: Schedule = ()
-DAYS = ("sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday")
-
-_EVERY = re.compile(r"every\s+(?:(\d{1,5})\s*)?(m|min|minutes?|h|hours?|d|days?)", re.ASCII)
-_MOMENT = r"\s*([a-z]+|[0-6])\s*\.\s*(\d{1,2}):(\d{2})\s*(am|pm)?\s*"
-_SPAN = re.compile(f"{_MOMENT}-{_MOMENT}", re.ASCII)
-_SCHEDULE = (
-    "Always, Never, every 2 hours, or Day.Hour:Minute-Day.Hour:Minute such as Sun.11:30 PM-Mon.1:30 AM "
-    "or 6.22:00-6.22:15 (days by name or 0 = Sunday … 6, times UTC), several parted by commas"
-)
-
-
-def parse_schedule(text: object) -> Schedule:
-    """When content may be sent (F42, F43, F84).
-
-    `every n minutes` opens a slot of 15 minutes at each n-th minute of the week. Minutes of the weekly form round down
-    to a quarter of an hour; a span shorter than 15 minutes is refused; one that passes Saturday midnight goes on.
-
-    >>> parse_schedule("Sat.11:30 PM-Sun.1:30 AM")
-    ((0, 90), (10050, 10080))
-    """
-    if isinstance(text, list | tuple) and text and all(isinstance(each, str) for each in text):
-        text = ",".join(text)
-    if not isinstance(text, str):
-        raise _unfit(text, _SCHEDULE)
-    word = text.strip().lower()
-    if word in ("always", "never"):
-        return ALWAYS if word == "always" else NEVER
-    if every := _EVERY.fullmatch(word):
-        step = int(every[1] or 1) * UNITS[every[2][0]] // 60
-        if not 0 < step <= WEEK:
-            raise _unfit(text, "an interval from 1 minute to 7 days")
-        return _joined((start, min(start + SLOT, WEEK)) for start in range(0, WEEK, step))
-    return _joined(slot for span in word.split(",") for slot in _span(text, span))
-
-
-def show_schedule(schedule: Schedule) -> str:
-    """The slots as the tables keep them, `opens-closes` in minutes of the week; never is the empty text.
-
-    >>> show_schedule(parse_schedule("Mon.8:00-Mon.10:00, 0.0:00-0.0:15"))
-    '0-15,1920-2040'
-    """
-    return ",".join(f"{start}-{end}" for start, end in schedule)
-
-
-def open_at(schedule: Schedule, moment: datetime) -> bool:
-    """Whether content may be sent at that moment (UTC).
-
-    >>> open_at(parse_schedule("Mon.8:00-Mon.9:00"), datetime(2026, 1, 5, 8, 59))  # a Monday
-    True
-    """
-    minute = _minute_of_week(moment)
-    return any(start <= minute < end for start, end in schedule)
-
-
-def next_open(schedule: Schedule, moment: datetime) -> datetime | None:
-    """The first moment, that one included, at which content may be sent; None: never."""
-    if not schedule or open_at(schedule, moment):
-        return moment if schedule else None
-    wait = min((start - _minute_of_week(moment)) % WEEK for start, _ in schedule)
-    return moment.replace(second=0, microsecond=0) + timedelta(minutes=wait)
-
-
-def _minute_of_week(moment: datetime) -> int:
-    return moment.isoweekday() % 7 * 1440 + moment.hour * 60 + moment.minute
-
-
-def _span(text: str, span: str) -> Iterable[tuple[int, int]]:
-    found = _SPAN.fullmatch(span)
-    if found is None:
-        raise _unfit(text, _SCHEDULE)
-    start, end = _moment(text, *found.groups()[:4]), _moment(text, *found.groups()[4:])
-    if start == end:
-        raise _unfit(text, "spans of at least 15 minutes (minutes round down to 00, 15, 30 or 45)")
-    return [(start, end)] if start < end else [(start, WEEK), (0, end)]
-
-
-def _moment(text: str, day: str, hour: str, minute: str, half: str | None) -> int:
-    names = [number for number, name in enumerate(DAYS) if day in (str(number), name[:3], name)]
-    hours = range(1, 13) if half else range(24)
-    if not names or int(hour) not in hours or int(minute) > 59:
-        raise _unfit(text, _SCHEDULE)
-    of_day = int(hour) % 12 + 12 * (half == "pm") if half else int(hour)
-    return names[0] * 1440 + of_day * 60 + int(minute) // SLOT * SLOT
-
-
-def _joined(slots: Iterable[tuple[int, int]]) -> Schedule:
-    joined: list[tuple[int, int]] = []
-    for start, end in sorted(slot for slot in slots if slot[0] < slot[1]):
-        if joined and start <= joined[-1][1]:
-            joined[-1] = joined[-1][0], max(joined[-1][1], end)
-        else:
-            joined.append((start, end))
-    return tuple(joined)
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
@@ -256,14 +36,14 @@ class Kind(NamedTuple):
 def _positive(text: object) -> timedelta:
     duration = parse_duration(text)
     if not duration:
-        raise _unfit(text, "a duration longer than nothing")
+        raise unfit(text, "a duration longer than nothing")
     return duration
 
 
 def _bytes(text: object) -> int:
     size = parse_size(text)
     if not 1024 <= size <= 2_147_482_624:  # F83
-        raise _unfit(text, "a size from 1KB to 2097151KB")
+        raise unfit(text, "a size from 1KB to 2097151KB")
     return size
 
 
@@ -271,7 +51,7 @@ def _timeouts(values: object) -> tuple[timedelta, ...]:
     if isinstance(values, str):
         values = values.split()
     if not isinstance(values, list | tuple) or len(values) != 3:
-        raise _unfit(values, 'three durations: first request, first retry, later retries, such as ["6h", "12h", "24h"]')
+        raise unfit(values, 'three durations: first request, first retry, later retries, such as ["6h", "12h", "24h"]')
     return tuple(_positive(value) for value in values)
 
 
@@ -286,28 +66,28 @@ def _again(text: object) -> tuple[timedelta, timedelta] | None:
         return None
     found = _DOUBLING.fullmatch(text) if isinstance(text, str) else None
     if found is None:
-        raise _unfit(text, "off, or the first and the longest wait: 1h doubling to 1d")
+        raise unfit(text, "off, or the first and the longest wait: 1h doubling to 1d")
     first, longest = _positive(found[1]), _positive(found[2])
     if first > longest:
-        raise _unfit(text, "the shorter wait first")
+        raise unfit(text, "the shorter wait first")
     return first, longest
 
 
 def _list(values: object) -> list[Any]:
     if not isinstance(values, list | tuple):
-        raise _unfit(values, "a list")
+        raise unfit(values, "a list")
     return list(values)
 
 
 def _switch(value: object) -> bool:
     if not isinstance(value, bool):
-        raise _unfit(value, "true or false")
+        raise unfit(value, "true or false")
     return value
 
 
 def _count(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:  # F53
-        raise _unfit(value, "a number from 1 to 1000, or none")
+        raise unfit(value, "a number from 1 to 1000, or none")
     return value
 
 
@@ -316,7 +96,7 @@ def _one_of(*values: str | int) -> Kind:
         for each in values:
             if value == each and type(value) is type(each):
                 return each
-        raise _unfit(value, " or ".join(map(str, values)) + nearest(value, values))
+        raise unfit(value, " or ".join(map(str, values)) + nearest(value, values))
 
     return Kind(read, lambda value: value)
 
@@ -458,7 +238,7 @@ def _values(options: Mapping[str, Any], choices: Mapping[str, tuple[Any, ...]]) 
         try:
             values[name] = OPTIONS[name][0].read(value)
             if values[name] not in choices.get(name, (values[name],)):
-                raise _unfit(value, f"{' or '.join(map(str, choices[name]))} in this profile")
+                raise unfit(value, f"{' or '.join(map(str, choices[name]))} in this profile")
         except UsageError as error:
             raise UsageError(f"option {name}: {error}") from None
     return values
@@ -472,34 +252,6 @@ def _flat(options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
             yield from ((f"{name}_{part}", each) for part, each in value.items())
         else:
             yield from ((each, value) for each in GROUPS[name])
-
-
-# --- rounds -----------------------------------------------------------------------------------------------------------
-
-BEYOND = datetime.max.replace(tzinfo=UTC)
-"""In place of a round that would lie behind the last moment there is."""
-
-
-@dataclass(frozen=True)
-class Grid:
-    """When an organization plays its rounds: `anchor`, its start or any of these moments, and so long apart."""
-
-    anchor: datetime
-    every: timedelta
-
-    def next_round(self, at: datetime, after: datetime | None) -> datetime:
-        """The first round that is not before that moment, and after the last; without a last one not before the anchor.
-
-        >>> quarters = Grid(parse_time("2026-01-05T00:00Z"), timedelta(minutes=15))
-        >>> quarters.next_round(parse_time("2026-01-05T00:20Z"), None).minute
-        30
-        """
-        nth = max(-((self.anchor - at) // self.every), 0 if after is None else (after - self.anchor) // self.every + 1)
-        return self.anchor + nth * self.every if nth <= (LAST - self.anchor) // self.every else BEYOND
-
-    def columns(self) -> dict[str, Any]:
-        """As columns of a frame, the time between in seconds."""
-        return {"anchor": self.anchor, "every_s": _seconds(self.every)}
 
 
 # --- profiles ---------------------------------------------------------------------------------------------------------
@@ -556,23 +308,6 @@ def _rows(rows: object, where: str) -> tuple[str, ...]:
             if word not in known:
                 raise ProfileError(f"{where}: found {word!r}, expected {', '.join(known)}{nearest(word, known)}")
     return tuple(_list(rows))
-
-
-# --- mistakes ---------------------------------------------------------------------------------------------------------
-
-
-def nearest(seen: object, known: Iterable[object]) -> str:
-    """`; the nearest known is 'x'`, or nothing when nothing is known.
-
-    >>> nearest("relay", ["relay_status", "interval"])
-    "; the nearest known is 'relay_status'"
-    """
-    close = difflib.get_close_matches(str(seen), [str(each) for each in known], 1, cutoff=0)
-    return f"; the nearest known is {close[0]!r}" if close else ""
-
-
-def _unfit(seen: object, expected: str) -> UsageError:
-    return UsageError(f"found {seen!r}, expected {expected}")
 
 
 def _seconds(duration: timedelta) -> int:

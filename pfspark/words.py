@@ -205,7 +205,7 @@ FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UT
 LARGEST = 2**62
 """No number of bytes is so large: what is larger fits into no column, or not twice."""
 LONGEST_S = 10**11
-"""No length of time has so many seconds: more than a text of `settings.parse_duration` can say, and far from what overflows."""
+"""No length of time has so many seconds: more than a text of `units.parse_duration` can say, and far from what overflows."""
 SLOTS = r"\A(\d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*)?\z"
 """A schedule as tables hold it: `opens-closes,...` in minutes of the week; Never is the empty text. Written for Java."""
 DELETED = "deleted"

@@ -4,176 +4,23 @@ from __future__ import annotations
 
 import pickle
 from dataclasses import replace
-from datetime import datetime, time, timedelta
+from datetime import time, timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pfspark import settings, tables
+from pfspark import tables
 from pfspark.errors import ProfileError, UsageError
-from pfspark.settings import (
-    ALWAYS,
-    NEVER,
-    WEEK,
-    Policy,
-    differences,
-    load_profile,
-    next_open,
-    open_at,
-    override,
-    parse_duration,
-    parse_schedule,
-    parse_size,
-    profile_names,
-    show_duration,
-    show_schedule,
-    show_size,
-)
+from pfspark.settings import Policy, differences, load_profile, override, profile_names
 
 CONF = Path(__file__).parents[1] / "conf"
 HOUR = timedelta(hours=1)
-MONDAY = datetime(2026, 1, 5)
 PROFILES = ("exchange_2000", "exchange_2003", "exchange_2007", "modern")
 
 
 @pytest.fixture(scope="module")
 def policy() -> Policy:
     return load_profile("exchange_2007", CONF)
-
-
-# --- texts ------------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "seconds"),
-    [("15m", 900), ("6h", 21_600), ("2d", 172_800), ("1h30m", 5400), ("0m", 0), ("45s", 45), (" 1d1h1m1s ", 90_061)],
-)
-def test_durations(text: str, seconds: int) -> None:
-    assert parse_duration(text) == timedelta(seconds=seconds)
-
-
-@pytest.mark.parametrize("bad", ["", "m", "15", "15 m", "-15m", "1.5h", "30m1h", "1w", "15M", 15, None, "٣h"])
-def test_bad_durations(bad: object) -> None:
-    with pytest.raises(UsageError, match="expected a duration such as 15m, 6h, 2d or 1h30m") as caught:
-        parse_duration(bad)
-    assert repr(bad) in str(caught.value)
-
-
-@given(st.integers(0, 10**8))
-def test_durations_read_back(seconds: int) -> None:
-    assert parse_duration(show_duration(timedelta(seconds=seconds))) == timedelta(seconds=seconds)
-
-
-@pytest.mark.parametrize(
-    ("text", "size"),
-    [
-        ("1KB", 1024),
-        ("300KB", 307_200),
-        ("300 kb", 307_200),
-        ("4MB", 4_194_304),
-        ("1GB", 2**30),
-        ("512", 512),
-        (0, 0),
-        ("7B", 7),
-    ],
-)
-def test_sizes(text: object, size: int) -> None:
-    assert parse_size(text) == size
-
-
-@pytest.mark.parametrize("bad", ["", "KB", "1.5KB", "-1KB", "1TB", -1, True, 1.0, None])
-def test_bad_sizes(bad: object) -> None:
-    with pytest.raises(UsageError, match="expected a size such as 512, 1KB, 300KB or 4MB"):
-        parse_size(bad)
-
-
-@given(st.integers(0, 2**40))
-def test_sizes_read_back(size: int) -> None:
-    assert parse_size(show_size(size)) == size
-
-
-# --- schedules --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("text", "slots"),
-    [
-        ("Always", ALWAYS),
-        ("never", NEVER),
-        ("Sun.11:30 PM-Mon.1:30 AM", ((1410, 1530),)),  # F84
-        ("6.22:00-6.22:15", ((10_080 - 120, 10_080 - 105),)),  # F84
-        ("Saturday.23:30-Sunday.01:30", ((0, 90), (WEEK - 30, WEEK))),
-        ("Mon.8:07-Mon.9:14", ((1920, 1980),)),  # minutes round down
-        ("Mon.8:00-Mon.9:00,Mon.9:00-Mon.10:00", ((1920, 2040),)),
-        ("Mon.12:00 AM-Mon.12:30 PM", ((1440, 2190),)),
-        ("Mon.9:00-Mon.8:45", ((0, 1965), (1980, WEEK))),  # all the week but a quarter of an hour
-        ("every 15m", ALWAYS),
-        ("every 5 minutes", ALWAYS),
-        ("Every hour", tuple((hour * 60, hour * 60 + 15) for hour in range(168))),
-        ("every 7 days", ((0, 15),)),
-    ],
-)
-def test_schedules(text: str, slots: settings.Schedule) -> None:
-    assert parse_schedule(text) == slots
-
-
-def test_a_list_of_spans_is_one_schedule() -> None:
-    assert parse_schedule(["Mon.8:00-Mon.9:00", "0.0:00-0.0:15"]) == ((0, 15), (1920, 1980))
-
-
-@pytest.mark.parametrize(
-    "bad",
-    [
-        *("", "sometimes", "Mon.8:00", "Mon.8:00-Mon.8:14", "Mon.25:00-Tue.1:00", "Mon.8:60-Tue.1:00"),
-        *("Mon.0:00 AM-Tue.1:00", "7.1:00-0.1:00", "Mo.1:00-Mo.2:00", "Mon.8:00-Mon.9:00,"),
-        *("every 0 minutes", "every 8 days", "every", 5, []),
-    ],
-)
-def test_bad_schedules(bad: object) -> None:
-    with pytest.raises(UsageError, match=r"found .*, expected"):
-        parse_schedule(bad)
-
-
-def test_schedules_as_the_tables_keep_them() -> None:
-    texts = {"always": "0-10080", "never": "", "Sat.23:00-Sun.1:00": "0-60,10020-10080"}
-    assert {text: show_schedule(parse_schedule(text)) for text in texts} == texts
-
-
-def test_open_at() -> None:
-    mornings = parse_schedule("Mon.8:00-Mon.9:00")
-    assert not open_at(mornings, MONDAY + timedelta(hours=7, minutes=59))
-    assert open_at(mornings, MONDAY + timedelta(hours=8))
-    assert open_at(mornings, MONDAY + timedelta(hours=8, minutes=59, seconds=59))
-    assert not open_at(mornings, MONDAY + timedelta(hours=9))
-    assert not open_at(mornings, MONDAY + timedelta(days=1, hours=8))
-    assert open_at(ALWAYS, MONDAY)
-    assert not open_at(NEVER, MONDAY)
-    assert open_at(parse_schedule("0.0:00-0.0:15"), datetime(2026, 1, 4))  # a Sunday
-
-
-def test_next_open() -> None:
-    mornings = parse_schedule("Mon.8:00-Mon.9:00,Tue.8:00-Tue.9:00")
-    assert next_open(mornings, MONDAY) == MONDAY + 8 * HOUR
-    assert next_open(mornings, MONDAY + 8.5 * HOUR) == MONDAY + 8.5 * HOUR
-    assert next_open(mornings, MONDAY + 9 * HOUR) == MONDAY + 32 * HOUR
-    assert next_open(mornings, MONDAY + 33 * HOUR) == MONDAY + timedelta(days=7, hours=8)
-    assert next_open(NEVER, MONDAY) is None
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 671), st.integers(1, 671)), min_size=1, max_size=5),
-    st.integers(0, WEEK - 1),
-)
-def test_next_open_is_the_first_open_minute(spans: list[tuple[int, int]], minute: int) -> None:
-    def moment(quarter: int) -> str:
-        return f"{quarter // 96 % 7}.{quarter // 4 % 24}:{quarter % 4 * 15:02}"
-
-    schedule = parse_schedule(",".join(f"{moment(start)}-{moment(start + length)}" for start, length in spans))
-    now = datetime(2026, 1, 4) + timedelta(minutes=minute)
-    first = next(now + timedelta(minutes=wait) for wait in range(WEEK) if open_at(schedule, now + timedelta(minutes=wait)))
-    assert next_open(schedule, now) == first
 
 
 # --- profiles ---------------------------------------------------------------------------------------------------------
@@ -359,9 +206,3 @@ def test_mistakes_in_a_profile_file(tmp_path: Path, old: str, new: str, message:
     (tmp_path / "mine.toml").write_text(text.replace(old, new))
     with pytest.raises(ProfileError, match=message):
         load_profile("mine", tmp_path)
-
-
-def test_examples_of_the_docstrings() -> None:
-    import doctest
-
-    assert doctest.testmod(settings).failed == 0

@@ -20,7 +20,7 @@ from pfspark.errors import CnSetError
 from pfspark.execute import Made, execute
 from pfspark.keyed import distinct, having, together
 from pfspark.rows import arrow, local, schema_of, struct
-from pfspark.settings import Grid
+from pfspark.schedules import Grid
 from pfspark.words import Entry, Outcome
 
 Line = dict[str, Any]

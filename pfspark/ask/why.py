@@ -104,7 +104,7 @@ def silent_by_then(contacts: DataFrame, *, timed: DataFrame, clock: DataFrame) -
 def on_grid(at: Column) -> Column:
     """The first round of the organization's grid that is not before that moment, and after `now`, its last.
 
-    Of a row of `grid`: `settings.Grid.next_round` for columns; null stays null.
+    Of a row of `grid`: `schedules.Grid.next_round` for columns; null stays null.
     """
     every = F.col("every_s") * 1_000_000
     first = F.unix_micros("anchor")

@@ -24,7 +24,8 @@ from pfspark.edge.world import HERE, as_frame, own_rows, turn
 from pfspark.keyed import distinct
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake, items, referral, state
-from pfspark.settings import Grid, Policy
+from pfspark.schedules import Grid
+from pfspark.settings import Policy
 from pfspark.words import HIERARCHY, PARENT, Listing
 
 Line = dict[str, Any]

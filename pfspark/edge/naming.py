@@ -10,7 +10,7 @@ import pyarrow as pa
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.errors import CnSetError, RefusedError, UsageError
-from pfspark.settings import nearest
+from pfspark.units import nearest
 from pfspark.words import NAME, PARENT, ROOT, Action
 
 World = Mapping[str, pa.Table]

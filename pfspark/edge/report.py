@@ -18,7 +18,7 @@ from pfspark.ask.reasons import counted
 from pfspark.edge.answers import Answers
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
-from pfspark.settings import show_span
+from pfspark.units import show_span
 from pfspark.words import HIERARCHY, MessageType, Standing
 
 Line = dict[str, Any]

@@ -26,7 +26,8 @@ from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
 from pfspark.keyed import having, lacking
 from pfspark.said import lists_anew
-from pfspark.settings import Grid, Policy
+from pfspark.schedules import Grid
+from pfspark.settings import Policy
 from pfspark.words import FIRST, HIERARCHY, LAST, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)

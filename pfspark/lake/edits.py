@@ -18,7 +18,7 @@ from pfspark.lake.known import Line, When
 from pfspark.lake.questions import Questions
 from pfspark.rows import rows_of
 from pfspark.rules import state
-from pfspark.settings import nearest
+from pfspark.units import nearest
 from pfspark.words import HIERARCHY, Action, Outcome
 
 

@@ -16,9 +16,9 @@ from pfspark.errors import RefusedError, UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time
 from pfspark.rows import rows_of
-from pfspark.settings import nearest
 from pfspark.sim.invention import set_properties
 from pfspark.sim.values import FOLDER_PROPERTIES
+from pfspark.units import nearest
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing
 
 FOLDER_NAME = re.compile(r"[^/\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")

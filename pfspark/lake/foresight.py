@@ -22,7 +22,7 @@ from pfspark.kept import Kept
 from pfspark.keyed import having
 from pfspark.lake.known import Line, When, time_of
 from pfspark.lake.rounds import Rounds
-from pfspark.settings import Grid
+from pfspark.schedules import Grid
 from pfspark.sim import whatif
 from pfspark.sim.ground import Ground, varied
 from pfspark.sim.scenario import Link, Scenario, Store, text_of, toml

@@ -15,7 +15,7 @@ from pfspark.edge.runner import Runner
 from pfspark.edge.world import DIRECTORY, as_frame, as_kept, directory, kept_world, trees
 from pfspark.errors import UsageError
 from pfspark.rows import rows_of
-from pfspark.settings import confirmed, nearest, parse_time
+from pfspark.units import confirmed, nearest, parse_time
 
 if TYPE_CHECKING:
     from pfspark.edge.delta import AsOf
@@ -32,7 +32,7 @@ class Known:
     """A lake that is open: what all that can be done with it needs."""
 
     def __init__(self, tables: Tables, *, ahead: bool = False) -> None:
-        """`ahead`: whether times more than a day ahead of the clock on the wall are meant (`settings.confirmed`)."""
+        """`ahead`: whether times more than a day ahead of the clock on the wall are meant (`units.confirmed`)."""
         self._tables = tables
         self._ahead = ahead
         self._runner = Runner(tables)

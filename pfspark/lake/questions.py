@@ -24,8 +24,8 @@ from pfspark.errors import UsageError
 from pfspark.lake.known import Known, Line, When, round_or_time
 from pfspark.rows import arrow, local, struct
 from pfspark.rules import items, state
-from pfspark.settings import nearest
 from pfspark.tables import LINES
+from pfspark.units import nearest
 from pfspark.words import HIERARCHY
 
 KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {

@@ -19,7 +19,7 @@ from pfspark.lake.known import Line, When, round_or_time, time_of
 from pfspark.lake.questions import Questions
 from pfspark.rows import rows_of
 from pfspark.rules import items
-from pfspark.settings import NOW
+from pfspark.units import NOW
 from pfspark.words import HIERARCHY, LAST, Outcome
 
 if TYPE_CHECKING:

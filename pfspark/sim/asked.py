@@ -16,7 +16,7 @@ from pfspark.ask.about import About, Tables, edit_rows, explain, log_of, refusal
 from pfspark.kept import Kept
 from pfspark.keyed import having, lacking
 from pfspark.rows import local, rows_of, schema_of
-from pfspark.settings import Grid
+from pfspark.schedules import Grid
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pfspark import cntext
-from pfspark.settings import ALWAYS, Schedule, parse_schedule, show_schedule
+from pfspark.schedules import ALWAYS, Schedule, parse_schedule, show_schedule
 from pfspark.sim.scenario import Folder, Scenario
 from pfspark.sim.steps import FolderRef, Step
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Entry, Listing, Standing, Why

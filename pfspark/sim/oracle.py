@@ -68,9 +68,10 @@ from typing import Any
 from pfspark import cntext
 from pfspark.cntext import label
 from pfspark.errors import UsageError
-from pfspark.settings import open_at, parse_duration, parse_schedule, show_duration, show_schedule
+from pfspark.schedules import open_at, parse_schedule, show_schedule
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
+from pfspark.units import parse_duration, show_duration
 from pfspark.words import (
     CARRYING,
     DELETED,

@@ -19,9 +19,10 @@ from typing import Any, AnyStr
 
 from pfspark import cntext
 from pfspark.errors import ProfileError, ScenarioError, UsageError
-from pfspark.settings import Policy, load_profile, nearest, override, parse_duration, parse_size, parse_time
+from pfspark.settings import Policy, load_profile, override
 from pfspark.sim import steps, values
 from pfspark.sim.steps import Step
+from pfspark.units import nearest, parse_duration, parse_size, parse_time
 
 
 @dataclass(frozen=True)

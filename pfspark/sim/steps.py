@@ -10,8 +10,8 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
-from pfspark.settings import nearest, parse_size, show_duration
 from pfspark.sim import values
+from pfspark.units import nearest, parse_size, show_duration
 
 FolderRef = tuple[str, int | str]
 """`("initial", index)` of the file's folders, `("step", number)` of the step that creates it, or `("id", "PFS1:7")`."""

@@ -10,7 +10,8 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
-from pfspark.settings import nearest, parse_duration, parse_schedule, parse_size, parse_time
+from pfspark.schedules import parse_schedule
+from pfspark.units import nearest, parse_duration, parse_size, parse_time
 from pfspark.words import LARGEST, LAST, LEVELS, PRIORITIES
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from pfspark.edge.config import conf_folder
-from pfspark.settings import show_duration
 from pfspark.sim.scenario import Scenario, parse
+from pfspark.units import show_duration
 from pfspark.words import MessageType
 
 Line = dict[str, Any]

@@ -259,7 +259,7 @@ def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iter
     One that was not played yet is not equal: what was said and done there waits for its first round.
     """
     from pfspark.ask import lines
-    from pfspark.settings import show_span
+    from pfspark.units import show_span
 
     seen = there.answers(as_of, org)
     waiting = Counter(seen.world["edits"]["org"].to_pylist())

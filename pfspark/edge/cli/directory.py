@@ -9,7 +9,8 @@ import typer
 from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.answers import answer
 from pfspark.errors import NoLakeError, UsageError
-from pfspark.settings import nearest, parse_duration, parse_schedule, parse_size
+from pfspark.schedules import parse_schedule
+from pfspark.units import nearest, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from pfspark.lake import Lake

@@ -10,7 +10,7 @@ import typer
 from pfspark.edge.cli import given, rounds, screen
 from pfspark.edge.cli.answers import answer
 from pfspark.errors import PfsparkError
-from pfspark.settings import parse_duration
+from pfspark.units import parse_duration
 
 if TYPE_CHECKING:
     from pfspark.edge.runner import Played

@@ -13,7 +13,7 @@ import typer
 
 from pfspark.edge.cli import given, live, screen
 from pfspark.errors import UsageError
-from pfspark.settings import parse_duration, show_duration
+from pfspark.units import parse_duration, show_duration
 
 PANEL = "Answers"
 TIMEOUTS = ("backfill_timeouts_local", "backfill_timeouts_remote")

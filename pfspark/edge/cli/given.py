@@ -16,7 +16,7 @@ import typer
 
 from pfspark.edge.cli import live
 from pfspark.errors import UsageError
-from pfspark.settings import confirmed, parse_time
+from pfspark.units import confirmed, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

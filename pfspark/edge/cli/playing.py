@@ -11,7 +11,7 @@ import typer
 
 from pfspark.edge.cli import given, live, screen
 from pfspark.errors import ViolationError
-from pfspark.settings import parse_time
+from pfspark.units import parse_time
 
 verbs = typer.Typer()
 

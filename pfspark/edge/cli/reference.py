@@ -10,8 +10,8 @@ import typer
 
 from pfspark.edge.cli import given, screen
 from pfspark.errors import UsageError
-from pfspark.settings import nearest
 from pfspark.tables import LINES, TABLES, Column
+from pfspark.units import nearest
 
 verbs = typer.Typer()
 

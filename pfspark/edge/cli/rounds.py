@@ -12,7 +12,7 @@ import typer
 from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.answers import standing
 from pfspark.errors import PfsparkError, UsageError
-from pfspark.settings import parse_duration, show_span
+from pfspark.units import parse_duration, show_span
 
 if TYPE_CHECKING:
     from pfspark.edge.runner import Played
@@ -140,7 +140,7 @@ def note(played: Played) -> None:
 
 
 def _end(until: str | None) -> datetime | timedelta | str | None:
-    from pfspark.settings import NOW
+    from pfspark.units import NOW
 
     if until is None or until == NOW:
         return until

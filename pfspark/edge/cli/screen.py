@@ -162,7 +162,7 @@ def timeline(whole: Sequence[Line], store: str | None, *, json: bool) -> None:
 
 
 def _timeline(found: Sequence[Line], had: Sequence[tuple[str, int, Line]]) -> None:
-    from pfspark.settings import show_span
+    from pfspark.units import show_span
 
     stores = sorted({line["store"] for line in found})
     several = len({line["item"] for line in found}) > 1

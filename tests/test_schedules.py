@@ -1,0 +1,138 @@
+"""When content may be sent: schedules as people write them, and as tables keep them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pfspark import schedules
+from pfspark.errors import UsageError
+from pfspark.schedules import (
+    ALWAYS,
+    NEVER,
+    WEEK,
+    Schedule,
+    next_open,
+    open_at,
+    parse_schedule,
+    parse_slots,
+    show_schedule,
+    spell_schedule,
+)
+
+HOUR = timedelta(hours=1)
+MONDAY = datetime(2026, 1, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "slots"),
+    [
+        ("Always", ALWAYS),
+        ("never", NEVER),
+        ("Sun.11:30 PM-Mon.1:30 AM", ((1410, 1530),)),  # F84
+        ("6.22:00-6.22:15", ((10_080 - 120, 10_080 - 105),)),  # F84
+        ("Saturday.23:30-Sunday.01:30", ((0, 90), (WEEK - 30, WEEK))),
+        ("Mon.8:07-Mon.9:14", ((1920, 1980),)),  # minutes round down
+        ("Mon.8:00-Mon.9:00,Mon.9:00-Mon.10:00", ((1920, 2040),)),
+        ("Mon.12:00 AM-Mon.12:30 PM", ((1440, 2190),)),
+        ("Mon.9:00-Mon.8:45", ((0, 1965), (1980, WEEK))),  # all the week but a quarter of an hour
+        ("every 15m", ALWAYS),
+        ("every 5 minutes", ALWAYS),
+        ("Every hour", tuple((hour * 60, hour * 60 + 15) for hour in range(168))),
+        ("every 7 days", ((0, 15),)),
+    ],
+)
+def test_schedules(text: str, slots: Schedule) -> None:
+    assert parse_schedule(text) == slots
+
+
+def test_a_list_of_spans_is_one_schedule() -> None:
+    assert parse_schedule(["Mon.8:00-Mon.9:00", "0.0:00-0.0:15"]) == ((0, 15), (1920, 1980))
+
+
+@pytest.mark.parametrize(
+    "bad",
+    [
+        *("", "sometimes", "Mon.8:00", "Mon.8:00-Mon.8:14", "Mon.25:00-Tue.1:00", "Mon.8:60-Tue.1:00"),
+        *("Mon.0:00 AM-Tue.1:00", "7.1:00-0.1:00", "Mo.1:00-Mo.2:00", "Mon.8:00-Mon.9:00,"),
+        *("every 0 minutes", "every 8 days", "every", 5, []),
+    ],
+)
+def test_bad_schedules(bad: object) -> None:
+    with pytest.raises(UsageError, match=r"found .*, expected"):
+        parse_schedule(bad)
+
+
+def test_schedules_as_the_tables_keep_them() -> None:
+    texts = {"always": "0-10080", "never": "", "Sat.23:00-Sun.1:00": "0-60,10020-10080"}
+    assert {text: show_schedule(parse_schedule(text)) for text in texts} == texts
+
+
+def test_open_at() -> None:
+    mornings = parse_schedule("Mon.8:00-Mon.9:00")
+    assert not open_at(mornings, MONDAY + timedelta(hours=7, minutes=59))
+    assert open_at(mornings, MONDAY + timedelta(hours=8))
+    assert open_at(mornings, MONDAY + timedelta(hours=8, minutes=59, seconds=59))
+    assert not open_at(mornings, MONDAY + timedelta(hours=9))
+    assert not open_at(mornings, MONDAY + timedelta(days=1, hours=8))
+    assert open_at(ALWAYS, MONDAY)
+    assert not open_at(NEVER, MONDAY)
+    assert open_at(parse_schedule("0.0:00-0.0:15"), datetime(2026, 1, 4))  # a Sunday
+
+
+def test_next_open() -> None:
+    mornings = parse_schedule("Mon.8:00-Mon.9:00,Tue.8:00-Tue.9:00")
+    assert next_open(mornings, MONDAY) == MONDAY + 8 * HOUR
+    assert next_open(mornings, MONDAY + 8.5 * HOUR) == MONDAY + 8.5 * HOUR
+    assert next_open(mornings, MONDAY + 9 * HOUR) == MONDAY + 32 * HOUR
+    assert next_open(mornings, MONDAY + 33 * HOUR) == MONDAY + timedelta(days=7, hours=8)
+    assert next_open(NEVER, MONDAY) is None
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 671), st.integers(1, 671)), min_size=1, max_size=5),
+    st.integers(0, WEEK - 1),
+)
+def test_next_open_is_the_first_open_minute(spans: list[tuple[int, int]], minute: int) -> None:
+    def moment(quarter: int) -> str:
+        return f"{quarter // 96 % 7}.{quarter // 4 % 24}:{quarter % 4 * 15:02}"
+
+    schedule = parse_schedule(",".join(f"{moment(start)}-{moment(start + length)}" for start, length in spans))
+    now = datetime(2026, 1, 4) + timedelta(minutes=minute)
+    first = next(now + timedelta(minutes=wait) for wait in range(WEEK) if open_at(schedule, now + timedelta(minutes=wait)))
+    assert next_open(schedule, now) == first
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("Always", "Never", "every 20 minutes", "every 1 hour", "every 2 hours", "every 4 days", "every 1000 minutes"),
+        *("Mon.8:00-Mon.9:00", "Sat.23:30-Sun.1:30", "Sat.22:00-Sun.0:00", "Sun.0:00-Sun.0:30", "every 7 days"),
+        "Mon.8:00-Mon.9:00,Tue.8:00-Tue.9:15",
+    ],
+)
+def test_schedules_are_written_as_people_write_them(text: str) -> None:
+    assert spell_schedule(parse_schedule(text)) == text
+
+
+@given(st.lists(st.tuples(st.integers(0, 671), st.integers(1, 672)), max_size=6))
+def test_what_is_written_of_a_schedule_reads_back(spans: list[tuple[int, int]]) -> None:
+    ranges = [(start * 15, min((start + length) * 15, WEEK)) for start, length in spans]
+    schedule = schedules.joined(ranges)
+    assert parse_schedule(spell_schedule(schedule)) == schedule
+    assert parse_slots(show_schedule(schedule)) == schedule
+
+
+@given(st.integers(1, WEEK))
+def test_an_interval_reads_back(step: int) -> None:
+    schedule = parse_schedule(f"every {step} minutes")
+    assert parse_schedule(spell_schedule(schedule)) == schedule
+
+
+def test_examples_of_the_docstrings() -> None:
+    import doctest
+
+    assert doctest.testmod(schedules).failed == 0
