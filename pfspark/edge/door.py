@@ -31,6 +31,8 @@ class Folder:
     listed: set[str] = field(default_factory=set)
     is_open: bool = False
     """Whether this store takes content: its replica is active, or will be by an edit that waits."""
+    properties: dict[str, str] = field(default_factory=dict)
+    """What else is set on it."""
 
 
 class View:
@@ -44,7 +46,10 @@ class View:
             sets.setdefault(row["folder"], {})[row["property"]] = row["value"]
         self.folders = {
             row["folder"]: Folder(
-                sets[row["folder"]].get(NAME, row["folder"]), sets[row["folder"]].get(PARENT, ROOT), row["dead"]
+                sets[row["folder"]].get(NAME, row["folder"]),
+                sets[row["folder"]].get(PARENT, ROOT),
+                row["dead"],
+                properties=_others(sets[row["folder"]]),
             )
             for row in own["folders"]
         }
@@ -57,7 +62,17 @@ class View:
         legible = (row for row in own["edits"] if row["at"] is not None)  # else it will be refused
         for row in sorted(legible, key=lambda row: (row["at"], row["place"] or 0)):
             if row["action"] in HIERARCHY_ACTIONS:
-                self._take_in(row)
+                self.take_in(row)
+
+    def paths(self) -> dict[str, list[str]]:
+        """The folders that are not deleted, by path; of two of one path (R149) the one with the lower id comes first."""
+        seen: dict[str, list[str]] = {}
+        for each in sorted(self.folders):
+            above = self.lies(each)
+            if not any(self.folders[one].dead for one in above):
+                path = "".join(f"/{self.folders[one].name}" for one in reversed(above))
+                seen.setdefault(path, []).append(each)
+        return seen
 
     def lies(self, folder: str) -> list[str]:
         """That folder and those above it, up to the top; a ring ends where it closes."""
@@ -72,7 +87,8 @@ class View:
         lines = {each: self.lies(each) for each in self.folders}
         return {each: line.index(folder) for each, line in lines.items() if folder in line}
 
-    def _take_in(self, row: Row) -> None:
+    def take_in(self, row: Row) -> None:
+        """What the store sees once it has taken in that edit of the hierarchy."""
         sets, target = dict(row["properties"] or ()), row["folder"]
         if row["action"] == Action.CREATE_FOLDER:
             target = f"@{row['edit_id']}"
@@ -85,6 +101,7 @@ class View:
             return
         seen = self.folders[target]
         seen.name, seen.parent = sets.get(NAME, seen.name), sets.get(PARENT, seen.parent)
+        seen.properties |= _others(sets)
         seen.listed = (seen.listed | entries(sets, Listing.LISTED)) - entries(sets, Listing.REMOVED) or seen.listed
         seen.is_open = self.store in seen.listed
 
@@ -94,12 +111,22 @@ def entries(sets: Mapping[str, str], listing: Listing) -> set[str]:
     return {name.removeprefix(REPLICA) for name, value in sets.items() if name.startswith(REPLICA) and value == listing}
 
 
+def _others(sets: Mapping[str, str]) -> dict[str, str]:
+    """What is set on a folder besides its name, parent and replicas."""
+    return {name: value for name, value in sets.items() if name not in (NAME, PARENT) and not name.startswith(REPLICA)}
+
+
 def check(world: World, row: Row, called: str, nearest: Callable[[], str]) -> None:
     """Lets an edit (a row of `edits`) pass, or raises RefusedError with what stands against it.
 
     `called`: the folder as whoever makes the edit named it; `nearest`: tells which store has a replica of it.
     """
-    view, action, sets = View(world, row["org"], row["store"]), row["action"], dict(row["properties"] or ())
+    judge(View(world, row["org"], row["store"]), row, called, nearest)
+
+
+def judge(view: View, row: Row, called: str, nearest: Callable[[], str] = lambda: "") -> None:
+    """The same, of an edit at the store whose view that is."""
+    action, sets = row["action"], dict(row["properties"] or ())
     folder = view.folders.get(row["folder"]) if row["folder"] else None
     if row["folder"]:
         if folder is None:

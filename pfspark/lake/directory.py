@@ -12,7 +12,7 @@ from pfspark.edge.config import conf_folder
 from pfspark.errors import UsageError
 from pfspark.lake.known import MAIN, Known, When, time_of
 from pfspark.settings import differences, load_profile, override
-from pfspark.sim.invention import slots
+from pfspark.sim.properties import slots
 from pfspark.units import nearest, parse_duration, parse_size
 
 

@@ -16,8 +16,7 @@ from pfspark.errors import RefusedError, UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time
 from pfspark.rows import rows_of
-from pfspark.sim.invention import set_properties
-from pfspark.sim.values import FOLDER_PROPERTIES
+from pfspark.sim.properties import FOLDER_PROPERTIES, set_properties
 from pfspark.units import nearest
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pfspark import cntext
-from pfspark.schedules import ALWAYS, Schedule, parse_schedule, show_schedule
+from pfspark.sim.properties import set_properties, slots
 from pfspark.sim.scenario import Folder, Scenario
 from pfspark.sim.steps import FolderRef, Step
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Entry, Listing, Standing, Why
@@ -31,14 +31,6 @@ EDITS = {
     "remove_replica": Action.SET_FOLDER,
 }
 """Step verbs that are edits, each with what it does to its object."""
-
-
-def slots(schedule: str | Schedule | None) -> str | None:
-    """A schedule as tables hold it: `opens-closes,...` in minutes of the week from Sunday; null: always; empty: never."""
-    parsed = parse_schedule(schedule) if isinstance(schedule, str) else schedule
-    if parsed is None or parsed == ALWAYS:
-        return None
-    return show_schedule(parsed)
 
 
 def begin(scenario: Scenario) -> dict[str, list[Row]]:
@@ -82,7 +74,7 @@ def begin(scenario: Scenario) -> dict[str, list[Row]]:
         rows["replicas"] += [_replica(scenario, store, ids[folder.path], life) for store, life in lives.items()]
         rows["state"] += _known_to_all(scenario, ids[folder.path], lives, folder.holds)
         rows["changes"] += _items(scenario, ids[folder.path], folder.holds)
-        if folder.age_limit or scenario.policy.age_limit:
+        if folder.properties.get("age_limit", scenario.policy.age_limit):
             rows["agenda"] += [_nightly(scenario, store, ids[folder.path]) for store in folder.replicas]
     creations = [change for change in rows["changes"] if change["folder"] == HIERARCHY]
     for viewer in names:
@@ -159,36 +151,12 @@ def _known_to_all(scenario: Scenario, folder: str, lives: dict[str, int], number
                 yield from rows(store, Entry.REPORTED, peer, numbers)
 
 
-def folder_properties(folder: Folder) -> dict[str, str]:
-    """What is set on a folder besides its name, parent and replicas, as properties."""
-    return set_properties(
-        {
-            name: value
-            for name in ("schedule", "size_limit", "age_limit", "conflict")
-            if (value := getattr(folder, name)) is not None
-        }
-    )
-
-
-def set_properties(values: dict[str, Any]) -> dict[str, str]:
-    """Properties as a change holds them: schedules as slots, ages in seconds, the rest as text."""
-    written = {}
-    for name, value in values.items():
-        if name == "schedule":
-            written[name] = show_schedule(parse_schedule(value))
-        elif hasattr(value, "total_seconds"):
-            written[name] = str(int(value.total_seconds()))
-        else:
-            written[name] = "none" if value is None else str(value)
-    return written
-
-
 def _creation(scenario: Scenario, folder: Folder, place: int, ids: dict[str, str]) -> Row:
     parent, _, name = folder.path.rpartition("/")
     origin = scenario.stores[0].name
     stamp = {"at": scenario.start, "origin": origin, "cn": place}
     listed = {f"{REPLICA}{store}": str(Listing.LISTED) for store in folder.replicas}
-    properties = {NAME: name, PARENT: ids.get(parent, ROOT), **listed, **folder_properties(folder)}
+    properties = {NAME: name, PARENT: ids.get(parent, ROOT), **listed, **set_properties(folder.properties)}
     return {
         "org": scenario.name,
         "folder": HIERARCHY,

@@ -342,8 +342,7 @@ class World:
         ids = {folder.path: f"{first}:{place}" for place, folder in enumerate(self.scenario.folders, 1)}
         for place, folder in enumerate(self.scenario.folders, 1):
             parent, _, name = folder.path.rpartition("/")
-            given = {key: getattr(folder, key) for key in ("schedule", "size_limit", "age_limit", "conflict")}
-            values = {NAME: name, PARENT: ids.get(parent, ROOT)} | {key: v for key, v in given.items() if v is not None}
+            values = {NAME: name, PARENT: ids.get(parent, ROOT), **folder.properties}
             values |= {REPLICA + store: Listing.LISTED for store in folder.replicas}
             self._record_folder(ids[folder.path], (first, place), Action.CREATE_FOLDER, self.now, {}, values)
             for number in _flat(folder.holds):

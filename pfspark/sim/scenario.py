@@ -21,6 +21,7 @@ from pfspark import cntext
 from pfspark.errors import ProfileError, ScenarioError, UsageError
 from pfspark.settings import Policy, load_profile, override
 from pfspark.sim import steps, values
+from pfspark.sim.properties import PROPERTIES
 from pfspark.sim.steps import Step
 from pfspark.units import nearest, parse_duration, parse_size, parse_time
 
@@ -71,10 +72,8 @@ class Folder:
 
     path: str
     replicas: tuple[str, ...]
-    schedule: str | None = None
-    size_limit: int | None = None
-    age_limit: timedelta | None = None
-    conflict: int | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    """What is set on it; an age limit of None is said too: its items never expire, whatever the policy says."""
     holds: cntext.CnSet = field(default_factory=dict)
 
 
@@ -325,14 +324,15 @@ def faults_of(entries: list[Any], stores: list[str], start: datetime, end: datet
 
 
 def _folders(table: Mapping[str, Any], stores: list[str]) -> tuple[Folder, ...]:
-    readers = {"replicas": values.many(values.one_of("store", stores)), "holds": values.cnset(stores), **values.PROPERTIES}
+    readers = {"replicas": values.many(values.one_of("store", stores)), "holds": values.cnset(stores), **PROPERTIES}
     folders: dict[str, Folder] = {}
     for written, entry in table.items():
         with values.within(f'folders."{written}"'):
             path = values.path(written)
             if path in folders:
                 raise UsageError("is declared twice")
-            folders[path] = Folder(path, **{"replicas": tuple(stores)} | values.fields(entry, readers))
+            said = {"replicas": tuple(stores), "holds": {}} | values.fields(entry, readers)
+            folders[path] = Folder(path, said.pop("replicas"), holds=said.pop("holds"), properties=said)
     for path in folders:
         parent = path.rpartition("/")[0]
         if parent and parent not in folders:

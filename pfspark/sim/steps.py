@@ -11,6 +11,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.sim import values
+from pfspark.sim.properties import FOLDER_PROPERTIES
 from pfspark.units import nearest, parse_size, show_duration
 
 FolderRef = tuple[str, int | str]
@@ -88,13 +89,13 @@ def _verbs(stores: list[str], start: datetime) -> dict[str, Callable[[Any], dict
         "modify": _args({**what, "size": parse_size}, need=what, size=1024),
         "delete": _args(what, need=what),
         "create_folder": _args(
-            {**who, "path": values.path, "replicas": values.many(store), **values.FOLDER_PROPERTIES},
+            {**who, "path": values.path, "replicas": values.many(store), **FOLDER_PROPERTIES},
             need={**who, "path": values.path},
         ),
         "rename_folder": _args({**where, "name": values.folder_word}, need={**where, "name": values.folder_word}),
         "move_folder": _args({**where, "to": values.folder_name}, need={**where, "to": values.folder_name}),
         "delete_folder": _args(where, need=where),
-        "set_folder": _args({**where, **values.FOLDER_PROPERTIES}, need=where),
+        "set_folder": _args({**where, **FOLDER_PROPERTIES}, need=where),
         "add_replica": _args(replica, need=replica),
         "remove_replica": _args(replica, need=replica),
         "cut": isolate,
@@ -222,7 +223,7 @@ def resolved(
 def _follow(tree: _Tree, step: Step, args: dict[str, Any]) -> None:
     """Adds what is left to resolve of hierarchy steps, and takes the tree with them."""
     if step.verb in ("create_folder", "set_folder"):
-        args["properties"] = {name: args.pop(name) for name in values.FOLDER_PROPERTIES if name in args}
+        args["properties"] = {name: args.pop(name) for name in FOLDER_PROPERTIES if name in args}
     match step.verb:
         case "create_folder":
             parent, _, args["name"] = args["path"].rpartition("/")
@@ -231,7 +232,7 @@ def _follow(tree: _Tree, step: Step, args: dict[str, Any]) -> None:
             args.setdefault("replicas", (args["store"],))
             tree.put(("step", step.number), args["parent_ref"], args["name"], args["store"])
         case "set_folder" if not args["properties"]:
-            raise UsageError(f"found no property, expected at least one of {', '.join(values.FOLDER_PROPERTIES)}")
+            raise UsageError(f"found no property, expected at least one of {', '.join(FOLDER_PROPERTIES)}")
         case "rename_folder":
             tree.rename(args["folder_ref"], args["name"])
         case "move_folder":

@@ -11,7 +11,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.schedules import parse_schedule
-from pfspark.units import nearest, parse_duration, parse_size, parse_time
+from pfspark.units import nearest, parse_duration, parse_time
 from pfspark.words import LARGEST, LAST, LEVELS, PRIORITIES
 
 
@@ -211,18 +211,3 @@ def as_id(name: str) -> str:
 
 
 _ID = re.compile(rf"{cntext.STORE_NAME}(~[1-9][0-9]*)?:[1-9][0-9]{{0,18}}")
-
-PROPERTIES: dict[str, Callable[[Any], Any]] = {
-    "schedule": schedule,
-    "size_limit": parse_size,
-    "age_limit": age,
-    "conflict": conflict,
-}
-FOLDER_PROPERTIES = PROPERTIES | {
-    "deleted_item_retention": parse_duration,  # Q20
-    "description": word,  # R17
-    "note": word,  # R18
-    "permissions": word,  # R16
-    "priority": priority,  # F48
-}
-"""What may be set on a folder, with what reads it from a text or a TOML value."""

@@ -15,8 +15,9 @@ import pytest
 from pfspark import cntext
 from pfspark.edge.config import conf_folder
 from pfspark.kept import Kept
-from pfspark.sim import invention
+from pfspark.sim import invention, oracle
 from pfspark.sim.scenario import Scenario, read
+from tests.sim.against import first_difference
 from tests.sim.organizations import after, items, listing, messages, organization, post, refused, states
 from tests.sim.planted import BUGS
 
@@ -1077,3 +1078,22 @@ def test_no_client_uses_a_copy_that_is_delete_pending(played: Played) -> None:
     assert refused(lines) == [("P2", "edit", 4, "no_replica_here")]
     assert states(lines, "15m")["P2"]["standing"] == "delete pending"
     assert {tree["/F"]["P2"] for tree in seen(lines, "15m").values()} == {"delete pending"}
+
+
+# --- what grows old ---------------------------------------------------------------------------------------------------
+
+KEPT_FOR_EVER = invent(
+    "kept for ever",
+    ["P1"],
+    [("0m", *post("P1", item="old")), ("0m", *post("P1", "/K", item="old")), ("30h", "show", ["items"])],
+    folders={"/F": ["P1"], "/K": {"replicas": ["P1"], "age_limit": "none"}},
+    policy={"age_limit": "1d"},
+    end="30h",
+)
+
+
+@pytest.mark.rule("F58")
+def test_a_folder_that_is_there_at_the_start_may_be_kept_from_the_policy_s_age_limit(played: Played) -> None:
+    lines = played[KEPT_FOR_EVER]
+    assert [line["folder"] for line in lines if line["kind"] == "item"] == ["/K"]
+    assert first_difference(lines, list(oracle.play(INVENTED[KEPT_FOR_EVER]))) is None

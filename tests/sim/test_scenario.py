@@ -196,9 +196,10 @@ age_limit = "none"
         Store("c.d_e-1", DEFAULT_SITE),
     )
     assert found.links == (Link("X", "Y", 4), Link("Y", "X", 1, timedelta(0)))
+    said = {"schedule": "Mon.8:00-Mon.9:00,Tue.8:00-Tue.9:00", "size_limit": 2048, "age_limit": 720 * HOUR, "conflict": 2}
     assert found.folders == (
-        Folder("/F/G", ("A",), "Mon.8:00-Mon.9:00,Tue.8:00-Tue.9:00", 2048, 720 * HOUR, 2, {"A~2": ((1, 3), (7, 7))}),
-        Folder("/F", ("A", "B", "c.d_e-1")),
+        Folder("/F/G", ("A",), said, {"A~2": ((1, 3), (7, 7))}),
+        Folder("/F", ("A", "B", "c.d_e-1"), {"age_limit": None}),
     )
 
 

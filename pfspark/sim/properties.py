@@ -1,0 +1,68 @@
+"""What may be set on folders and stores: as people write it, and as tables hold it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import timedelta
+from typing import Any
+
+from pfspark.schedules import ALWAYS, Schedule, parse_schedule, parse_slots, show_schedule, spell_schedule
+from pfspark.sim import values
+from pfspark.units import parse_duration, parse_size, show_duration, show_size
+
+PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "schedule": values.schedule,
+    "size_limit": parse_size,
+    "age_limit": values.age,
+    "conflict": values.conflict,
+}
+"""What a scenario file may set on the folders that are there at its start."""
+FOLDER_PROPERTIES = PROPERTIES | {
+    "deleted_item_retention": parse_duration,  # Q20
+    "description": values.word,  # R17
+    "note": values.word,  # R18
+    "permissions": values.word,  # R16
+    "priority": values.priority,  # F48
+}
+"""What may be set on a folder, with what reads it from a text or a TOML value."""
+
+
+def set_properties(values: Mapping[str, Any]) -> dict[str, str]:
+    """Properties as a change holds them: schedules as slots, ages in seconds, the rest as text."""
+    written = {}
+    for name, value in values.items():
+        if name == "schedule":
+            written[name] = show_schedule(parse_schedule(value))
+        elif hasattr(value, "total_seconds"):
+            written[name] = str(int(value.total_seconds()))
+        else:
+            written[name] = "none" if value is None else str(value)
+    return written
+
+
+def spell_property(name: str, held: str) -> str | int:
+    """A property of a folder as people write it; one that cannot be read stays as it is.
+
+    >>> spell_property("age_limit", "2592000"), spell_property("schedule", "0-10080"), spell_property("conflict", "2")
+    ('30d', 'Always', 2)
+    """
+    with suppress(ValueError, OverflowError):  # what somebody wrote into a table by hand
+        match name:
+            case "schedule":
+                return spell_schedule(parse_slots(held))
+            case "size_limit":
+                return show_size(int(held))
+            case "age_limit" | "deleted_item_retention":
+                return "none" if held == "none" else show_duration(timedelta(seconds=int(held)))
+            case "conflict":
+                return int(held)
+    return held
+
+
+def slots(schedule: str | Schedule | None) -> str | None:
+    """The schedule of a store as tables hold it: `opens-closes,...` in minutes of the week; null: always; empty: never."""
+    parsed = parse_schedule(schedule) if isinstance(schedule, str) else schedule
+    if parsed is None or parsed == ALWAYS:
+        return None
+    return show_schedule(parsed)
