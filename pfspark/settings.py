@@ -232,7 +232,7 @@ def differences(policy: Policy, profile: Policy) -> dict[str, Any]:
 
 def _values(options: Mapping[str, Any], choices: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
     values = {}
-    for name, value in _flat(options):
+    for name, value in single(options):
         if name not in OPTIONS:
             raise UsageError(f"option {name!r} is not known{nearest(name, [*OPTIONS, *GROUPS])}")
         try:
@@ -244,7 +244,22 @@ def _values(options: Mapping[str, Any], choices: Mapping[str, tuple[Any, ...]]) 
     return values
 
 
-def _flat(options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+def text_of(value: Any) -> str:
+    """The value of an option, as `differences` has it, as a text that is read back.
+
+    >>> text_of(["6h", "12h", "24h"]), text_of(True)
+    ('6h 12h 24h', 'true')
+    """
+    match value:
+        case bool():
+            return str(value).lower()
+        case list():
+            return " ".join(value)
+    return str(value)
+
+
+def single(options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
+    """Single options with their values; a group that is written as one is its options."""
     for name, value in options.items():
         if name not in GROUPS:
             yield name, value

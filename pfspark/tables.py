@@ -138,7 +138,7 @@ at | timestamp | when this was said
 org | string | the organization
 from_site | string | the asker's, or the sender's, site
 to_site | string | the other site
-cost | bigint | cost of the connection; without a link 1, and no affinity
+cost | bigint | cost of the connection; without a link 1, and no affinity; null with a null delay: no longer a link
 delay_s | bigint | seconds a message takes
 at | timestamp | when this was said
 """),
@@ -853,12 +853,13 @@ conflict | boolean | whether versions stand beside it that none was made upon
 losers | array<string> | those versions
 """),
         _line(
-            "folder", "a folder as a store sees it", "folder list, replica list, play", f"""
+            "folder", "a folder as a store sees it", "folder list, folder show, replica list, play", f"""
 {_OF.strip()}
 store | string | who sees it
 path | string | its path
 id | string | its id: the number that created it
 replicas | map<string,string> | how each replica stands, by store
+properties? | map<string,string> | what else is set on it, as people write it; `folder show` alone
 """),
         _line(
             "end", "the end of a play, an organization's last line", "play", f"""
@@ -868,6 +869,45 @@ converged | boolean | whether all active replicas hold the same, and all stores 
 missing | bigint | numbers in open arrays
 violations | bigint | rows that break a promise
 broken? | map<string,bigint> | which promises, and by how many rows; absent: none
+"""),
+        _line(
+            "plan", "what applying a file does, or would do, to a part of an organization", "apply", """
+org | string | the organization
+what | string | add, change, remove, stays (the file does not have it) or same
+of | string | organization, option, store, link, folder or replica
+name | string | which one; of replicas the path of their folder
+before | map<string,string> | what differs, as people write it; of what stays or is removed all
+after | map<string,string> | what it will be
+says | string? | why it stays
+"""),
+        _line(
+            "organization", "an organization as a file says it", "show", f"""
+{_OF.strip()}
+store | string? | whose folders; null: there is no store
+profile | string | exchange_2000, exchange_2003, exchange_2007 or modern
+start | time | where its cycles are counted from
+suspended | boolean | whether content replication is suspended
+options | map<string,string> | options that differ from the profile
+stores | map<string,map<string,string>> | what is said of each store
+links | array<map<string,string>> | links between sites; sites: both directions
+folders | map<string,map<string,string>> | by path what is set on each folder, its replicas too
+"""),
+        _line(
+            "option", "an option in force", "org show", f"""
+{_OF.strip()}
+option | string | its name
+value | string | as it is
+profile | string | as the profile has it
+differs | boolean | whether it was said otherwise
+says | string | what it is about
+"""),
+        _line(
+            "link", "a link from one site to another", "link list", f"""
+{_OF.strip()}
+from_site | string | the asker's, or the sender's, site
+to_site | string | the other site
+cost | bigint | cost of the connection
+delay_s | bigint | seconds a message takes
 """),
         _line(
             "gap", "a range in a backfill array", "gaps, demo", f"""

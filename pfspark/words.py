@@ -156,6 +156,17 @@ class Cause(StrEnum):
     NOT_HEARD = "not_heard"
 
 
+class Planned(StrEnum):
+    """What applying a file does to what an organization has."""
+
+    ADD = "add"
+    CHANGE = "change"
+    REMOVE = "remove"
+    STAYS = "stays"
+    """The file does not have it, and it is left alone: removing must be asked for, or cannot be done yet."""
+    SAME = "same"
+
+
 class Hop(StrEnum):
     """What befalls a number on its way through an organization; in the order of a round, what comes in before what goes out."""
 

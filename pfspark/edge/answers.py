@@ -18,6 +18,7 @@ from pfspark import cnset
 from pfspark.ask import events, gaps, hops, lines, reasons, standing, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.eventlog import Event
+from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Row, Snapshot
 from pfspark.edge.pages import paged, pages, within
 from pfspark.edge.world import HERE, as_frame, own_rows, turn
@@ -25,7 +26,7 @@ from pfspark.keyed import distinct
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake, items, referral, state
 from pfspark.schedules import Grid
-from pfspark.settings import Policy
+from pfspark.settings import OPTIONS, Policy, load_profile, text_of
 from pfspark.words import HIERARCHY, PARENT, Listing
 
 Line = dict[str, Any]
@@ -71,6 +72,23 @@ class Answers:
         for row in sorted(self.world["stores"].to_pylist(), key=lambda row: (row["org"], row["store"])):
             if row["org"] in self.views:
                 yield {**row, "kind": "store", "at": lines.moment(self.at[row["org"]])}
+
+    def links(self) -> Iterator[Line]:
+        """The links between sites."""
+        rows = (row for row in self.world["links"].to_pylist() if row["org"] in self.views)
+        for row in sorted(rows, key=lambda row: (row["org"], row["from_site"], row["to_site"])):
+            yield {**row, "kind": "link", "at": lines.moment(self.at[row["org"]])}
+
+    def options(self) -> Iterator[Line]:
+        """The options in force, each beside its profile's."""
+        for org, policy in self.policies.items():
+            profiled = load_profile(policy.profile, conf_folder())
+            for name, (kind, says) in OPTIONS.items():
+                value, profile = (kind.show(getattr(each, name)) for each in (policy, profiled))
+                yield {
+                    "org": org, "at": lines.moment(self.at[org]), "kind": "option", "option": name, "value": text_of(value),
+                    "profile": text_of(profile), "differs": value != profile, "says": says,
+                }  # fmt: skip
 
     def gaps(self) -> Iterator[Line]:
         """Open ranges; of one that was asked for, of whom, and when it is asked for again unless it comes."""

@@ -15,6 +15,7 @@ from functools import cache, partial
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -276,8 +277,14 @@ def _lists_of(stores: DataFrame, *, tree: DataFrame, folders: DataFrame) -> Data
 
 
 def directory(snapshot: Snapshot, names: Iterable[str] = DIRECTORY) -> dict[str, pa.Table]:
-    """The entries of the directory, each table by its name: the latest row of each; a start outside all calendars is none,
-    for Python has no word for it."""
+    """The entries of the directory, each table by its name: the latest row of each; links that were taken away are none."""
+    there = pc.field("cost").is_valid() | pc.field("delay_s").is_valid()
+    return {name: rows.filter(there) if name == "links" else rows for name, rows in latest(snapshot, names).items()}
+
+
+def latest(snapshot: Snapshot, names: Iterable[str]) -> dict[str, pa.Table]:
+    """The latest row of each entry of the directory, each table by its name; a start outside all calendars is none, for
+    Python has no word for it."""
     known = {name: said.entries(rows, DIRECTORY[name]) for name in names if (rows := snapshot.arrow(name)) is not None}
     given = {name: Made(partial(_entries, snapshot, name)) for name in names if name not in known}
     asked = execute(snapshot.tables.spark, {name: once(source(name)) for name in given}, given) if given else {}

@@ -20,15 +20,14 @@ from types import TracebackType
 
 from pfspark.edge.delta import Hook, Tables
 from pfspark.edge.session import open_session
-from pfspark.lake.directory import Directory
-from pfspark.lake.folders import Folders
 from pfspark.lake.foresight import Foresight
 from pfspark.lake.items import Items
 from pfspark.lake.mails import Mails
+from pfspark.lake.organizations import Organizations
 from pfspark.rows import Session
 
 
-class Lake(Directory, Folders, Items, Mails, Foresight):
+class Lake(Organizations, Items, Mails, Foresight):
     """A lake: a folder of Delta tables, or a schema of a catalog."""
 
     @classmethod

@@ -10,7 +10,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.edge.config import conf_folder
 from pfspark.errors import UsageError
-from pfspark.lake.known import MAIN, Known, When, time_of
+from pfspark.lake.known import MAIN, Known, Line, When, time_of
 from pfspark.settings import differences, load_profile, override
 from pfspark.sim.properties import slots
 from pfspark.units import nearest, parse_duration, parse_size
@@ -37,16 +37,12 @@ class Directory(Known):
         now = datetime.now(UTC)
         begin = time_of(start) or (known and known["start"]) or now.replace(hour=0, minute=0, second=0, microsecond=0)
         said = json.dumps(differences(policy, profiled), sort_keys=True)
-        self._say(
-            "organizations",
-            known,
-            {"org": org, "profile": profile, "options": said, "start": begin, "suspended": suspended},
-        )
+        self._say("organizations", {"org": org, "profile": profile, "options": said, "start": begin, "suspended": suspended})
 
     def suspend(self, org: str | None = None, suspended: bool = True) -> None:
         """Suspends content replication of a whole organization, or resumes it (F69)."""
         known = self._organization(org)
-        self._say("organizations", known, {**known, "suspended": suspended})
+        self._say("organizations", {**known, "suspended": suspended})
 
     def store(
         self,
@@ -82,7 +78,7 @@ class Directory(Known):
             raise UsageError(f"in which site is the store {name!r}? A new store needs one")
         before = known or {"version": "2007", "preferred": False, "retired": False}
         row = {**before, **{key: value for key, value in told.items() if value is not None}, "org": org, "store": name}
-        self._say("stores", known, row if schedule is None else {**row, "schedule": slots(schedule)})
+        self._say("stores", row if schedule is None else {**row, "schedule": slots(schedule)})
 
     def link(
         self,
@@ -101,7 +97,20 @@ class Directory(Known):
             if site not in sites:
                 raise UsageError(f"no store is in the site {site!r}{nearest(site, sites)}")
         took = parse_duration(delay) if isinstance(delay, str) else delay
-        known = self._directory("links")
-        for one, other in [(a, b), (b, a)] if both else [(a, b)]:
-            row = {"org": org, "from_site": one, "to_site": other, "cost": cost, "delay_s": int(took.total_seconds())}
-            self._say("links", known.get((org, one, other)), row)
+        said = {"org": org, "cost": cost, "delay_s": int(took.total_seconds())}
+        pairs = [(a, b), (b, a)] if both else [(a, b)]
+        self._say("links", *({**said, "from_site": one, "to_site": other} for one, other in pairs))
+
+    def unlink(self, a: str, b: str, *, org: str | None = None, both: bool = True) -> None:
+        """Takes the link from one site to another away, and back unless `both` is false: it is a link like any unnamed one."""
+        org = self._org(org)
+        known = self._links(org)
+        pairs = [pair for pair in ([(a, b), (b, a)] if both else [(a, b)]) if pair in known]
+        if not pairs:
+            raise UsageError(f"no link leads from {a!r} to {b!r}{nearest(f'{a} {b}', map(' '.join, known))}")
+        self._say("links", *({**known[pair], "cost": None, "delay_s": None} for pair in pairs))
+
+    def _links(self, org: str) -> dict[tuple[str, str], Line]:
+        """The links of an organization by their sites."""
+        said = {(one, other): row for (of, one, other), row in sorted(self._directory("links").items()) if of == org}
+        return {pair: row for pair, row in said.items() if (row["cost"], row["delay_s"]) != (None, None)}

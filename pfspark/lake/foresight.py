@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -25,12 +23,10 @@ from pfspark.lake.rounds import Rounds
 from pfspark.schedules import Grid
 from pfspark.sim import whatif
 from pfspark.sim.ground import Ground, varied
-from pfspark.sim.scenario import Link, Scenario, Store, text_of, toml
+from pfspark.sim.scenario import Document, Link, Scenario, Store, document
 from pfspark.sim.whatif import Progress
 from pfspark.words import HIERARCHY, LAST
 
-Steps = str | os.PathLike[str] | Mapping[str, Any]
-"""A file of steps, or what one says."""
 WITH_STEPS = "with the steps"
 """What the world is called in which one file of steps is done."""
 
@@ -40,9 +36,9 @@ class Foresight(Rounds):
 
     def whatif(
         self,
-        steps: Steps | None = None,
+        steps: Document | None = None,
         *,
-        variants: Mapping[str, Steps] | None = None,
+        variants: Mapping[str, Document] | None = None,
         until: When | timedelta,
         as_of: When = None,
         org: str | None = None,
@@ -57,9 +53,9 @@ class Foresight(Rounds):
 
     def whatif_lines(
         self,
-        steps: Steps | None = None,
+        steps: Document | None = None,
         *,
-        variants: Mapping[str, Steps] | None = None,
+        variants: Mapping[str, Document] | None = None,
         until: When | timedelta,
         as_of: When = None,
         org: str | None = None,
@@ -83,7 +79,7 @@ class Foresight(Rounds):
         named = {**({} if steps is None else {WITH_STEPS: steps}), **(variants or {})}
         if whatif.AS_IS in named:
             raise UsageError(f"found a variant called {whatif.AS_IS!r}, which is the world without any; call it otherwise")
-        documents = {name: _document(each) for name, each in named.items()}
+        documents = {name: document(each, "steps") for name, each in named.items()}
         ground = _ground(seen, org, last, end, _names_in(documents.values()))
         worlds = {name: varied(ground, said, file, conf_folder()) for name, (said, file) in documents.items()}
         kept = Kept(self._tables.spark)
@@ -128,14 +124,6 @@ class Foresight(Rounds):
         name = self._org(org)
         stores = self.answers(org=name).views[name]
         return {stores.path(*here): here[0] for here in reversed(stores.present()) if here[1] != HIERARCHY}
-
-
-def _document(steps: Steps) -> tuple[Mapping[str, Any], str]:
-    """What steps say, and what stands in errors about them."""
-    if isinstance(steps, Mapping):
-        return steps, "steps"
-    path = Path(steps)
-    return toml(text_of(path), str(path)), str(path)
 
 
 def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> set[str]:

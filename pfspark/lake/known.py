@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pfspark.edge import naming
 from pfspark.edge.delta import Snapshot, Tables
 from pfspark.edge.runner import Runner
-from pfspark.edge.world import DIRECTORY, as_frame, as_kept, directory, kept_world, trees
+from pfspark.edge.world import DIRECTORY, as_frame, as_kept, kept_world, latest, trees
 from pfspark.errors import UsageError
 from pfspark.rows import rows_of
 from pfspark.units import confirmed, nearest, parse_time
@@ -78,10 +78,10 @@ class Known:
         return self._trees[1]
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:
-        """The entries of a table of the directory by their keys."""
+        """The latest row of each entry of a table of the directory, by its key."""
         version = snapshot.people[name] if snapshot and name in snapshot.people else self._tables.version(name)
         if name not in self._entries or self._entries[name][0] != version:
-            rows = directory(snapshot or self._tables.snapshot(), [name])[name].to_pylist()
+            rows = latest(snapshot or self._tables.snapshot(), [name])[name].to_pylist()
             self._entries[name] = version, {tuple(row[key] for key in DIRECTORY[name]): row for row in rows}
         return self._entries[name][1]
 
@@ -107,16 +107,17 @@ class Known:
                 raise UsageError(f"the store {store!r} is not known in {name!r}{hint}")
         return name
 
-    def _say(self, name: str, known: Line | None, row: Line) -> None:
-        """A row of the directory; it is the latest of its key whatever the clock did meanwhile."""
-        now = datetime.now(UTC)
-        at = max(now, known["at"] + timedelta(microseconds=1)) if known else now
-        said = rows_of(name, [{**row, "at": at}])
+    def _say(self, name: str, *rows: Line) -> None:
+        """Rows of the directory; each is the latest of its key whatever the clock did meanwhile."""
+        known, now = self._directory(name), datetime.now(UTC)
+        before = [known.get(tuple(row[key] for key in DIRECTORY[name])) for row in rows]
+        at = (max(now, each["at"] + timedelta(microseconds=1)) if each else now for each in before)
+        said = rows_of(name, [{**row, "at": when} for row, when in zip(rows, at, strict=True)])
         self._tables.append(name, said)
         version, entries = self._entries[name]
         if self._tables.version(name) == version + 1:  # nobody else has said anything meanwhile
-            [entry] = said.to_pylist()
-            self._entries[name] = version + 1, {**entries, tuple(entry[key] for key in DIRECTORY[name]): entry}
+            told = {tuple(row[key] for key in DIRECTORY[name]): row for row in said.to_pylist()}
+            self._entries[name] = version + 1, {**entries, **told}
 
     def _at(self, said: When) -> datetime | None:
         """A time that somebody says; one far ahead must be meant."""

@@ -31,7 +31,7 @@ from pfspark.words import HIERARCHY
 KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
     "state": Answers.state, "items": Answers.items, "folders": Answers.folders, "gaps": Answers.gaps,
     "messages": Answers.messages, "stores": Answers.stores, "replicas": Answers.replicas, "events": Answers.events,
-    "referrals": Answers.referrals, "rounds": Answers.rounds,
+    "referrals": Answers.referrals, "rounds": Answers.rounds, "links": Answers.links, "options": Answers.options,
 }  # fmt: skip
 """What can be asked for as lines."""
 
@@ -82,6 +82,14 @@ class Questions(Known):
     def stores(self, as_of: When = None, *, store: str | None = None, org: str | None = None) -> DataFrame:
         """One row for each store of the directory."""
         return self._frame("store", self.lines("stores", as_of, org=org, store=store))
+
+    def links(self, as_of: When = None, *, org: str | None = None) -> DataFrame:
+        """One row for each link from one site to another."""
+        return self._frame("link", self.lines("links", as_of, org=org))
+
+    def options(self, as_of: When = None, *, org: str | None = None) -> DataFrame:
+        """One row for each option of an organization: its value, its profile's, and what it is about."""
+        return self._frame("option", self.lines("options", as_of, org=org))
 
     def gaps(
         self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
@@ -271,7 +279,8 @@ class Questions(Known):
     def lines(
         self, kind: str, as_of: When = None, *, org: str | None = None, store: str | None = None, folder: str | None = None
     ) -> Iterator[Line]:
-        """The answer as JSON lines: state, replicas, items, folders, gaps, messages, events, referrals, stores, rounds.
+        """The answer as JSON lines: state, replicas, items, folders, gaps, messages, events, referrals, stores, links, options,
+        rounds.
 
         `store`: of messages also what it was sent. `folder`: its path, or its id where a line has it.
         Raises UsageError for a store or folder that is not known.

@@ -42,7 +42,7 @@ def set_properties(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 def spell_property(name: str, held: str) -> str | int:
-    """A property of a folder as people write it; one that cannot be read stays as it is.
+    """A property of a folder, a store or a link as people write it; one that cannot be read stays as it is.
 
     >>> spell_property("age_limit", "2592000"), spell_property("schedule", "0-10080"), spell_property("conflict", "2")
     ('30d', 'Always', 2)
@@ -53,7 +53,7 @@ def spell_property(name: str, held: str) -> str | int:
                 return spell_schedule(parse_slots(held))
             case "size_limit":
                 return show_size(int(held))
-            case "age_limit" | "deleted_item_retention":
+            case "age_limit" | "deleted_item_retention" | "interval" | "delay":
                 return "none" if held == "none" else show_duration(timedelta(seconds=int(held)))
             case "conflict":
                 return int(held)

@@ -7,9 +7,10 @@ allowed is not judged here but by the rules, when it is played.
 
 from __future__ import annotations
 
+import os
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
@@ -24,6 +25,9 @@ from pfspark.sim import steps, values
 from pfspark.sim.properties import PROPERTIES
 from pfspark.sim.steps import Step
 from pfspark.units import nearest, parse_duration, parse_size, parse_time
+
+Document = str | os.PathLike[str] | Mapping[str, Any]
+"""A file in the language of scenarios, or what one says."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +138,14 @@ def read(paths: Iterable[Path | str], conf_folder: Path) -> list[Scenario]:
             raise ScenarioError(f"{path}: name: {scenario.name!r} is the name of {other} too; names must be unique")
         scenarios[scenario.name] = scenario
     return list(scenarios.values())
+
+
+def document(of: Document, called: str = "what is declared") -> tuple[Mapping[str, Any], str]:
+    """What a file says, or what one would; with what stands in errors about it."""
+    if isinstance(of, Mapping):
+        return of, called
+    path = Path(of)
+    return toml(text_of(path), str(path)), str(path)
 
 
 def text_of(path: Path) -> str:
@@ -257,24 +269,32 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
 profile_named = cache(load_profile)
 
 
+STORE: dict[str, Callable[[Any], Any]] = {
+    "site": values.word,
+    "version": values.version,
+    "preferred": values.switch,
+    "interval": values.span,
+    "size_limit": parse_size,
+    "schedule": values.schedule,
+}
+"""What may be said of a store, with what reads it."""
+
+
 def _stores(table: Mapping[str, Any]) -> tuple[Store, ...]:
     if not table:
         raise UsageError("stores: none, expected at least one [stores.NAME]")
-    readers = {
-        "site": values.word,
-        "version": values.version,
-        "preferred": values.switch,
-        "interval": values.span,
-        "size_limit": parse_size,
-        "schedule": values.schedule,
-    }
-    stores = []
+    return tuple(Store(name, **{"site": DEFAULT_SITE} | said) for name, said in stores_of(table, STORE).items())
+
+
+def stores_of(table: Mapping[str, Any], readers: Mapping[str, Callable[[Any], Any]]) -> dict[str, dict[str, Any]]:
+    """What a text says of each store, by its name."""
+    told = {}
     for name, entry in table.items():
         with values.within(f"stores.{name if name.isprintable() else repr(name)}"):
             if not cntext.is_store_name(name):
                 raise UsageError("a store name has letters, digits and . _ - only, a letter or digit first, at most 64")
-            stores.append(Store(name, **{"site": DEFAULT_SITE} | values.fields(entry, readers)))
-    return tuple(stores)
+            told[name] = values.fields(entry, readers)
+    return told
 
 
 def links_of(entries: list[Any], sites: list[str]) -> tuple[Link, ...]:
@@ -326,15 +346,28 @@ def faults_of(entries: list[Any], stores: list[str], start: datetime, end: datet
 def _folders(table: Mapping[str, Any], stores: list[str]) -> tuple[Folder, ...]:
     readers = {"replicas": values.many(values.one_of("store", stores)), "holds": values.cnset(stores), **PROPERTIES}
     folders: dict[str, Folder] = {}
-    for written, entry in table.items():
-        with values.within(f'folders."{written}"'):
-            path = values.path(written)
-            if path in folders:
-                raise UsageError("is declared twice")
+    for path, entry in by_path(table).items():
+        with values.within(f'folders."{path}"'):
             said = {"replicas": tuple(stores), "holds": {}} | values.fields(entry, readers)
             folders[path] = Folder(path, said.pop("replicas"), holds=said.pop("holds"), properties=said)
     for path in folders:
-        parent = path.rpartition("/")[0]
-        if parent and parent not in folders:
-            raise UsageError(f'folders."{path}": folder {parent!r} is not known; declare it too{nearest(parent, folders)}')
+        expect_parent(path, folders)
     return tuple(folders.values())
+
+
+def by_path(table: Mapping[str, Any]) -> dict[str, Any]:
+    """What a text says of each folder, by its path."""
+    told: dict[str, Any] = {}
+    for written, entry in table.items():
+        with values.within(f'folders."{written}"'):
+            if (path := values.path(written)) in told:
+                raise UsageError("is declared twice")
+            told[path] = entry
+    return told
+
+
+def expect_parent(path: str, folders: Iterable[str]) -> None:
+    """Raises UsageError unless the folder above it is among those."""
+    above, known = path.rpartition("/")[0], [each for each in folders if each != path]
+    if above and above not in known:
+        raise UsageError(f'folders."{path}": folder {above!r} is not known; declare it too{nearest(above, known)}')

@@ -47,7 +47,7 @@ def test_it_is_made_once_and_begun_with(spark: SparkSession, tmp_path: Path) -> 
     made = doctor(jars, "--prepare")
     [kept] = jars.glob("classes-*.jsa")
     assert made["ok"] is True and made["saw"].startswith(f"{kept} made in ")
-    assert doctor(jars) == {"name": "class archive", "ok": True, "saw": str(kept), "todo": ""}
+    assert doctor(jars) == {"kind": "doctor", "name": "class archive", "ok": True, "saw": str(kept), "todo": ""}
     assert begun_with(jars) == f"['-XX:SharedArchiveFile={kept}']\n"
     other = tmp_path / "other"
     other.write_bytes(b"nothing that Java knows")

@@ -23,6 +23,7 @@ from pfspark.edge.cli import (
     given,
     keeping,
     machine,
+    organizations,
     playing,
     reference,
     rounds,
@@ -41,6 +42,7 @@ app = typer.Typer(
 for subject in (
     demo,
     directory,
+    organizations,
     folders,
     content,
     rounds,

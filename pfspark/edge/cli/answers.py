@@ -26,7 +26,7 @@ verbs.add_typer(log, name="log", rich_help_panel=PANEL)
 
 NONE = {
     "state": "no replicas yet", "folders": "no folders yet", "stores": "no stores yet", "items": "no items", "gaps": "no gaps",
-    "messages": "no messages", "rounds": "no rounds",
+    "messages": "no messages", "rounds": "no rounds", "links": "no links", "options": "no organizations yet",
 }  # fmt: skip
 """What a person is told where an answer has no line."""
 

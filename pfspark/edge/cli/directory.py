@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.answers import answer
+from pfspark.edge.cli.organizations import carried_out, warn_of_unlinked
 from pfspark.errors import NoLakeError, UsageError
 from pfspark.schedules import parse_schedule
 from pfspark.units import nearest, parse_duration, parse_size
@@ -16,10 +18,25 @@ if TYPE_CHECKING:
     from pfspark.lake import Lake
 
 PANEL = "An organization"
+MAIN, PROFILE = "main", "exchange_2007"
+"""Of an organization of which only that it is to be made is said."""
 
 verbs = typer.Typer()
 store = typer.Typer(help="The directory of stores.")
 verbs.add_typer(store, name="store", rich_help_panel=PANEL)
+
+
+class Links(TyperGroup):
+    """Links are set where no other verb is named: `pfspark link Redmond Paris`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words of a link, with the verb that they mean before them."""
+        verbs = {*self.commands, *ctx.help_option_names}
+        return super().parse_args(ctx, args if not args or args[0] in verbs else ["set", *args])
+
+
+links = typer.Typer(cls=Links, help="What a message between two sites costs; `link SITE SITE` sets a link.")
+verbs.add_typer(links, name="link", rich_help_panel=PANEL)
 
 Name = Annotated[str, typer.Argument(help="Letters, digits, . _ -")]
 Site = Annotated[str, typer.Option(help="Where it is; inside a site cost and delay are 0.")]
@@ -34,23 +51,45 @@ Retired = Annotated[bool | None, typer.Option("--retired/--not-retired", help="N
 @verbs.command(rich_help_panel=PANEL)
 def init(
     lake: given.LakeName = None,
-    org: Annotated[str, typer.Option("--org", help="Name of the organization.")] = "main",
-    profile: Annotated[str, typer.Option(help="Whose rules it follows.")] = "exchange_2007",
+    org: Annotated[str | None, typer.Option("--org", help="Name of the organization; else `main`.")] = None,
+    profile: Annotated[str | None, typer.Option(help="Whose rules it follows; else exchange_2007.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="An option that differs.", metavar="NAME=VALUE")] = None,
     start: Annotated[str | None, typer.Option(help="Where its cycles are counted from.", metavar="TIME")] = None,
+    file: Annotated[str | None, typer.Option("--from", help="A file that says all of it, as `apply` reads it.")] = None,
 ) -> None:
     """Make a lake with an organization, or one more organization in a lake."""
     from pfspark.edge.config import conf_folder
     from pfspark.settings import load_profile, override
 
     options, begins, where = given.values(option or []), given.when(start), given.named(lake)
+    if file:
+        if profile or option or start:
+            raise UsageError(f"{file} says profile, options and start; leave --profile, --option and --start out")
+        _init_from(file, where, org)
+        return
+    org, profile = org or MAIN, profile or PROFILE
     override(load_profile(profile, conf_folder()), options)  # refused before anything is made
 
     with live.doing("making the lake"), _opened_or_made(where) as made:
-        if org in made.organizations:
-            raise UsageError(f"{made.where} has an organization {org!r} already")
+        _expect_new(made, org)
         made.organization(org, profile, options, begins)
         screen.note(f"{made.where} has the organization {org}. Next: pfspark store add NAME --site SITE")
+
+
+def _init_from(file: str, where: str, org: str | None) -> None:
+    from pfspark.sim import declared
+    from pfspark.sim.scenario import document
+
+    said, called = document(file)
+    name = org or declared.read(said, called, {}).name or MAIN  # refused before anything is made
+    with live.doing("making the lake"), _opened_or_made(where) as made:
+        _expect_new(made, name)
+        carried_out(made, made.plan(file, org=name), json=False)
+
+
+def _expect_new(made: Lake, org: str) -> None:
+    if org in made.organizations:
+        raise UsageError(f"{made.where} has an organization {org!r} already; `pfspark apply` makes it what a file says")
 
 
 def _opened_or_made(where: str) -> Lake:
@@ -73,6 +112,7 @@ def add_store(
         if name in _known(there, org):
             raise UsageError(f"the store {name!r} is there already; `pfspark store set` changes what is said of it")
         there.store(name, site, org=org, **told)
+        warn_of_unlinked(there.unlinked(org=org))
 
 
 @store.command("set")
@@ -96,8 +136,8 @@ def list_stores(lake: given.LakeName = None, org: given.Org = None, as_of: given
     answer("stores", None, None, lake, org, as_of, json)
 
 
-@verbs.command(rich_help_panel=PANEL)
-def link(
+@links.command("set")
+def set_link(
     one: Annotated[str, typer.Argument(help="A site.")],
     other: Annotated[str, typer.Argument(help="Another site.")],
     cost: Annotated[int, typer.Option(help="Cost of the connection.", min=0)] = 1,
@@ -110,6 +150,25 @@ def link(
     takes = parse_duration(delay)
     with given.opened(lake) as there:
         there.link(one, other, cost, takes, org=org, both=not one_way)
+
+
+@links.command("remove")
+def remove_link(
+    one: Annotated[str, typer.Argument(help="A site.")],
+    other: Annotated[str, typer.Argument(help="Another site.")],
+    one_way: Annotated[bool, typer.Option("--one-way", help="Only from the first site to the other.")] = False,
+    lake: given.LakeName = None,
+    org: given.Org = None,
+) -> None:
+    """Take a link away: messages cost 1 again, and take no time."""
+    with given.opened(lake) as there:
+        there.unlink(one, other, org=org, both=not one_way)
+
+
+@links.command("list")
+def list_links(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
+    """Print the links between sites."""
+    answer("links", None, None, lake, org, as_of, json)
 
 
 def _told(

@@ -119,6 +119,20 @@ def recover(
     screen.edited(edit, json=json)
 
 
+@folder.command("show")
+def show(
+    path: given.Path,
+    store: Annotated[str | None, typer.Option("--store", help="Only as this store sees it.")] = None,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Print a folder as each store sees it: its replicas, and what is set on it."""
+    when = given.round_or_moment(as_of)
+    with given.opened(lake) as there:
+        several = org is None and len(there.organizations) > 1
+        found = there.folder_lines(path, store=store, as_of=when, org=org)
+        screen.lines(found, json=json, orgs=several, none="no store sees it yet: its edit waits for a round")
+
+
 @folder.command("list")
 @replica.command("list")
 def list_folders(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from pfspark.edge.cli import live
 from pfspark.edge.plain import terminal
+from pfspark.units import show_duration
+from pfspark.words import Planned
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -91,7 +93,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Part]], title: str = "
     from rich import box
     from rich.table import Table
 
-    drawn = Table(title=text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
+    head = any(columns)
+    drawn = Table(
+        title=text(title) if title else None, title_justify="left", box=box.SIMPLE_HEAD if head else None, show_header=head,
+        pad_edge=False, padding=(0, 1),
+    )  # fmt: skip
     for column in columns:
         drawn.add_column(column, overflow="fold")
     for row in rows:
@@ -324,7 +330,36 @@ def _item(line: Line) -> Sequence[Part]:
 
 def _folder(line: Line) -> Sequence[Part]:
     replicas = (name if how == "active" else f"{name} ({how})" for name, how in line["replicas"].items())
-    return line["store"], line["path"], line["id"], ", ".join(replicas)
+    said = filter(None, (", ".join(replicas), _said(line.get("properties", {}))))
+    return line["store"], line["path"], line["id"], "; ".join(said)
+
+
+def _said(told: Mapping[str, str]) -> str:
+    return ", ".join(f"{name} {value}" for name, value in told.items())
+
+
+def _plan(line: Line) -> Sequence[Part]:
+    sign, style = _SIGNS[line["what"]]
+    before, after = line["before"], line["after"]
+    match line["what"]:
+        case Planned.CHANGE:
+            both = ((name, before.get(name, "as usual"), after.get(name, "as usual")) for name in {**before, **after})
+            said = ", ".join(f"{name} {was} → {is_now}" for name, was, is_now in both)
+        case Planned.STAYS:
+            said = ": ".join(filter(None, (_said(before) if line["of"] == "replica" else "", line["says"])))
+        case _:
+            said = _said(after or before)
+    return (sign, style), line["of"], (line["name"], style), said
+
+
+def _option(line: Line) -> Sequence[Part]:
+    value = (line["value"], "bold" if line["differs"] else "")
+    return line["option"], value, f"{line['profile']} in the profile" if line["differs"] else "", (line["says"], "dim")
+
+
+def _link(line: Line) -> Sequence[Part]:
+    delay = show_duration(timedelta(seconds=line["delay_s"]))
+    return f"{line['from_site']} → {line['to_site']}", str(line["cost"]), delay
 
 
 def _gap(line: Line) -> Sequence[Part]:
@@ -393,6 +428,12 @@ def _round(line: Line) -> Sequence[Part]:
     return str(line["round"]), line["what"], played, clock(line["ended"]), rows
 
 
+_SIGNS = {
+    Planned.ADD: ("+", "green"), Planned.CHANGE: ("~", "yellow"), Planned.REMOVE: ("-", "red"), Planned.STAYS: ("·", "dim"),
+    Planned.SAME: ("=", "dim"),
+}  # fmt: skip
+"""What a line of a plan begins with."""
+
 _FIGURES: Sequence[tuple[str, Callable[[Line], str]]] = (
     ("all is equal", lambda line: clock(line["equal"]) if line["equal"] else "not by then"),
     ("missing in the end", lambda line: f"{line['missing']:,}"),
@@ -410,6 +451,9 @@ _TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]
     "state": ("state", ("store", "folder", "applied", "not sent", "missing", "lost", "standing"), _state),
     "item": ("items", ("store", "folder", "item", "name", "version", ""), _item),
     "folder": ("folders", ("seen by", "folder", "id", "replicas"), _folder),
+    "plan": ("plan", ("", "", "", ""), _plan),
+    "option": ("options", ("option", "value", "", ""), _option),
+    "link": ("links", ("from → to", "cost", "delay"), _link),
     "replica": ("replicas", ("store", "folder", "standing", "holds", "missing", "since", "lacks", "others behind"), _replica),
     "check": ("promises", ("", "promise", "rows against it"), _check),
     "remedy": ("what would mend it", ("", "of", "why", "by hand"), _remedy),

@@ -1,0 +1,355 @@
+"""What separates an organization from what a file says of it: a plan, line by line, and the rows that carry it out.
+
+Nothing is removed unless that is asked for, and no store is retired while it has replicas: its content might be the only one.
+A property of a folder, once set, can be set otherwise and not be unset; of those that a file does not name nothing is said.
+"""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from pfspark.edge.config import conf_folder
+from pfspark.edge.door import Folder, View, judge
+from pfspark.edge.world import policy_of
+from pfspark.errors import RefusedError, UsageError
+from pfspark.settings import OPTIONS, differences, load_profile, override, single, text_of
+from pfspark.sim.declared import Declared
+from pfspark.sim.properties import spell_property
+from pfspark.sim.scenario import DEFAULT_SITE, expect_parent
+from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing, Planned
+
+Row = Mapping[str, Any]
+PROFILE = "exchange_2007"
+"""Whose rules a new organization follows unless that is said, as in scenario files."""
+STORE: Row = {
+    "site": DEFAULT_SITE, "version": "2007", "preferred": False, "interval_s": None, "size_limit": None, "schedule": None,
+}  # fmt: skip
+"""What a store is unless that is said, as in scenario files; None: as the policy says."""
+
+
+@dataclass(frozen=True)
+class Change:
+    """A line of a plan: what becomes of an organization, an option, a store, a link or a folder; as people write it."""
+
+    what: Planned
+    of: str
+    name: str
+    before: Mapping[str, Any] = field(default_factory=dict)
+    after: Mapping[str, Any] = field(default_factory=dict)
+    says: str | None = None
+    """Why it stays."""
+
+
+@dataclass(frozen=True)
+class Organization:
+    """An organization as it stands in a lake."""
+
+    name: str
+    entry: Row | None
+    """Its row of the directory, if there is one."""
+    stores: Mapping[str, Row]
+    links: Mapping[tuple[str, str], Row]
+    view: View
+    """What the store sees at which folders are edited, with the edits that wait there."""
+    needed: Mapping[str, str]
+    """Stores that cannot be retired yet, each with the reason."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What has to be done so that an organization is what a file says."""
+
+    org: str
+    store: str | None
+    """At which folders are edited; None: there is no store."""
+    changes: tuple[Change, ...]
+    rows: Mapping[str, Sequence[dict[str, Any]]]
+    """What is written to do it, by table."""
+    unlinked: tuple[str, ...]
+    """Sites that no link names although there are others: each message to them is free and at once."""
+    left_out: tuple[str, ...] = ()
+    """Keys of the file that say nothing of an organization."""
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to do."""
+        return not any(self.rows.values())
+
+    def count(self, what: Planned) -> int:
+        """How many lines are so."""
+        return sum(change.what == what for change in self.changes)
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """The same as JSON lines."""
+        for each in self.changes:
+            yield {
+                "org": self.org, "kind": "plan", "what": str(each.what), "of": each.of, "name": each.name,
+                "before": spelled(each.before), "after": spelled(each.after), "says": each.says,
+            }  # fmt: skip
+
+
+def plan(said: Declared, there: Organization, *, prune: bool, at: datetime, place: int) -> Plan:
+    """The plan; its edits are of the moment `at`, and in the order of `place`. `prune`: what the file does not have is removed.
+
+    Raises UsageError for a profile or option that is not known, RefusedError for an edit that the store would refuse.
+    """
+    changes, entry = _organization(said, there, prune, at.replace(hour=0, minute=0, second=0, microsecond=0))
+    about_stores, stores = _stores(said, there, prune)
+    about_links, links = _links(said, there, prune)
+    current = {**there.stores, **{row["store"]: row for row in stores}}
+    everyone = [name for name, row in current.items() if not row["retired"] and (name in said.stores or not said.stores)]
+    folders = _Folders(there, at, place)
+    folders.declare(said, everyone, prune)
+    kept = {**there.links, **{(row["from_site"], row["to_site"]): row for row in links}}
+    return Plan(
+        org=there.name,
+        store=there.view.store or None,
+        changes=(*changes, *about_stores, *about_links, *folders.changes),
+        rows={"organizations": entry, "stores": stores, "links": links, "edits": folders.rows},
+        unlinked=unlinked(current.values(), (pair for pair, row in kept.items() if row["cost"] is not None)),
+        left_out=said.left_out,
+    )
+
+
+def unlinked(stores: Iterable[Row], links: Iterable[tuple[str, str]]) -> tuple[str, ...]:
+    """The sites of those stores that no link names although there are others."""
+    sites = {row["site"] for row in stores if not row["retired"]}
+    return tuple(sorted(sites - {site for pair in links for site in pair})) if len(sites) > 1 else ()
+
+
+# --- the directory ----------------------------------------------------------------------------------------------------
+
+
+def _organization(said: Declared, there: Organization, prune: bool, today: datetime) -> tuple[list[Change], list[dict[str, Any]]]:
+    """What becomes of its profile, its start, its switch and its options."""
+    known, own = there.entry, {}
+    if known is not None:
+        with suppress(UsageError):  # a policy that cannot be read is said anew
+            own = differences(policy_of(known), load_profile(known["profile"], conf_folder()))
+    profiled = load_profile(said.profile or (known or {}).get("profile") or PROFILE, conf_folder())
+    policy = override(profiled if prune else override(profiled, own), said.options)
+    options = differences(policy, profiled)
+    head = {
+        "profile": policy.profile,
+        "start": said.start or (known or {}).get("start") or today,
+        "suspended": bool((known or {}).get("suspended")) if said.suspended is None else said.suspended,
+    }
+    before = {name: known[name] for name in head} if known else {}
+    changes = [_change("organization", there.name, _told(before), _told(head), is_new=known is None)]
+    named = dict(single(said.options))
+    spelled_own, spelled_options = ({name: text_of(value) for name, value in each.items()} for each in (own, options))
+    for name in (each for each in OPTIONS if each in own or each in options):
+        if name in own and name in options and own[name] == options[name] and name not in named:
+            changes.append(_stays("option", name, {"value": spelled_own[name]}))
+        else:
+            was, is_now = ({"value": each[name]} if name in each else {} for each in (spelled_own, spelled_options))
+            changes.append(_change("option", name, was, is_now, is_new=not was))
+    text = json.dumps(options, sort_keys=True)
+    row = {"org": there.name, **head, "options": text}
+    if known and (before, own) == (head, options):
+        return changes, []
+    return changes, [row]
+
+
+def _stores(said: Declared, there: Organization, prune: bool) -> tuple[list[Change], list[dict[str, Any]]]:
+    changes, rows = [], []
+    for name, told in said.stores.items():
+        known = there.stores.get(name)
+        if known is None or prune:
+            row = {**(known or {}), **STORE, "retired": False, **told, "org": there.name, "store": name}
+        else:
+            row = {**known, "retired": False, **told}
+        was, is_now = (spell_store(each) for each in (known or {}, row))
+        changes.append(_change("store", name, was, is_now, is_new=known is None))
+        if was != is_now:
+            rows.append(row)
+    for name, known in there.stores.items():
+        if name in said.stores or known["retired"]:
+            continue
+        if not prune or name in there.needed:
+            changes.append(_stays("store", name, spell_store(known), there.needed.get(name) if prune else None))
+        else:
+            changes.append(Change(Planned.REMOVE, "store", name, spell_store(known), {"retired": True}))
+            rows.append({**known, "retired": True})
+    return changes, rows
+
+
+def spell_store(row: Row) -> dict[str, Any]:
+    """A store as people write it; what is as the policy says is left out."""
+    told: dict[str, Any] = {
+        name.removesuffix("_s"): spell_property(name.removesuffix("_s"), str(row[name]))
+        for name in ("interval_s", "size_limit", "schedule")
+        if row.get(name) is not None
+    }
+    return {name: row[name] for name in ("site", "version", "preferred", "retired") if row.get(name)} | told
+
+
+def _links(said: Declared, there: Organization, prune: bool) -> tuple[list[Change], list[dict[str, Any]]]:
+    changes, rows = [], []
+    for pair, told in said.links.items():
+        known = there.links.get(pair, {})
+        row = {"org": there.name, "from_site": pair[0], "to_site": pair[1], **told}
+        was, is_now = (_link(each) for each in (known, row))
+        changes.append(_change("link", _way(pair), was, is_now, is_new=not known))
+        if was != is_now:
+            rows.append(row)
+    for pair, known in there.links.items():
+        if pair not in said.links and prune:
+            changes.append(Change(Planned.REMOVE, "link", _way(pair), _link(known)))
+            rows.append({**known, "cost": None, "delay_s": None})
+        elif pair not in said.links:
+            changes.append(_stays("link", _way(pair), _link(known)))
+    return changes, rows
+
+
+def spell_links(links: Mapping[tuple[str, ...], Row]) -> list[dict[str, Any]]:
+    """Links as a file says them: those alike in both directions as one."""
+    told: list[dict[str, Any]] = []
+    for pair, row in sorted(links.items()):
+        alike = _link(links.get(pair[::-1], {})) == _link(row)
+        if alike and pair < pair[::-1]:
+            told.append({"sites": list(pair), **_link(row)})
+        elif not alike:
+            told.append({"from": pair[0], "to": pair[1], **_link(row)})
+    return told
+
+
+def _link(row: Row) -> dict[str, Any]:
+    return {"cost": row["cost"], "delay": spell_property("delay", str(row["delay_s"]))} if row else {}
+
+
+def _way(pair: tuple[str, str]) -> str:
+    return " → ".join(pair)
+
+
+# --- folders ----------------------------------------------------------------------------------------------------------
+
+
+class _Folders:
+    """The edits by which a store sees the folders that a file says."""
+
+    def __init__(self, there: Organization, at: datetime, place: int) -> None:
+        self.org, self.view, self.at, self.place = there.name, there.view, at, place
+        self.refs = there.view.paths()
+        self.changes: list[Change] = []
+        self.rows: list[dict[str, Any]] = []
+
+    def declare(self, said: Declared, everyone: Sequence[str], prune: bool) -> None:
+        """Makes, changes and, with `prune`, deletes folders. `everyone`: who holds a folder of which that is not said."""
+        for path, told in said.folders.items():
+            expect_parent(path, said.folders if prune else {**self.refs, **said.folders})
+            refs = self.refs.get(path, [])
+            if len(refs) > 1:
+                raise RefusedError(
+                    f"{self.view.store} sees {len(refs)} folders called {path!r}: {' and '.join(refs)}; rename all but one first"
+                )
+            if not refs:
+                self._create(path, told.replicas or tuple(everyone), told.properties)
+            else:
+                wanted = told.replicas or (tuple(everyone) if prune else ())
+                self._change(path, refs[0], wanted, told.properties, prune)
+        self._others(set(said.folders), prune)
+
+    def _create(self, path: str, replicas: Sequence[str], properties: Mapping[str, str]) -> None:
+        if not replicas:
+            raise UsageError(f"who is to hold the folder {path!r}? Name its replicas, or a store")
+        above, _, name = path.rpartition("/")
+        parent = self.refs[above][0] if above else ROOT
+        sets = {NAME: name, PARENT: parent, **_entries(replicas, Listing.LISTED), **properties}
+        self.refs[path] = [f"@{self._edit(path, Action.CREATE_FOLDER, None, sets)}"]
+        self.changes.append(Change(Planned.ADD, "folder", path, {}, _folder(replicas, properties)))
+
+    def _change(self, path: str, ref: str, replicas: Sequence[str], properties: Mapping[str, str], prune: bool) -> None:
+        """Two edits where stores both come and go: a list is never without a store, nor its content (R142)."""
+        folder = self.view.folders[ref]
+        listed, known = set(folder.listed), dict(folder.properties)
+        other = {name: value for name, value in properties.items() if known.get(name) != value}
+        new, gone = [each for each in replicas if each not in listed], sorted(listed - set(replicas)) if replicas else []
+        if other or new:
+            self._edit(path, Action.SET_FOLDER, ref, {**other, **_entries(new, Listing.LISTED)})
+        if gone and prune:
+            self._edit(path, Action.SET_FOLDER, ref, _entries(gone, Listing.REMOVED))
+        was, is_now = _folder(sorted(listed), known), _folder(sorted(folder.listed), folder.properties)
+        self.changes.append(_change("folder", path, was, is_now, is_new=False))
+        if gone and not prune:
+            self.changes.append(_stays("replica", path, {"replicas": gone}))
+
+    def _others(self, declared: set[str], prune: bool) -> None:
+        """The folders that a file does not have; the deletion of one is that of all beneath it."""
+        for path, refs in sorted(self.refs.items()):
+            for ref in refs if path not in declared else ():
+                folder = self.view.folders[ref]
+                held = spell_folder(folder)
+                if not prune:
+                    self.changes.append(_stays("folder", path, held))
+                    continue
+                if not folder.dead:
+                    self._edit(path, Action.DELETE_FOLDER, ref, {})
+                self.changes.append(Change(Planned.REMOVE, "folder", path, held))
+
+    def _edit(self, path: str, action: Action, folder: str | None, sets: Mapping[str, str]) -> str:
+        row = {
+            "org": self.org, "edit_id": f"{action}:{uuid.uuid4().hex}", "store": self.view.store, "at": self.at,
+            "place": self.place + len(self.rows), "action": str(action), "folder": folder, "item": None, "name": None,
+            "properties": list(sets.items()), "size": 0, "hash": None, "written": self.at,
+        }  # fmt: skip
+        judge(self.view, row, path)
+        self.view.take_in(row)
+        self.rows.append(row)
+        return str(row["edit_id"])
+
+
+def spell_folder(folder: Folder) -> dict[str, Any]:
+    """A folder as a file says it."""
+    return _folder(sorted(folder.listed), folder.properties)
+
+
+def spell_properties(folder: Folder) -> dict[str, Any]:
+    """What is set on a folder besides its place and its replicas, as people write it."""
+    return {name: spell_property(name, value) for name, value in sorted(folder.properties.items())}
+
+
+def _folder(replicas: Sequence[str], properties: Mapping[str, str]) -> dict[str, Any]:
+    """A folder as people write it."""
+    return {"replicas": list(replicas)} | {name: spell_property(name, value) for name, value in sorted(properties.items())}
+
+
+def _entries(stores: Iterable[str], listing: Listing) -> dict[str, str]:
+    return {f"{REPLICA}{store}": str(listing) for store in stores}
+
+
+# --- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _change(of: str, name: str, before: Row, after: Row, *, is_new: bool) -> Change:
+    """A line of what differs, or of what is the same."""
+    if is_new:
+        return Change(Planned.ADD, of, name, {}, after)
+    if before == after:
+        return Change(Planned.SAME, of, name, before, after)
+    names = [each for each in {**before, **after} if before.get(each) != after.get(each)]
+    was, is_now = ({each: told[each] for each in names if each in told} for told in (before, after))
+    return Change(Planned.CHANGE if is_now or of != "option" else Planned.REMOVE, of, name, was, is_now)
+
+
+def _stays(of: str, name: str, known: Row, why: str | None = None) -> Change:
+    return Change(Planned.STAYS, of, name, known, known, why or "the file does not have it; --prune removes it")
+
+
+def spelled(told: Row) -> dict[str, str]:
+    """The same, each value as a text."""
+    return {name: ", ".join(value) if isinstance(value, list) else text_of(value) for name, value in told.items()}
+
+
+def _told(head: Row) -> dict[str, Any]:
+    return {
+        name: value.strftime("%Y-%m-%dT%H:%M:%SZ") if isinstance(value, datetime) else value
+        for name, value in head.items()
+        if value is not None and value is not False
+    }

@@ -1,0 +1,180 @@
+"""Organizations as a file says them, and read back as one."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pyarrow as pa
+
+from pfspark.ask.lines import moment
+from pfspark.edge import plan
+from pfspark.edge.config import conf_folder
+from pfspark.edge.door import View
+from pfspark.edge.plan import Organization, Plan
+from pfspark.edge.world import policy_of
+from pfspark.errors import RefusedError, UsageError
+from pfspark.lake.directory import Directory
+from pfspark.lake.folders import Folders
+from pfspark.lake.known import MAIN, Line, When
+from pfspark.rows import rows_of
+from pfspark.settings import differences, load_profile, single
+from pfspark.sim import declared
+from pfspark.sim.scenario import Document, document
+from pfspark.units import nearest
+from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Standing
+
+
+class Organizations(Directory, Folders):
+    """A lake whose organizations are said in files."""
+
+    def apply(
+        self, said: Document, *, store: str | None = None, prune: bool = False, org: str | None = None, at: When = None
+    ) -> Plan:
+        """Makes an organization what a file says, or what such a file would; gives the plan that was carried out.
+
+        Takes what `plan` takes, and raises what it raises.
+        """
+        made = self.plan(said, store=store, prune=prune, org=org, at=at)
+        self.carry_out(made)
+        return made
+
+    def plan(
+        self, said: Document, *, store: str | None = None, prune: bool = False, org: str | None = None, at: When = None
+    ) -> Plan:
+        """What has to be done so that an organization is what a file says, profile, policy, stores, links and folders.
+
+        `store`: where folders are made and changed; unless told the first of the file that sees the tree. `prune`: what the file
+        does not have is removed. An organization that is not known is to be made: `org`, else the `name` in the file, else
+        the only one there is.
+
+        Raises ScenarioError for a file that cannot be read, RefusedError for what the store would refuse.
+        """
+        told, file = document(said)
+        name = org or told.get("name") or (MAIN if not self.organizations else self._org(None))
+        stores = {} if prune else {each: row["site"] for each, row in self._stores(name).items() if not row["retired"]}
+        meant = declared.read(told, file, stores)
+        return plan.plan(
+            meant,
+            self._as_it_stands(name, self._editor(name, store, [*meant.stores, *stores])),
+            prune=prune,
+            at=self._at(at) or datetime.now(UTC),
+            place=time.time_ns(),
+        )
+
+    def carry_out(self, made: Plan) -> None:
+        """Does what a plan says."""
+        for table, rows in made.rows.items():  # edits come last: the directory has their stores by then
+            if rows and table == "edits":
+                self._tables.append(table, rows_of(table, rows))
+            elif rows:
+                self._say(table, *rows)
+
+    def declared(self, *, store: str | None = None, as_of: When = None, org: str | None = None) -> dict[str, Any]:
+        """An organization as a file says it; to apply that changes nothing. `store`: whose folders, as `plan` chooses it."""
+        return self._shown(store, as_of, org)[1]
+
+    def declared_line(self, *, store: str | None = None, as_of: When = None, org: str | None = None) -> Line:
+        """The same as a JSON line, each value as a text."""
+        at, said, editor = self._shown(store, as_of, org)
+        told = {name: {each: plan.spelled(row) for each, row in said[name].items()} for name in ("stores", "folders")}
+        return {
+            "org": said["name"], "at": moment(at), "kind": "organization", "store": editor, "profile": said["profile"],
+            "start": moment(said["start"]), "suspended": bool(said.get("suspended")), "options": plan.spelled(said["policy"]),
+            **told, "links": [plan.spelled(each) for each in said["links"]],
+        }  # fmt: skip
+
+    def set_options(
+        self, options: Mapping[str, Any] | None = None, profile: str | None = None, *, org: str | None = None
+    ) -> None:
+        """Changes options of an organization, or its profile; what is not told stays."""
+        known = self._organization(org)
+        own = differences(policy_of(known), load_profile(known["profile"], conf_folder()))
+        said = own | dict(single(options or {}))
+        self.organization(known["org"], profile or known["profile"], said, known["start"], known["suspended"])
+
+    def unlinked(self, *, org: str | None = None) -> tuple[str, ...]:
+        """The sites that no link names although there are others: messages to them are free, and at once."""
+        name = self._org(org)
+        return plan.unlinked(self._stores(name).values(), self._links(name))
+
+    def folder_lines(
+        self, folder: str, *, store: str | None = None, as_of: When = None, org: str | None = None
+    ) -> Iterator[Line]:
+        """A folder as each store sees it that does, or one: its replicas, and what is set on it."""
+        world = self.answers(as_of, org).world
+        for line in self.lines("folders", as_of, org=org, store=store, folder=folder):
+            seen = View(world, line["org"], line["store"]).folders[line["id"]]
+            yield {**line, "properties": plan.spelled(plan.spell_properties(seen))}
+
+    def _shown(self, store: str | None, as_of: When, org: str | None) -> tuple[datetime, dict[str, Any], str | None]:
+        """An organization's time, what a file says of it, and whose folders those are."""
+        org = self._org(org, *([store] if store else []))
+        seen = self.answers(as_of, org)
+        if org not in seen.policies:
+            raise UsageError(f"the organization {org!r} was not there yet, or does not play: `pfspark status` says why")
+        row, policy = seen.organizations[org], seen.policies[org]
+        stores, links = (
+            {tuple(each[key] for key in keys): each for each in seen.world[name].to_pylist() if each["org"] == org}
+            for name, keys in (("stores", ("store",)), ("links", ("from_site", "to_site")))
+        )
+        names = [name for (name,), each in sorted(stores.items()) if not each["retired"]]
+        editor = _editor(seen.world, org, store, names)
+        view = View(seen.world, org, editor or "")
+        said = {
+            "name": org,
+            "profile": row["profile"],
+            "start": row["start"].astimezone(UTC),
+            **({"suspended": True} if row["suspended"] else {}),
+            "policy": differences(policy, load_profile(row["profile"], conf_folder())),
+            "stores": {name: plan.spell_store(each) for (name,), each in sorted(stores.items())},
+            "links": plan.spell_links(links),
+            "folders": {path: plan.spell_folder(view.folders[refs[0]]) for path, refs in sorted(view.paths().items())},
+        }
+        return seen.at[org], said, editor
+
+    def _as_it_stands(self, org: str, editor: str | None) -> Organization:
+        world = self._tree_world()
+        held: dict[str, int] = Counter(
+            row["store"] for row in world["replicas"].to_pylist()
+            if row["org"] == org and row["folder"] != HIERARCHY and row["standing"] != Standing.ERASED
+        )  # fmt: skip
+        waiting = Counter(row["store"] for row in world["edits"].to_pylist() if row["org"] == org)
+        return Organization(
+            name=org,
+            entry=self._directory("organizations").get((org,)),
+            stores=self._stores(org),
+            links=self._links(org),
+            view=View(world, org, editor or ""),
+            needed={
+                each: f"it has {held[each]} replicas, {waiting[each]} edits wait; `pfspark drain {each}` says how it is emptied"
+                for each in sorted({*held, *waiting})
+            },
+        )
+
+    def _editor(self, org: str, store: str | None, names: Sequence[str]) -> str | None:
+        return _editor(self._tree_world(), org, store, names)
+
+    def _stores(self, org: str) -> dict[str, Line]:
+        """The stores of an organization, retired ones too, by name."""
+        return {store: row for (of, store), row in sorted(self._directory("stores").items()) if of == org}
+
+
+def _editor(world: Mapping[str, pa.Table], org: str, store: str | None, names: Sequence[str]) -> str | None:
+    """The store at which folders are made and changed, of those names: that one, or the first that sees the tree.
+
+    Before the first round that is who is to make folders; None: there is no store. Raises UsageError for one that is not
+    among them, RefusedError for one that does not see the tree yet, and would make anew what is there.
+    """
+    if store and store not in names:
+        raise UsageError(f"the store {store!r} is not known{nearest(store, names)}")
+    there, edits = ([row for row in world[name].to_pylist() if row["org"] == org] for name in ("replicas", "edits"))
+    part = {row["store"] for row in there if row["folder"] == HIERARCHY}
+    makers = {row["store"] for row in edits if row["action"] in HIERARCHY_ACTIONS}
+    seeing = [name for name in names if name in (part or makers)]
+    if store and seeing and store not in seeing:
+        raise RefusedError(f"{store} sees no folder before the next round; take {seeing[0]}")
+    return store or next(iter(seeing or names), None)

@@ -1,0 +1,503 @@
+"""An organization in a file: planned, applied, and read back; without Java but where rounds are played."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+import tomlkit
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from pfspark.edge import cli
+from pfspark.edge.plan import Plan
+from pfspark.errors import RefusedError, ScenarioError, UsageError
+from pfspark.lake import Lake
+from tests.declared import assert_declared
+
+START = "2026-01-05T00:00:00Z"
+FILE = """
+profile = "modern"
+start = 2026-01-05T00:00:00Z
+[policy]
+interval = "10m"
+backfill_timeouts = { local = ["1m", "2m", "3m"], remote = ["2m", "3m", "4m"] }
+[stores.PFS1]
+site = "Redmond"
+[stores.PFS2]
+site = "Redmond"
+preferred = true
+size_limit = "300KB"
+[stores.PFS3]
+site = "Paris"
+version = "2003"
+interval = "1h"
+schedule = "Sat.22:00-Sun.6:00"
+[[links]]
+sites = ["Redmond", "Paris"]
+cost = 3
+delay = "5m"
+[folders."/Sales/West"]
+[folders."/Sales"]
+replicas = ["PFS1", "PFS3"]
+age_limit = "30d"
+schedule = "every 2 hours"
+[folders."/Kept"]
+replicas = "PFS2"
+age_limit = "none"
+conflict = 2
+deleted_item_retention = "7d"
+size_limit = "1MB"
+description = "what it is for"
+priority = "urgent"
+"""
+PLAN = [
+    ("add", "organization", "main", {"profile": "modern", "start": START}),
+    ("add", "option", "backfill_timeouts_local", {"value": "1m 2m 3m"}),
+    ("add", "option", "backfill_timeouts_remote", {"value": "2m 3m 4m"}),
+    ("add", "option", "interval", {"value": "10m"}),
+    ("add", "store", "PFS1", {"site": "Redmond", "version": "2007"}),
+    ("add", "store", "PFS2", {"site": "Redmond", "version": "2007", "preferred": "true", "size_limit": "300KB"}),
+    ("add", "store", "PFS3", {"site": "Paris", "version": "2003", "interval": "1h", "schedule": "Sat.22:00-Sun.6:00"}),
+    ("add", "link", "Redmond → Paris", {"cost": "3", "delay": "5m"}),
+    ("add", "link", "Paris → Redmond", {"cost": "3", "delay": "5m"}),
+    ("add", "folder", "/Sales", {"replicas": "PFS1, PFS3", "age_limit": "30d", "schedule": "every 2 hours"}),
+    ("add", "folder", "/Kept", {
+        "replicas": "PFS2", "age_limit": "none", "conflict": "2", "deleted_item_retention": "7d",
+        "description": "what it is for", "priority": "urgent", "size_limit": "1MB",
+    }),
+    ("add", "folder", "/Sales/West", {"replicas": "PFS1, PFS2, PFS3"}),
+]  # fmt: skip
+
+
+def no_java() -> SparkSession:
+    raise AssertionError("this needs no Spark")
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Iterator[Lake]:
+    with Lake.create((tmp_path / "lake").as_uri(), no_java) as made:
+        yield made
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "org.toml"
+    path.write_text(FILE)
+    return path
+
+
+def told(plan: Plan) -> list[tuple[str, str, str, dict[str, str]]]:
+    """The lines of a plan but those of what is the same: of a change what will be."""
+    for line in plan.lines():
+        assert_declared(line)
+    return [(line["what"], line["of"], line["name"], line["after"]) for line in plan.lines() if line["what"] != "same"]
+
+
+def test_a_file_makes_an_organization(lake: Lake, file: Path) -> None:
+    assert told(lake.plan(file)) == PLAN
+    assert lake.organizations == []  # a plan does nothing
+    made = lake.apply(file)
+    assert (told(made), made.org, made.store, made.unlinked) == (PLAN, "main", "PFS1", ())
+    again = lake.plan(file, prune=True)
+    assert (told(again), again.is_empty) == ([], True)
+    assert lake.stores_by_name() == [("main", "PFS1"), ("main", "PFS2"), ("main", "PFS3")]
+
+
+def test_what_is_read_back_changes_nothing(lake: Lake, file: Path, tmp_path: Path) -> None:
+    lake.apply(file)
+    said = lake.declared()
+    assert said["stores"]["PFS3"] == {"site": "Paris", "version": "2003", "interval": "1h", "schedule": "Sat.22:00-Sun.6:00"}
+    assert said["links"] == [{"sites": ["Paris", "Redmond"], "cost": 3, "delay": "5m"}]
+    assert said["folders"]["/Sales"] == {"replicas": ["PFS1", "PFS3"], "age_limit": "30d", "schedule": "every 2 hours"}
+    assert_declared(lake.declared_line())
+    back = tmp_path / "back.toml"
+    back.write_text(tomlkit.dumps(said))
+    assert lake.plan(back, prune=True).is_empty
+    other = lake.apply({**said, "name": "other"}, org="other")
+    assert other.count("add") == len(PLAN)
+    assert {**lake.declared(org="other"), "name": "main"} == said
+
+
+def test_what_the_file_does_not_say_is_left_alone(lake: Lake, file: Path) -> None:
+    lake.apply(file)
+    stays = lake.plan({"stores": {"PFS1": {}}})
+    assert stays.is_empty
+    assert [line[:3] for line in told(stays)] == [
+        *(("stays", "option", name) for name in ("backfill_timeouts_local", "backfill_timeouts_remote", "interval")),
+        *(("stays", "store", name) for name in ("PFS2", "PFS3")),
+        *(("stays", "link", way) for way in ("Paris → Redmond", "Redmond → Paris")),
+        *(("stays", "folder", path) for path in ("/Kept", "/Sales", "/Sales/West")),
+    ]
+    assert {change.says for change in stays.changes if change.what == "stays"} == {
+        "the file does not have it; --prune removes it"
+    }
+
+
+def test_single_changes(lake: Lake, file: Path) -> None:
+    lake.apply(file)
+    said = {
+        "suspended": True,
+        "policy": {"interval": "5m"},  # as the profile has it
+        "stores": {"PFS3": {"schedule": "Always", "interval": "2h"}},
+        "links": [{"from": "Paris", "to": "Redmond", "cost": 4}],
+        "folders": {"/Sales": {"replicas": ["PFS1", "PFS2"], "age_limit": "none", "note": "n"}},
+    }
+    made = lake.apply(said)
+    lines = {
+        (line["of"], line["name"]): (line["what"], line["before"], line["after"])
+        for line in made.lines() if line["what"] not in ("same", "stays")
+    }  # fmt: skip
+    assert lines == {
+        ("organization", "main"): ("change", {}, {"suspended": "true"}),
+        ("option", "interval"): ("remove", {"value": "10m"}, {}),
+        ("store", "PFS3"): ("change", {"interval": "1h", "schedule": "Sat.22:00-Sun.6:00"}, {"interval": "2h"}),
+        ("link", "Paris → Redmond"): ("change", {"cost": "3", "delay": "5m"}, {"cost": "4", "delay": "0m"}),
+        ("folder", "/Sales"): (
+            "change",
+            {"replicas": "PFS1, PFS3", "age_limit": "30d"},
+            {"replicas": "PFS1, PFS2, PFS3", "age_limit": "none", "note": "n"},
+        ),
+    }
+    assert ("stays", "replica", "/Sales", {"replicas": "PFS3"}) in told(made)
+    assert lake.plan(said).is_empty
+    assert lake.declared()["folders"]["/Sales"]["schedule"] == "every 2 hours"
+
+
+def test_pruned_is_what_the_file_does_not_have(lake: Lake, file: Path) -> None:
+    lake.apply(file)
+    said = {
+        "stores": {"PFS1": {"site": "Redmond"}, "PFS2": {"site": "Lyon"}},
+        "folders": {"/Kept": {"replicas": ["PFS1"]}},
+    }
+    pruned = lake.apply(said, prune=True)
+    assert [line[:3] for line in told(pruned)] == [
+        *(("remove", "option", name) for name in ("backfill_timeouts_local", "backfill_timeouts_remote", "interval")),
+        ("change", "store", "PFS2"),
+        ("remove", "store", "PFS3"),
+        ("remove", "link", "Paris → Redmond"),
+        ("remove", "link", "Redmond → Paris"),
+        ("change", "folder", "/Kept"),
+        ("remove", "folder", "/Sales"),
+        ("remove", "folder", "/Sales/West"),
+    ]
+    assert pruned.unlinked == ("Lyon", "Redmond")
+    back = lake.declared()
+    assert (back["policy"], back["links"], [*back["folders"]]) == ({}, [], ["/Kept"])
+    assert back["stores"] == {
+        "PFS1": {"site": "Redmond", "version": "2007"},
+        "PFS2": {"site": "Lyon", "version": "2007"},
+        "PFS3": {"site": "Paris", "version": "2003", "interval": "1h", "schedule": "Sat.22:00-Sun.6:00", "retired": True},
+    }
+    assert back["folders"]["/Kept"]["replicas"] == ["PFS1"]
+    assert back["folders"]["/Kept"]["conflict"] == 2  # what is set once can only be set otherwise
+    assert lake.plan(said, prune=True).is_empty
+    assert told(lake.plan({"stores": {"PFS3": {}}}))[0] == ("change", "store", "PFS3", {})  # named, so not retired
+
+
+def test_a_list_goes_from_one_store_to_another_in_two_edits(lake: Lake, file: Path) -> None:
+    """For it is never empty, and the one that leaves stays until others have what it has (R142)."""
+    lake.apply(file)
+    plan = lake.plan({"stores": {"PFS1": {"site": "Redmond"}}, "folders": {"/Kept": {"replicas": ["PFS1"]}}}, prune=True)
+    kept = next(row for row in lake._tree_world()["edits"].to_pylist() if ("name", "Kept") in row["properties"])
+    assert [(row["action"], row["properties"]) for row in plan.rows["edits"] if row["folder"] == f"@{kept['edit_id']}"] == [
+        ("set_folder", [("replica:PFS1", "listed")]),
+        ("set_folder", [("replica:PFS2", "removed")]),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("said", "message"),
+    [
+        ({"store": {}}, "what is declared: key 'store' is not known, .*; the nearest known is 'stores'"),
+        ({"stores": {"P 1": {}}}, "stores.P 1: a store name has letters"),
+        ({"stores": {"P1": {"sight": "X"}}}, "stores.P1: key 'sight' is not known"),
+        ({"stores": {"P1": {"schedule": "Mon"}}}, "stores.P1: schedule: found 'Mon', expected"),
+        ({"stores": {"P1": {"retired": "no"}}}, "stores.P1: retired: found 'no', expected true or false"),
+        ({"links": [{"sites": ["default", "Y"]}], "stores": {"P1": {}}}, "links 1: sites: site 'default' is not known"),
+        ({"folders": {"Sales": {}}}, 'folders."Sales": found'),
+        ({"folders": {"/Sales": {"replicas": ["P2"]}}, "stores": {"P1": {}}}, "store 'P2' is not known, expected P1"),
+        ({"folders": {"/Sales": {"age": "1d"}}}, "key 'age' is not known"),
+        ({"policy": {"intervals": "5m"}}, "option 'intervals' is not known"),
+        ({"profile": "moderne"}, "profile 'moderne' is not known"),
+        ({"start": "soon"}, "start: found 'soon', expected a time"),
+    ],
+)
+def test_what_cannot_be_read_is_refused(lake: Lake, said: dict[str, Any], message: str) -> None:
+    with pytest.raises((ScenarioError, UsageError), match=message):
+        lake.apply(said)
+    assert lake.organizations == []
+
+
+def test_what_a_store_would_refuse_is_refused_as_a_whole(lake: Lake, file: Path) -> None:
+    lake.apply(file)
+    with pytest.raises(UsageError, match=r"folders.\"/A/B\": folder '/A' is not known; declare it too"):
+        lake.apply({"folders": {"/C": {}, "/A/B": {}}})
+    with pytest.raises(UsageError, match="folder '/Sales' is not known; declare it too"):  # for it is to be removed
+        lake.apply({"stores": {"PFS1": {}}, "folders": {"/Sales/West": {}}}, prune=True)
+    with pytest.raises(RefusedError, match="PFS2 sees no folder before the next round; take PFS1"):
+        lake.apply({"folders": {"/C": {}}}, store="PFS2")
+    with pytest.raises(UsageError, match="the store 'PFS9' is not known; the nearest known is 'PFS"):
+        lake.apply({"folders": {"/C": {}}}, store="PFS9")
+    deep = "".join(f"/{level}" for level in range(1, 33))
+    lake.apply({"folders": {deep[: deep.index(f"/{level}") + len(f"/{level}")]: {} for level in range(1, 33)}})
+    assert lake.plan({"folders": {"/C": {}}}).count("add") == 1
+
+
+def test_a_new_organization_needs_its_stores(lake: Lake) -> None:
+    with pytest.raises(UsageError, match="who is to hold the folder '/F'"):
+        lake.apply({"folders": {"/F": {}}})
+    made = lake.apply({"profile": "modern"})  # without any store it can be made all the same
+    assert (made.store, made.count("add")) == (None, 1)
+
+
+def test_keys_that_say_how_a_scenario_is_played_are_left_out_and_told(lake: Lake) -> None:
+    played = {"start": START, "end": "6h", "interval": "15m", "steps": [], "seed": 3}
+    said = lake.apply({**played, "stores": {"P1": {}}, "folders": {"/F": {"holds": "P1:1-3"}}})
+    assert said.left_out == ("end", "interval", "seed", "steps", "holds")
+    assert lake.plan({"stores": {"P1": {}}, "folders": {"/F": {}}}, prune=True).is_empty
+
+
+# --- any two organizations ---
+
+NAMES = ("P1", "P2", "P3")
+SITES = ("X", "Y", "Z")
+PATHS = ("/A", "/A/B", "/A/B/C", "/D")
+
+
+@st.composite
+def organizations(draw: st.DrawFn) -> dict[str, Any]:
+    """One whose first store is always there, so that it can say more."""
+    stores = ["P1", *draw(st.lists(st.sampled_from(NAMES[1:]), unique=True))]
+    said: dict[str, Any] = {
+        "profile": draw(st.sampled_from(["exchange_2003", "exchange_2007", "modern"])),
+        "start": draw(st.sampled_from([START, "2026-02-01T00:00:00Z"])),
+        "suspended": draw(st.booleans()),
+        "policy": draw(
+            st.fixed_dictionaries(
+                {},
+                optional={
+                    "interval": st.sampled_from(["5m", "15m", "1h"]),
+                    "relay_status": st.booleans(),
+                    "age_limit": st.sampled_from(["none", "30d"]),
+                    "backfill_timeouts_local": st.just(["1m", "2m", "3m"]),
+                },
+            )
+        ),
+        "stores": {},
+        "folders": {},
+    }
+    optional = {
+        "version": st.sampled_from(["5.5", "2003", "2007"]),
+        "preferred": st.booleans(),
+        "interval": st.sampled_from(["15m", "2h"]),
+        "size_limit": st.sampled_from(["1KB", "4MB"]),
+        "schedule": st.sampled_from(["Always", "Never", "every 2 hours", "Sat.22:00-Sun.6:00"]),
+    }
+    for name in stores:
+        said["stores"][name] = draw(st.fixed_dictionaries({"site": st.sampled_from(SITES)}, optional=optional))
+    sites = sorted({each["site"] for each in said["stores"].values()})
+    if len(sites) > 1:
+        pair = st.permutations(sites).map(lambda found: found[:2])
+        link = st.fixed_dictionaries(
+            {"sites": pair, "cost": st.integers(0, 5)}, optional={"delay": st.sampled_from(["0m", "5m"])}
+        )
+        said["links"] = draw(st.lists(link, max_size=3))
+    properties = {
+        "age_limit": st.sampled_from(["none", "7d"]),
+        "schedule": st.sampled_from(["Always", "Never", "Mon.8:00-Tue.9:15"]),
+        "size_limit": st.sampled_from(["1KB", "4MB"]),
+        "conflict": st.integers(0, 2),
+        "note": st.text("aä\"\\'#\n", min_size=1, max_size=3).filter(str.strip),
+    }
+    replicas = st.lists(st.sampled_from(stores), min_size=1, unique=True)
+    for path in PATHS:
+        above = path.rpartition("/")[0]
+        if (not above or above in said["folders"]) and draw(st.booleans()):
+            said["folders"][path] = draw(st.fixed_dictionaries({}, optional={"replicas": replicas, **properties}))
+    return said
+
+
+def assert_is(lake: Lake, said: dict[str, Any]) -> None:
+    """What is declared is so."""
+    back = lake.declared()
+    assert (back["profile"], bool(back.get("suspended"))) == (said["profile"], said["suspended"])
+    for name, store in said["stores"].items():
+        assert back["stores"][name].items() >= {k: v for k, v in store.items() if v not in (False, "Always")}.items()
+    for path, folder in said["folders"].items():
+        found = back["folders"][path]
+        assert found.items() >= {key: value for key, value in folder.items() if key != "replicas"}.items()
+        assert set(found["replicas"]) >= set(folder.get("replicas", ()))
+
+
+@given(organizations(), organizations())
+@settings(max_examples=20, deadline=None)
+def test_of_any_two_organizations_the_later_is_as_it_says(one: dict[str, Any], other: dict[str, Any]) -> None:
+    with TemporaryDirectory() as folder, Lake.create((Path(folder) / "lake").as_uri(), no_java) as lake:
+        lake.apply(one)
+        assert_is(lake, one)
+        lake.apply(other)
+        assert lake.plan(other).is_empty
+        assert_is(lake, other)
+        lake.apply(other, prune=True)
+        assert lake.plan(other, prune=True).is_empty
+        assert_is(lake, other)
+        back = lake.declared()
+        assert {name for name, store in back["stores"].items() if not store.get("retired")} == set(other["stores"])
+        assert back["folders"].keys() == other["folders"].keys()
+        for path, entry in other["folders"].items():
+            assert set(back["folders"][path]["replicas"]) == set(entry.get("replicas", other["stores"]))
+        assert lake.plan(tomlkit.parse(tomlkit.dumps(back)).unwrap(), prune=True).is_empty
+
+
+# --- where rounds were played ---
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Iterator[Lake]:
+    """What FILE says, after its first rounds; then a store more, which has yet to take part."""
+    with Lake.create(tmp_path_factory.mktemp("played") / "lake", spark) as lake:
+        path = tmp_path_factory.mktemp("file") / "org.toml"
+        path.write_text(FILE)
+        lake.apply(path, at=START)
+        lake.run(until="2026-01-05T03:00:00Z")
+        lake.store("PFS9", "Redmond")
+        yield lake
+
+
+def test_a_played_organization_is_as_the_file_says(played: Lake, tmp_path: Path) -> None:
+    path = tmp_path / "org.toml"
+    path.write_text(FILE)
+    plan = played.plan(path)
+    assert plan.is_empty
+    assert told(plan) == [("stays", "store", "PFS9", {"site": "Redmond", "version": "2007"})]
+    assert {(row["path"], row["store"]) for row in played.folders().collect()} == {
+        (path, store) for path in ("/Sales", "/Sales/West", "/Kept") for store in ("PFS1", "PFS2", "PFS3")
+    }
+    [line] = played.folder_lines("/Sales", store="PFS3")
+    assert_declared(line)
+    assert line["properties"] == {"age_limit": "30d", "schedule": "every 2 hours"}
+    assert line["replicas"] == {"PFS1": "active", "PFS3": "active"}
+
+
+def test_a_store_with_replicas_is_not_retired_yet(played: Lake) -> None:
+    """Its content may be the only one: it leaves its lists first."""
+    said = {"stores": {"PFS1": {"site": "Redmond"}, "PFS2": {"site": "Redmond"}}, "folders": {"/Sales": {}, "/Kept": {}}}
+    plan = played.plan(said, prune=True)
+    lines = {(change.of, change.name): change for change in plan.changes}
+    assert lines["store", "PFS3"].what == "stays"
+    assert "has 2 replicas, 0 edits wait; `pfspark drain PFS3`" in str(lines["store", "PFS3"].says)
+    assert lines["store", "PFS9"].what == "remove"
+    assert lines["folder", "/Sales"].after == {"replicas": ["PFS1", "PFS2"]}
+
+
+def test_folders_are_edited_where_they_are_seen(played: Lake) -> None:
+    with pytest.raises(RefusedError, match="PFS9 sees no folder before the next round; take PFS1"):
+        played.plan({"folders": {"/Sales": {}}}, store="PFS9")
+    first_named = played.plan({"stores": {"PFS9": {}, "PFS2": {}}, "folders": {"/New": {"replicas": ["PFS9"]}}})
+    assert (first_named.store, [row["store"] for row in first_named.rows["edits"]]) == ("PFS2", ["PFS2"])
+
+
+def test_a_link_that_was_taken_away_is_none(played: Lake) -> None:
+    before = {(row["from_site"], row["to_site"]) for row in played.links().collect()}
+    assert before == {("Redmond", "Paris"), ("Paris", "Redmond")}
+    played.unlink("Redmond", "Paris", both=False)
+    assert [(row["from_site"], row["to_site"]) for row in played.links().collect()] == [("Paris", "Redmond")]
+    with pytest.raises(UsageError, match="no link leads from 'Redmond' to 'Paris'; the nearest known is 'Paris Redmond'"):
+        played.unlink("Redmond", "Paris", both=False)
+    assert played.run(until="2026-01-05T04:00:00Z")
+    assert not played.unfit
+    played.link("Redmond", "Paris", 3, "5m", both=False)
+    assert len(played.links().collect()) == 2
+
+
+# --- the command line ---
+
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def pfspark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Runs a verb in a folder with `org.toml`: code, output, what was said."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PFSPARK_LAKE", (tmp_path / "lake").as_uri())  # where Spark runs, it is asked what a bare path means
+    monkeypatch.setattr("pfspark.edge.cli.given.started", no_java)
+    Path("org.toml").write_text(FILE)
+
+    def run(*words: str) -> tuple[int, str, str]:
+        code = cli.run(words)
+        return code, *capsys.readouterr()
+
+    return run
+
+
+def test_init_apply_and_show(pfspark: Run) -> None:
+    code, out, said = pfspark("init", "--from", "org.toml")
+    assert (code, out.count("\n+"), "main: 12 to add; folders at PFS1. done" in said) == (0, 12, True)
+    code, shown, _ = pfspark("show", "--toml")
+    assert code == 0
+    Path("back.toml").write_text(shown)
+    code, out, said = pfspark("apply", "back.toml", "--prune")
+    assert (code, out, said) == (0, "", "main: 12 as they are. nothing to do\n")
+    Path("org.toml").write_text(FILE.replace('"PFS2"', '"PFS1"').replace('version = "2003"\n', ""))
+    code, out, said = pfspark("apply", "org.toml", "--prune", "--dry-run")
+    assert [*map(str.split, out.strip().splitlines()[1:])] == [
+        ["~", "store", "PFS3", "version", "2003", "→", "2007"],
+        ["~", "folder", "/Kept", "replicas", "PFS2", "→", "PFS1"],
+    ]
+    assert said == "main: 2 to change, 10 as they are; folders at PFS1. nothing was done\n"
+    code, out, _ = pfspark("apply", "org.toml", "--prune", "--json")
+    lines = [*map(json.loads, out.splitlines())]
+    assert [line["name"] for line in lines if line["what"] == "change"] == ["PFS3", "/Kept"]
+    code, out, _ = pfspark("show", "--json")
+    assert_declared(line := json.loads(out))
+    assert line["folders"]["/Kept"]["replicas"] == "PFS1"
+    code, _, said = pfspark("init", "--from", "org.toml")
+    assert (code, "has an organization 'main' already; `pfspark apply`" in said) == (2, True)
+    code, _, said = pfspark("init", "--from", "org.toml", "--profile", "modern")
+    assert (code, "says profile, options and start" in said) == (2, True)
+
+
+def test_a_bad_file_makes_no_lake(pfspark: Run, tmp_path: Path) -> None:
+    Path("org.toml").write_text(FILE.replace("sites", "cites"))
+    code, _, said = pfspark("init", "--from", "org.toml")
+    assert (code, "org.toml: links 1: key 'cites' is not known" in said, (tmp_path / "lake").exists()) == (1, True, False)
+
+
+def test_options_links_and_the_switch(pfspark: Run) -> None:
+    pfspark("init", "--from", "org.toml")
+    code, out, _ = pfspark("org", "set", "interval=5m", "relay_status=true")
+    assert (code, out) == (0, "")
+    code, out, _ = pfspark("org", "show", "--json")
+    lines = {line["option"]: line for line in map(json.loads, out.splitlines())}
+    for line in lines.values():
+        assert_declared(line)
+    assert [name for name, line in lines.items() if line["differs"]] == ["backfill_timeouts_local", "backfill_timeouts_remote"]
+    assert (lines["backfill_timeouts_local"]["value"], lines["interval"]["value"]) == ("1m 2m 3m", "5m")
+    code, _, said = pfspark("org", "set")
+    assert (code, "expected NAME=VALUE, or --profile" in said) == (2, True)
+    code, _, said = pfspark("org", "set", "intervall=5m")
+    assert (code, "the nearest known is 'interval'" in said) == (2, True)
+    assert pfspark("org", "set", "--profile", "exchange_2003")[0] == 0
+    assert "suspended" not in pfspark("show")[1]
+    assert [pfspark(verb)[0] for verb in ("suspend", "suspend")] == [0, 0]
+    assert "suspended = true" in pfspark("show")[1]
+    assert pfspark("resume")[0] == 0
+    assert 'profile = "exchange_2003"\n' in (shown := pfspark("show")[1])
+    assert "suspended" not in shown
+    assert pfspark("link", "--cost", "7", "Paris", "Redmond", "--one-way")[0] == 0
+    lines = [json.loads(line) for line in pfspark("link", "list", "--json")[1].splitlines()]
+    assert [(line["from_site"], line["cost"], line["delay_s"]) for line in lines] == [("Paris", 7, 0), ("Redmond", 3, 300)]
+    assert pfspark("link", "remove", "Paris", "Redmond")[0] == 0
+    assert pfspark("link", "list")[2] == "no links\n"
+    code, _, said = pfspark("store", "add", "PFS4", "--site", "Oslo")
+    assert [line.split(":")[0] for line in said.splitlines()] == [
+        f"no link names the site {site}" for site in ("Oslo", "Paris", "Redmond")
+    ]
+    code, _, said = pfspark("folder", "show", "/Sales")
+    assert (code, said) == (0, "no store sees it yet: its edit waits for a round\n")
