@@ -871,6 +871,15 @@ violations | bigint | rows that break a promise
 broken? | map<string,bigint> | which promises, and by how many rows; absent: none
 """),
         _line(
+            "scenario", "a scenario at hand", "play", """
+name | string | by which it is played
+called | string | its organization
+profile | string | whose rules it follows
+lasts | string | how long it takes there
+says | string | what it tells
+file | string | where it stands
+"""),
+        _line(
             "plan", "what applying a file does, or would do, to a part of an organization", "apply", """
 org | string | the organization
 what | string | add, change, remove, stays (the file does not have it) or same
@@ -1093,11 +1102,22 @@ counts | map<string,bigint> | how many rows came to each table
 next_due? | map<string,time> | in the ledger: when each organization has something to do
 """),
         _line(
-            "edit", "an edit that was written down; the next round takes it in, or refuses it",
-            "post, modify, delete, resolve, folder create, folder rename, folder move, folder delete, folder set, "
+            "edit", "an edit that was written down, which the next round takes in or refuses; in the log what became of it",
+            "log edits, post, modify, delete, resolve, folder create, folder rename, folder move, folder delete, folder set, "
             "folder recover, replica add, replica move, replica remove",
             """
 edit | string | its id; `@` and it name what it makes until that has a number
+org? | string | the organization; this and what follows in the log alone
+at? | time? | when it was done; null: at no time that a calendar has
+store? | string | where
+action? | string | post, modify, delete, create_folder, set_folder or delete_folder
+folder? | string? | path of the folder as that store sees it; null: it is not there yet
+item? | string? | the item's id
+name? | string? | its name; of a folder the one that it was given
+outcome? | string | waiting, applied or refused
+reason? | string? | why it was refused
+round? | bigint? | in which round that was
+number? | string? | the number of the change that it became
 """),
         _line(
             "import", "what became of the mails of an import", "import, demo", """

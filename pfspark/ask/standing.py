@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
@@ -10,9 +11,41 @@ import pyarrow as pa
 
 from pfspark import cntext
 from pfspark.ask import lines
+from pfspark.units import parse_time, show_span
 from pfspark.words import Standing
 
 Line = dict[str, Any]
+
+
+def organization(
+    stores: lines.Stores, org: str, at: datetime, *, played: bool, waiting: int, due: datetime | None, now: datetime | None
+) -> Line:
+    """One line: whether its active replicas are equal, and what is still to come.
+
+    `now`: the clock on the wall, where it counts by how much the organization's is ahead of it.
+    """
+    found = list(lines.state(stores, org, at))
+    sets = defaultdict(set)
+    for line in found:
+        if line["standing"] == Standing.ACTIVE:
+            sets[line["folder"]].add(line["applied"])
+    return {
+        "org": org, "at": lines.moment(at), "kind": "status", "replicas": len(found), "played": played,
+        "equal": played and all(len(held) == 1 for held in sets.values()), "waiting": waiting,
+        "missing": sum(cntext.size(cntext.parse(line["missing"])) for line in found),
+        "lost": sum(cntext.size(cntext.parse(line["lost"])) for line in found),
+        "due": due and lines.moment(due), "ahead": show_span(at - now) if played and now and at > now else None,
+    }  # fmt: skip
+
+
+def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, since: datetime) -> Iterator[str]:
+    """What a replica misses since before that time, and edits that wait since then, a sentence each."""
+    for line in replicas(tables, stores, org, since):
+        if line["missing"] and line["since"] and parse_time(line["since"]) < since:
+            yield f"{org}: {line['store']} lacks {line['missing']:,} of {line['folder']}, the oldest since {line['since']}"
+    waiting = [row["at"] for row in tables["edits"].to_pylist() if row["org"] == org and row["at"] and row["at"] < since]
+    if waiting:
+        yield f"{org}: edits wait, {len(waiting):,} of them, the oldest since {min(waiting):%Y-%m-%dT%H:%M:%SZ}"
 
 
 def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at: datetime) -> Iterator[Line]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pfspark import cnset
-from pfspark.ask import events, gaps, hops, lines, reasons, standing, trace
+from pfspark import cnset, said
+from pfspark.ask import edits, events, gaps, hops, lines, reasons, standing, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.eventlog import Event
 from pfspark.edge.config import conf_folder
@@ -72,6 +72,38 @@ class Answers:
         for row in sorted(self.world["stores"].to_pylist(), key=lambda row: (row["org"], row["store"])):
             if row["org"] in self.views:
                 yield {**row, "kind": "store", "at": lines.moment(self.at[row["org"]])}
+
+    def status(self, now: datetime | None) -> Iterator[Line]:
+        """Each organization at a glance; `now`: the clock on the wall, where it counts by how much theirs is ahead."""
+        waiting = Counter(self.world["edits"]["org"].to_pylist())
+        for org, stores in self.views.items():
+            yield standing.organization(
+                stores, org, self.at[org], played=self.played[org], waiting=waiting[org],
+                due=self.snapshot.row.next_due.get(org), now=now,
+            )  # fmt: skip
+
+    def overdue(self, age: timedelta, now: datetime | None) -> Iterator[str]:
+        """What is missing, waits or is due for longer than that, a sentence each; `now` None: by each organization's clock."""
+        for org, stores in self.views.items():
+            by = now or self.at[org]
+            yield from standing.overdue(self.world, stores, org, by - age)
+            due = self.snapshot.row.next_due.get(org)
+            if due and due < by - age:
+                yield f"{org}: a round is due since {lines.moment(due)}"
+
+    def edits(self) -> Iterator[Line]:
+        """What was done at stores, and what became of it, in the order of its time."""
+        for org, stores in self.views.items():
+            told = [self._of(name, org) for name in ("edits", "receipts", "changes")]
+            yield from edits.lines_of(*told, stores=stores)
+
+    def _of(self, name: str, org: str) -> pa.Table:
+        """The rows of an organization that are about edits."""
+        found = self.snapshot.arrow(name, (pc.field("org") == org) & pc.field("edit_id").is_valid(), edits.COLUMNS[name])
+        if found is None:
+            rows = self.snapshot.read(name).where((F.col("org") == org) & F.col("edit_id").isNotNull())
+            found = rows.select(*edits.COLUMNS[name]).toArrow()
+        return said.legible(found) if name == "edits" else found
 
     def links(self) -> Iterator[Line]:
         """The links between sites."""

@@ -55,6 +55,10 @@ class Known:
         """The names of the organizations."""
         return sorted(name for (name,) in self._directory("organizations"))
 
+    def version(self) -> tuple[int, ...]:
+        """What is another after each round, and whenever somebody has said or done something."""
+        return tuple(self._tables.version(name) for name in ("rounds", "edits", *DIRECTORY))
+
     def stores_by_name(self) -> list[tuple[str, str]]:
         """The stores of the directory, each with its organization before it."""
         return sorted((str(org), str(store)) for org, store in self._directory("stores"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from typing import Any
 
@@ -19,7 +20,7 @@ from pfspark.ask.hops import took_part
 from pfspark.edge import naming
 from pfspark.edge.answers import Answers
 from pfspark.edge.report import Page, page
-from pfspark.edge.world import HERE, clocks, kept_world, policy_of
+from pfspark.edge.world import HERE, clocks, directory, kept_world, policies_of, policy_of
 from pfspark.errors import UsageError
 from pfspark.lake.known import Known, Line, When, round_or_time
 from pfspark.rows import arrow, local, struct
@@ -32,6 +33,7 @@ KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
     "state": Answers.state, "items": Answers.items, "folders": Answers.folders, "gaps": Answers.gaps,
     "messages": Answers.messages, "stores": Answers.stores, "replicas": Answers.replicas, "events": Answers.events,
     "referrals": Answers.referrals, "rounds": Answers.rounds, "links": Answers.links, "options": Answers.options,
+    "edits": Answers.edits,
 }  # fmt: skip
 """What can be asked for as lines."""
 
@@ -276,11 +278,27 @@ class Questions(Known):
                     **{name: row[name] for name in ("what", "name", "before", "after")},
                 }  # fmt: skip
 
+    def status_lines(self, as_of: When = None, *, org: str | None = None) -> Iterator[Line]:
+        """One JSON line for each organization: whether its active replicas are equal, and what is still to come.
+
+        One that was not played yet is not equal: what was said and done there waits for its first round.
+        """
+        return self.answers(as_of, org).status(None if as_of is not None else datetime.now(UTC))
+
+    def overdue(self, age: timedelta = timedelta(0), *, as_of: When = None, org: str | None = None) -> list[str]:
+        """What is late, a sentence each: missing, waiting or due for longer than that by the clock on the wall, or by that of the
+        organization after an earlier round; and organizations that do not play."""
+        seen = self.answers(as_of, org)
+        _, unfit = policies_of(**directory(seen.snapshot))
+        return [why for of, why in sorted(unfit.items()) if org in (None, of)] + list(
+            seen.overdue(age, None if as_of is not None else datetime.now(UTC))
+        )
+
     def lines(
         self, kind: str, as_of: When = None, *, org: str | None = None, store: str | None = None, folder: str | None = None
     ) -> Iterator[Line]:
         """The answer as JSON lines: state, replicas, items, folders, gaps, messages, events, referrals, stores, links, options,
-        rounds.
+        edits, rounds.
 
         `store`: of messages also what it was sent. `folder`: its path, or its id where a line has it.
         Raises UsageError for a store or folder that is not known.

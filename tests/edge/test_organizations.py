@@ -271,7 +271,7 @@ PATHS = ("/A", "/A/B", "/A/B/C", "/D")
 
 
 @st.composite
-def organizations(draw: st.DrawFn) -> dict[str, Any]:
+def any_organization(draw: st.DrawFn) -> dict[str, Any]:
     """One whose first store is always there, so that it can say more."""
     stores = ["P1", *draw(st.lists(st.sampled_from(NAMES[1:]), unique=True))]
     said: dict[str, Any] = {
@@ -335,7 +335,7 @@ def assert_is(lake: Lake, said: dict[str, Any]) -> None:
         assert set(found["replicas"]) >= set(folder.get("replicas", ()))
 
 
-@given(organizations(), organizations())
+@given(any_organization(), any_organization())
 @settings(max_examples=20, deadline=None)
 def test_of_any_two_organizations_the_later_is_as_it_says(one: dict[str, Any], other: dict[str, Any]) -> None:
     with TemporaryDirectory() as folder, Lake.create((Path(folder) / "lake").as_uri(), no_java) as lake:

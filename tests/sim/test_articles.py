@@ -1092,8 +1092,8 @@ KEPT_FOR_EVER = invent(
 )
 
 
-@pytest.mark.rule("F58")
 def test_a_folder_that_is_there_at_the_start_may_be_kept_from_the_policy_s_age_limit(played: Played) -> None:
+    """F58."""
     lines = played[KEPT_FOR_EVER]
     assert [line["folder"] for line in lines if line["kind"] == "item"] == ["/K"]
     assert first_difference(lines, list(oracle.play(INVENTED[KEPT_FOR_EVER]))) is None

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from pfspark import cntext
-from pfspark.edge.cli import given, screen
-from pfspark.errors import CnSetError, UsageError
+from pfspark.edge.cli import given, live, screen
+from pfspark.errors import CnSetError, UsageError, ViolationError
+from pfspark.units import parse_duration, parse_time
+from pfspark.words import Outcome
 
 if TYPE_CHECKING:
     from pfspark.ask.events import Log
-    from pfspark.lake import Lake
 
 PANEL = "Answers"
 
@@ -26,29 +27,43 @@ verbs.add_typer(log, name="log", rich_help_panel=PANEL)
 
 NONE = {
     "state": "no replicas yet", "folders": "no folders yet", "stores": "no stores yet", "items": "no items", "gaps": "no gaps",
-    "messages": "no messages", "rounds": "no rounds", "links": "no links", "options": "no organizations yet",
+    "messages": "no messages", "rounds": "no rounds", "edits": "no edits", "links": "no links", "options": "no organizations yet",
 }  # fmt: skip
 """What a person is told where an answer has no line."""
 
 OfStore = Annotated[str | None, typer.Option("--store", help="Only this store.")]
 OfFolder = Annotated[str | None, typer.Option("--folder", help="Only this folder, by its path.")]
+Since = Annotated[str | None, typer.Option(help="From that time on, or from so long before the last.", metavar="TIME|DURATION")]
+Limit = Annotated[int | None, typer.Option(help="Only the last so many.", min=0)]
+Follow = Annotated[bool, typer.Option("--follow", "-f", help="Print more as it comes, until Ctrl-C.")]
 
 
 @verbs.command(rich_help_panel=PANEL)
 def status(
-    store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
-    as_of: given.AsOf = None, json: given.Json = False,
+    store: OfStore = None, folder: OfFolder = None,
+    check: Annotated[bool, typer.Option("--check", help="Exit with 3 where something is late; for cron and monitors.")] = False,
+    max_age: Annotated[str, typer.Option(help="How long something may be missing, wait or be due before it is late.")] = "0m",
+    watch: Annotated[bool, typer.Option("--watch", help="Print it again whenever it changes, until Ctrl-C.")] = False,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print how organizations and their replicas stand: equal or not, missing since when, belief and truth apart."""
-    when = given.round_or_moment(as_of)
+    when, age = given.round_or_moment(as_of), parse_duration(max_age)
+    if watch and (check or as_of):
+        raise UsageError("--watch goes on until Ctrl-C: say it without --check and --as-of")
     with given.opened(lake) as there:
         there.expect(store, folder, when, org=org)
-        found = list(standing(there, when, org))
-        screen.lines(found, json=json, none="no organizations yet")
-        replicas = there.lines("replicas", when, org=org, store=store, folder=folder)
-        screen.lines(replicas, json=json, orgs=len(found) > 1)
-        for why in there.unfit.values():
-            screen.note(why)
+        for _ in live.changes(there.version, "waiting for a change") if watch else (0,):
+            found = list(there.status_lines(when, org=org))
+            screen.lines(found, json=json, none="no organizations yet")
+            replicas = there.lines("replicas", when, org=org, store=store, folder=folder)
+            screen.lines(replicas, json=json, orgs=len(found) > 1)
+            for why in there.unfit.values():
+                screen.note(why)
+        late = there.overdue(age, as_of=when, org=org) if check else []
+    if late:
+        for each in late:
+            screen.note((each, "yellow"))
+        raise ViolationError(f"{screen.number(len(late), 'thing')} late, by more than {max_age}")
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -170,11 +185,25 @@ def referrals(
 
 @log.command("messages")
 def log_messages(
-    store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
-    as_of: given.AsOf = None, json: given.Json = False,
+    store: OfStore = None, folder: OfFolder = None, since: Since = None, limit: Limit = None, follow: Follow = False,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print the replication messages."""
-    answer("messages", store, folder, lake, org, as_of, json)
+    _log("messages", store, folder, since, limit, follow, lake, org, as_of, json)
+
+
+@log.command("edits")
+def log_edits(
+    refused: Annotated[bool, typer.Option("--refused", help="Only those that were refused.")] = False,
+    store: OfStore = None, folder: OfFolder = None, since: Since = None, limit: Limit = None, follow: Follow = False,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
+    """Print what was done at stores, and what became of it: waiting, applied under which number, or refused and why."""
+
+    def keep(line: dict[str, Any]) -> bool:
+        return not refused or line["outcome"] == Outcome.REFUSED
+
+    _log("edits", store, folder, since, limit, follow, lake, org, as_of, json, keep)
 
 
 @log.command("events")
@@ -197,9 +226,46 @@ def log_events(
 
 
 @log.command("rounds")
-def log_rounds(lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
+def log_rounds(
+    since: Since = None, limit: Limit = None, follow: Follow = False,
+    lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
     """Print the ledger: the rounds, when they were played, and what they wrote."""
-    answer("rounds", None, None, lake, None, as_of, json)
+    _log("rounds", None, None, since, limit, follow, lake, None, as_of, json)
+
+
+def _log(
+    kind: str, store: str | None, folder: str | None, since: str | None, limit: int | None, follow: bool, lake: str | None,
+    org: str | None, as_of: str | None, json: bool, keep: Callable[[dict[str, Any]], bool] = lambda line: True,
+) -> None:  # fmt: skip
+    """Prints what happened, from a time on, or the last of it; and what happens next, until Ctrl-C."""
+    when, begin = given.round_or_moment(as_of), given.since(since)
+    if follow and as_of:
+        raise UsageError("--follow goes on until Ctrl-C: say it without --as-of")
+    with given.opened(lake) as there:
+        several = org is None and kind != "rounds" and len(there.organizations) > 1
+        seen: set[str] = set()
+        for _ in live.changes(there.version, "waiting for more") if follow else (0,):
+            found = there.lines(kind, when, org=org, store=store, folder=folder)
+            fresh = [line for line in tail(filter(keep, found), begin, limit) if str(line) not in seen]
+            screen.lines(fresh, json=json, orgs=several, none="" if seen else NONE[kind])
+            if follow:
+                seen |= {*map(str, fresh)}
+
+
+def tail(found: Iterable[dict[str, Any]], since: datetime | timedelta | None, limit: int | None) -> Iterable[dict[str, Any]]:
+    """The lines from a time on, or from so long before the last; of those the last so many."""
+    if since is not None:
+        every = list(found)
+        last = max((_at(line) for line in every), default=None)
+        begin = since if isinstance(since, datetime) else last and last - since
+        found = (line for line in every if begin is None or _at(line) >= begin)
+    return found if limit is None else deque(found, maxlen=limit)
+
+
+def _at(line: Mapping[str, Any]) -> datetime:
+    """When it happened: of a round when it ended by the clock on the wall."""
+    return parse_time(line["at"] if "at" in line else line["ended"])
 
 
 def answer(
@@ -251,32 +317,3 @@ def _server_log(file: str, table: Iterable[str]) -> Log:
     text = raw.decode("utf-16" if raw[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig", "replace")
     origins: dict[str | int, str] = {number: origin for origin, number in replids.items()}
     return Log("", replids, read(text, origins))
-
-
-def standing(there: Lake, as_of: int | datetime | None, org: str | None) -> Iterator[dict[str, Any]]:
-    """One line for each organization: whether its active replicas are equal, and what is still to come.
-
-    One that was not played yet is not equal: what was said and done there waits for its first round.
-    """
-    from pfspark.ask import lines
-    from pfspark.units import show_span
-
-    seen = there.answers(as_of, org)
-    waiting = Counter(seen.world["edits"]["org"].to_pylist())
-    now = datetime.now(UTC)
-    for name, stores in seen.views.items():
-        replicas = list(lines.state(stores, name, seen.at[name]))
-        sets = defaultdict(set)
-        for line in replicas:
-            if line["standing"] == "active":
-                sets[line["folder"]].add(line["applied"])
-        due = seen.snapshot.row.next_due.get(name)
-        is_ahead = as_of is None and seen.played[name] and seen.at[name] > now
-        yield {
-            "org": name, "at": lines.moment(seen.at[name]), "kind": "status", "replicas": len(replicas),
-            "played": seen.played[name], "equal": seen.played[name] and all(len(held) == 1 for held in sets.values()),
-            "waiting": waiting[name],
-            "missing": sum(cntext.size(cntext.parse(line["missing"])) for line in replicas),
-            "lost": sum(cntext.size(cntext.parse(line["lost"])) for line in replicas),
-            "due": due and lines.moment(due), "ahead": show_span(seen.at[name] - now) if is_ahead else None,
-        }  # fmt: skip

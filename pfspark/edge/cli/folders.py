@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, rounds, screen
+from pfspark.edge.cli import given, live, rounds, screen
 from pfspark.edge.cli.answers import answer
 from pfspark.errors import PfsparkError
 from pfspark.units import parse_duration
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from pfspark.edge.runner import Played
     from pfspark.lake import Lake
 
-PAUSE = 2.0
-"""Seconds between two looks at what another process has played."""
 PANEL = "Folders and their content"
 
 verbs = typer.Typer()
@@ -172,7 +170,7 @@ def move_replica(
         if time.monotonic() > end:
             raise PfsparkError(f"after {at_most} still waiting for {awaited}; {source} keeps its replica. Say it again later")
         screen.note((f"waiting for {awaited}", "dim"))
-        time.sleep(PAUSE)
+        time.sleep(live.PAUSE)
 
     with given.opened(lake) as there:
 

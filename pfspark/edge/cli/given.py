@@ -9,14 +9,14 @@ import tomllib
 from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from pfspark.edge.cli import live
 from pfspark.errors import UsageError
-from pfspark.units import confirmed, parse_time
+from pfspark.units import confirmed, parse_duration, parse_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -105,6 +105,16 @@ def when(text: str | None) -> datetime | None:
 def round_or_moment(text: str | None) -> int | datetime | None:
     """A round by its number, or the last one not after a time."""
     return int(text) if text is not None and re.fullmatch("[0-9]{1,18}", text) else when(text)
+
+
+def since(text: str | None) -> datetime | timedelta | None:
+    """A time, or a length of time before the last that happened."""
+    if text is None:
+        return None
+    try:
+        return parse_duration(text)
+    except UsageError:
+        return parse_time(text)
 
 
 def values(pairs: Iterable[str]) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -35,6 +36,21 @@ def doing(what: str) -> Iterator[None]:
                 yield
             finally:
                 _shown = None
+
+
+PAUSE = 2.0
+"""Seconds between two looks at what another process has played."""
+
+
+def changes(version: Callable[[], object], what: str) -> Iterator[None]:
+    """Now, and whenever that is another than before; `what` is shown meanwhile. It ends by Ctrl-C alone."""
+    before = None
+    while True:
+        if (now := version()) != before:
+            before = now
+            yield
+        with doing(what):
+            time.sleep(PAUSE)
 
 
 def told(done: float | timedelta, total: float | timedelta | None) -> None:

@@ -5,20 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import timedelta
+from itertools import takewhile
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from pfspark.edge.cli import given, live, screen
-from pfspark.errors import ViolationError
-from pfspark.units import parse_time
+from pfspark.errors import UsageError, ViolationError
+from pfspark.units import nearest, parse_time, show_duration
 
 verbs = typer.Typer()
 
 
 @verbs.command(rich_help_panel="Foresee")
 def play(
-    files: Annotated[list[str], typer.Argument(help="Scenario files, or folders of them.", metavar="FILE…")],
+    files: Annotated[
+        list[str] | None,
+        typer.Argument(help="Scenario files, folders of them, or names from --list.", metavar="FILE|NAME…"),
+    ] = None,
+    listing: Annotated[bool, typer.Option("--list", help="Print the scenarios that are at hand.")] = False,
     json: given.Json = False,
     lake: Annotated[str | None, typer.Option("--lake", help="A new lake to play in; else in memory.", metavar="DIR")] = None,
 ) -> None:
@@ -26,7 +32,12 @@ def play(
     from pfspark.edge.config import conf_folder
     from pfspark.sim import scenario
 
-    scenarios = scenario.read(files, conf_folder())  # a bad file is refused before Java starts
+    if listing:
+        screen.lines(_at_hand(), json=json)
+        return
+    if not files:
+        raise UsageError("expected a scenario file, a folder of them, or a name; `pfspark play --list` prints those at hand")
+    scenarios = scenario.read([_named(each) for each in files], conf_folder())  # a bad file is refused before Java starts
     for each in scenarios:
         for step in each.unplayed():
             screen.note(f"{each.file}: step {step.number} comes after the last round, and never happens")
@@ -57,3 +68,34 @@ def play(
         screen.lines(counted(play(scenarios, spark, record)), json=json, orgs=len(scenarios) > 1)
     if violations:
         raise ViolationError(f"{screen.number(violations, 'row')} against a promise; the `end` lines say where")
+
+
+def _named(file: str) -> str:
+    """The file that is named, or the scenario at hand of that name; a name is no path and has no ending."""
+    if Path(file).exists() or Path(file).name != file or Path(file).suffix:
+        return file
+    known = {path.stem: str(path) for path in _scenarios()}
+    if file not in known:
+        raise UsageError(f"{file}: no file, and no scenario at hand is called so{nearest(file, known)}")
+    return known[file]
+
+
+def _scenarios() -> list[Path]:
+    from pfspark.edge.config import conf_folder
+
+    return sorted((conf_folder() / "scenarios").glob("*.toml"))
+
+
+def _at_hand() -> Iterator[dict[str, Any]]:
+    """One line for each scenario at hand: what it tells is what stands at the head of its file."""
+    from pfspark.edge.config import conf_folder
+    from pfspark.sim import scenario
+
+    for path in _scenarios():
+        read = scenario.parse(text := path.read_text("utf-8"), str(path), conf_folder())
+        head = takewhile(lambda line: line.startswith("#"), text.splitlines())
+        yield {
+            "kind": "scenario", "name": path.stem, "called": read.name, "profile": read.profile,
+            "lasts": show_duration(read.end - read.start),
+            "says": " ".join(" ".join(line.lstrip("#") for line in head).split()), "file": str(path),
+        }  # fmt: skip

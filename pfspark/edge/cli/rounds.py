@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfspark.edge.cli import given, live, screen
-from pfspark.edge.cli.answers import standing
 from pfspark.errors import PfsparkError, UsageError
 from pfspark.units import parse_duration, show_span
 
@@ -91,7 +90,7 @@ def wait(at_most: Annotated[str, typer.Option(help="How long, by the clock.")] =
     seconds = parse_duration(at_most).total_seconds()
     began = time.monotonic()
     with given.opened(lake, "waiting") as there:
-        while not all(line["equal"] and not line["waiting"] for line in standing(there, None, None)):
+        while not all(line["equal"] and not line["waiting"] for line in there.status_lines()):
             if time.monotonic() - began > seconds:
                 raise PfsparkError(f"not equal after {at_most}; `pfspark status` and `pfspark gaps` show where it stands")
             time.sleep(1)

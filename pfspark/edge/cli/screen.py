@@ -115,11 +115,11 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = 
             json_line(line)
         return
     named = None
-    for (org, kind, at), group in groupby(found, lambda line: (line.get("org"), line["kind"], line.get("at"))):
+    for (org, kind, at), group in groupby(found, _together):
         if orgs and org != named:
             named = org
             say()
-            say((org, "bold"))
+            say((org or "", "bold"))
         if kind in _SAID:
             for line in group:
                 say(*_SAID[kind](line))
@@ -129,6 +129,11 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = 
         none = ""
     if none:
         note((none, "dim"))
+
+
+def _together(line: Line) -> tuple[str | None, str, str | None]:
+    """What is shown in one table: lines of a kind and a time; edits of all times, each has its own."""
+    return line.get("org"), line["kind"], None if line["kind"] == "edit" else line.get("at")
 
 
 def whatif(found: Sequence[Line], *, json: bool) -> None:
@@ -352,6 +357,17 @@ def _plan(line: Line) -> Sequence[Part]:
     return (sign, style), line["of"], (line["name"], style), said
 
 
+def _edit(line: Line) -> Sequence[Part]:
+    style = {"waiting": "yellow", "refused": "red"}.get(line["outcome"], "")
+    of = " ".join(filter(None, (line["item"], line["name"])))
+    became = ": ".join(filter(None, (line["outcome"], line["reason"] or line["number"])))
+    return clock(line["at"] or ""), line["store"], line["action"], line["folder"] or "", of, (became, style)
+
+
+def _scenario(line: Line) -> Sequence[Part]:
+    return (line["name"], "bold"), line["profile"], line["lasts"], line["says"].partition(". ")[0].removesuffix(".")
+
+
 def _option(line: Line) -> Sequence[Part]:
     value = (line["value"], "bold" if line["differs"] else "")
     return line["option"], value, f"{line['profile']} in the profile" if line["differs"] else "", (line["says"], "dim")
@@ -451,6 +467,8 @@ _TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]
     "state": ("state", ("store", "folder", "applied", "not sent", "missing", "lost", "standing"), _state),
     "item": ("items", ("store", "folder", "item", "name", "version", ""), _item),
     "folder": ("folders", ("seen by", "folder", "id", "replicas"), _folder),
+    "scenario": ("scenarios, each to be played by its name", ("", "profile", "lasts", ""), _scenario),
+    "edit": ("edits", ("at", "store", "", "folder", "of", "became"), _edit),
     "plan": ("plan", ("", "", "", ""), _plan),
     "option": ("options", ("option", "value", "", ""), _option),
     "link": ("links", ("from → to", "cost", "delay"), _link),

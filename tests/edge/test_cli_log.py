@@ -1,0 +1,186 @@
+"""What happened, and what is late: the logs from a time on, the last of them, what comes next; a check for monitors."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.ask import edits
+from pfspark.edge import cli
+from pfspark.edge.cli import live
+from pfspark.lake import Lake
+from tests.declared import assert_declared
+from tests.edge.lakes import LAKES
+
+AT = datetime(2026, 1, 5, tzinfo=UTC)
+
+
+def edit(edit_id: str, **said: Any) -> dict[str, Any]:
+    row = dict.fromkeys(edits.COLUMNS["edits"]) | {"org": "main", "store": "P1", "at": AT, "action": "post", "edit_id": edit_id}
+    return row | {"properties": []} | said
+
+
+def test_what_became_of_each_edit() -> None:
+    done = [
+        edit("late", at=AT + timedelta(hours=1), folder="@made", action="modify", item="@sent", place=2),
+        edit("made", action="create_folder", properties=[("name", "Sales"), ("parent", "")]),
+        edit("sent", folder="@made", name="first", place=1),
+        edit("sent", folder="@made", name="again", place=3),
+        edit("no", folder="P1:9", name="x", place=4),
+        edit("never", at=None, folder="@unknown"),
+    ]
+    receipts = [
+        {"edit_id": "made", "outcome": "applied", "reason": None, "round": 3},
+        {"edit_id": "sent", "outcome": "applied", "reason": None, "round": 3},
+        {"edit_id": "no", "outcome": "refused", "reason": "unknown_folder", "round": 4},
+    ]
+    changes = [
+        {"edit_id": "made", "folder": "1-1", "object": "P1:7", "origin": "P1", "cn": 7},
+        {"edit_id": "sent", "folder": "P1:7", "object": "P1:1", "origin": "P1", "cn": 1},
+    ]
+    stores: Any = SimpleNamespace(path=lambda store, folder: {"P1:7": "/Sales"}.get(folder, f"/{folder}"))
+    found = list(edits.lines_of(*map(pa.Table.from_pylist, (done, receipts, changes)), stores=stores))
+    for line in found:
+        assert_declared(line)
+    assert [(line["edit"], line["folder"], line["item"], line["name"], line["outcome"], line["number"]) for line in found] == [
+        ("made", "/Sales", None, "Sales", "applied", "P1:7"),
+        ("sent", "/Sales", "P1:1", "first", "applied", "P1:1"),
+        ("no", "/P1:9", None, "x", "refused", None),
+        ("late", "/Sales", "P1:1", None, "waiting", None),
+        ("never", "/@unknown", None, None, "waiting", None),
+    ]
+    assert [(line["reason"], line["round"]) for line in found] == [
+        (None, 3),
+        (None, 3),
+        ("unknown_folder", 4),
+        *[(None, None)] * 2,
+    ]
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Two stores and a folder; PFS1 was cut off while a mail came, and has just found that it lacks PFS2:1."""
+    where = tmp_path_factory.mktemp("log") / "lake"
+    shutil.unpack_archive(LAKES[max(LAKES)], where)
+    with Lake.open(where, spark) as there:
+        there.post("PFS1", "/Sales", b"waits", name="third", at="2026-01-05T00:31:00Z")
+    return str(where)
+
+
+Answers = Callable[..., list[dict[str, Any]]]
+
+
+@pytest.fixture
+def answers(lake: str, capsys: pytest.CaptureFixture[str]) -> Answers:
+    def run(*words: str) -> list[dict[str, Any]]:
+        assert cli.run([*words, "--lake", lake, "--json"]) == 0
+        return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+    return run
+
+
+def test_the_log_of_edits(answers: Answers) -> None:
+    lines = answers("log", "edits")
+    assert [(line["store"], line["action"], line["name"], line["outcome"], line["number"]) for line in lines] == [
+        ("PFS1", "create_folder", "Sales", "applied", "PFS1:1"),
+        ("PFS1", "post", "first", "applied", "PFS1:1"),
+        ("PFS2", "post", "one", "applied", "PFS2:1"),
+        ("PFS2", "post", "second", "applied", "PFS2:2"),
+        ("PFS1", "post", "third", "waiting", None),
+    ]
+    assert {line["folder"] for line in lines} == {"/Sales"}
+    assert answers("log", "edits", "--refused") == []
+    assert answers("log", "edits", "--store", "PFS2") == lines[2:4]
+
+
+def test_parts_of_the_logs(answers: Answers) -> None:
+    every = answers("log", "messages")
+    assert answers("log", "messages", "--limit", "2") == every[-2:]
+    assert answers("log", "messages", "--limit", "0") == []
+    times = [line["at"] for line in every]
+    late = [line for line in every if line["at"] >= "2026-01-05T00:15:00Z"]
+    assert (len(late), times == sorted(times)) == (2, True)
+    assert answers("log", "messages", "--since", "2026-01-05T00:15") == late
+    assert answers("log", "messages", "--since", "10m") == late  # before the last one
+    assert answers("log", "messages", "--since", "1h", "--limit", "1") == every[-1:]
+    rounds = answers("log", "rounds")
+    assert answers("log", "rounds", "--since", rounds[-2]["ended"]) == rounds[-2:]
+    assert answers("log", "rounds", "--limit", "1") == rounds[-1:]
+
+
+def test_words_that_do_not_go_together(lake: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for words, said in {
+        ("log", "rounds", "--follow", "--as-of", "3"): "--follow goes on until Ctrl-C",
+        ("status", "--watch", "--check"): "--watch goes on until Ctrl-C",
+        ("log", "rounds", "--since", "soon"): "found 'soon', expected a time",
+        ("status", "--check", "--max-age", "old"): "found 'old', expected a duration",
+    }.items():
+        assert cli.run([*words, "--lake", lake]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_what_is_late(lake: str, capsys: pytest.CaptureFixture[str], spark: SparkSession) -> None:
+    """By the clock on the wall long ago; after an earlier round by the organization's own."""
+    code = cli.run(["status", "--check", "--max-age", "6h", "--lake", lake])
+    assert (code, capsys.readouterr().err.splitlines()) == (3, [
+        "main: PFS1 lacks 1 of /Sales, the oldest since 2026-01-05T00:30:00Z",
+        "main: edits wait, 1 of them, the oldest since 2026-01-05T00:31:00Z",
+        "main: a round is due since 2026-01-05T00:35:00Z",
+        "pfspark: 3 things late, by more than 6h",
+    ])  # fmt: skip
+    with Lake.open(lake, spark) as there:
+        last = there.answers().snapshot.row.round
+        assert there.overdue(timedelta(hours=6), as_of=last) == []
+        assert there.overdue(timedelta(0), as_of=last) == []
+        there.store("PFS3", "Redmond", interval=timedelta(seconds=1))
+        there._say("stores", {**there._stores("main")["PFS3"], "interval_s": 0})  # by somebody's own hand
+        assert "the store 'PFS3' has interval_s 0" in there.overdue(timedelta(hours=6))[0]
+        there.store("PFS3", interval=timedelta(hours=1), retired=True)
+    assert cli.run(["status", "--check", "--as-of", str(last), "--lake", lake]) == 0
+
+
+def test_what_comes_is_printed_as_it_comes(
+    lake: str, spark: SparkSession, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only what is new; a look at which nothing has changed prints nothing."""
+    looks: list[int] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(len(looks))
+        if len(looks) == 2:
+            with Lake.open(lake, spark) as other:
+                other.post("PFS1", "/Sales", b"new", name="fourth", at="2026-01-05T00:32:00Z")
+        if len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(live, "time", SimpleNamespace(sleep=sleep))  # its own alone: others sleep in threads of theirs
+    assert cli.run(["log", "edits", "--follow", "--limit", "1", "--json", "--lake", lake]) == cli.INTERRUPTED
+    assert [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()] == ["third", "fourth"]
+    looks.clear()
+    assert cli.run(["status", "--watch", "--json", "--lake", lake]) == cli.INTERRUPTED
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    assert [line["waiting"] for line in lines if line["kind"] == "status"] == [2, 3]
+
+
+def test_scenarios_at_hand(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["play", "--list", "--json"]) == 0
+    lines = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
+    for line in lines.values():
+        assert_declared(line)
+    hole = lines["hole_and_backfill"]
+    assert (hole["profile"], hole["lasts"]) == ("exchange_2007", "10h")
+    assert hole["says"].startswith("One message is lost; the next one shows the hole, and six hours later PFS2 asks for exactly")
+    assert Path(hole["file"]).name == "hole_and_backfill.toml"
+    assert cli.run(["play", "hole_and_backfil"]) == 2
+    assert "no scenario at hand is called so; the nearest known is 'hole_and_backfill'" in capsys.readouterr().err
+    assert cli.run(["play"]) == 2
+    assert cli.run(["play", "no/such.toml"]) == 2
