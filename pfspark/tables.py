@@ -871,6 +871,19 @@ violations | bigint | rows that break a promise
 broken? | map<string,bigint> | which promises, and by how many rows; absent: none
 """),
         _line(
+            "results", "what a run played and how it ended: the one object in the file of --results", "round, run", """
+lake | string? | the lake, as it was named
+began | time | when the run began, by the clock on the wall
+ended | time | and ended
+took_ms | bigint | how long it took, in milliseconds
+status | string | success or error
+exit_code | bigint | as the verb ended
+message | string? | what went wrong
+rounds | array<struct<round:bigint?,at:time,rows:bigint,took_ms:bigint>> | of each round its number (null: a dry run), the time \
+that it was of, how many rows it wrote, how long it took
+refused | bigint | how many edits were refused
+"""),
+        _line(
             "scenario", "a scenario at hand", "play", """
 name | string | by which it is played
 called | string | its organization

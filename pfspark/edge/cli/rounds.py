@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfspark.edge.cli import given, live, screen
+from pfspark.edge.cli.results import Results, left_in
 from pfspark.errors import PfsparkError, UsageError
 from pfspark.units import parse_duration, show_span
 
@@ -26,13 +27,16 @@ verbs = typer.Typer()
 def one_round(
     now: given.Now = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what it would do, and write nothing.")] = False,
+    left: Results = None,
     lake: given.LakeName = None,
     json: given.Json = False,
 ) -> None:
     """Play one round of every organization that has something to do; one that is ahead of the clock plays on from there."""
     at = given.moment(now)
-    with given.opened(lake, "playing") as there:
-        told = tell(there, there.round(at, dry_run), json=json)
+    with left_in(left, lake) as ledger, given.opened(lake, "playing") as there:
+        played = there.round(at, dry_run)
+        told = tell(there, played, json=json)
+        ledger.add(played, len(told))
         screen.refusals(told)
         _say_ahead(there)
         _tell_unfit(there)
@@ -53,6 +57,7 @@ def run(
     metrics_port: Annotated[
         int | None, typer.Option("--metrics-port", help="Serve what `metrics` prints on this port, to this machine alone.")
     ] = None,
+    left: Results = None,
     lake: given.LakeName = None,
     json: given.Json = False,
 ) -> None:
@@ -63,12 +68,14 @@ def run(
     refused: list[dict[str, Any]] = []
     begun: datetime | None = None
     serving = _serving(metrics_port)
-    with given.opened(lake, "playing") as there:
+    with left_in(left, lake) as ledger, given.opened(lake, "playing") as there:
         serving(there)
 
         def told(played: Played) -> None:
             nonlocal begun
-            refused.extend(tell(there, played, json=json))
+            of_this_round = tell(there, played, json=json)
+            refused.extend(of_this_round)
+            ledger.add(played, len(of_this_round))
             serving(there)
             at = max(played.turns.values())
             begun = begun or at
