@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 
 from pfspark.ddl import parse
 from pfspark.errors import UsageError
-from pfspark.tables import EVERY
+from pfspark.tables import EVERY, LINES
 
 Session = SparkSession | Callable[[], SparkSession]
 """A session, or what starts one when it is first needed."""
@@ -51,6 +51,13 @@ def rows_of(name: str, rows: Iterable[Mapping[str, Any]], leave_out: Sequence[st
         return arrow(schema_of(name, leave_out), rows)
     except UnicodeEncodeError as error:
         raise UsageError(f"found {error.object!r}, expected a text that UTF-8 can write") from None
+
+
+def of_lines(kind: str, lines: Iterable[Mapping[str, Any]]) -> pa.Table:
+    """JSON lines of a kind as an Arrow table (`tables.LINES`), their times still texts; a key that is absent is null."""
+    texts = struct(LINES[kind].ddl.replace("timestamp", "string"))
+    said = ({name: list(cell.items()) if isinstance(cell, dict) else cell for name, cell in line.items()} for line in lines)
+    return arrow(texts, said)
 
 
 def no_rows(schema: StructType) -> pa.Table:

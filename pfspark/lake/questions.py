@@ -23,7 +23,7 @@ from pfspark.edge.report import Page, page
 from pfspark.edge.world import HERE, clocks, directory, kept_world, policies_of, policy_of
 from pfspark.errors import UsageError
 from pfspark.lake.known import Known, Line, When, round_or_time
-from pfspark.rows import arrow, local, struct
+from pfspark.rows import local, of_lines, struct
 from pfspark.rules import items, state
 from pfspark.tables import LINES
 from pfspark.units import nearest
@@ -365,7 +365,5 @@ class Questions(Known):
 
     def _frame(self, kind: str, rows: Iterable[Line]) -> DataFrame:
         """Lines of a kind as rows of a frame, their times as timestamps."""
-        told, final = struct(LINES[kind].ddl.replace("timestamp", "string")), struct(LINES[kind].ddl)
-        said = [{name: list(cell.items()) if isinstance(cell, dict) else cell for name, cell in row.items()} for row in rows]
-        texts = local(self._tables.spark, arrow(told, said), told)
-        return texts.select(*[F.col(column.name).cast(column.dataType) for column in final])
+        texts = local(self._tables.spark, of_lines(kind, rows), struct(LINES[kind].ddl.replace("timestamp", "string")))
+        return texts.select(*[F.col(column.name).cast(column.dataType) for column in struct(LINES[kind].ddl)])

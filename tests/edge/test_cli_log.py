@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import shutil
 from collections.abc import Callable
@@ -11,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -121,6 +124,7 @@ def test_words_that_do_not_go_together(lake: str, capsys: pytest.CaptureFixture[
     for words, said in {
         ("log", "rounds", "--follow", "--as-of", "3"): "--follow goes on until Ctrl-C",
         ("status", "--watch", "--check"): "--watch goes on until Ctrl-C",
+        ("log", "rounds", "--follow", "--format", "csv"): "a file has an end",
         ("log", "rounds", "--since", "soon"): "found 'soon', expected a time",
         ("status", "--check", "--max-age", "old"): "found 'old', expected a duration",
     }.items():
@@ -184,3 +188,25 @@ def test_scenarios_at_hand(capsys: pytest.CaptureFixture[str]) -> None:
     assert "no scenario at hand is called so; the nearest known is 'hole_and_backfill'" in capsys.readouterr().err
     assert cli.run(["play"]) == 2
     assert cli.run(["play", "no/such.toml"]) == 2
+
+
+def test_answers_as_files(lake: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """Each has the values of the JSON lines; times are times in Parquet."""
+    lines = answers_of(capfdbinary, "state", "--json", "--lake", lake)
+    told = [json.loads(line) for line in lines.splitlines()]
+    assert answers_of(capfdbinary, "state", "--format", "json", "--lake", lake) == lines
+    rows = [*csv.DictReader(io.StringIO(answers_of(capfdbinary, "state", "--format", "csv", "--lake", lake).decode()))]
+    assert [(row["store"], row["folder"], row["applied"], int(row["life"])) for row in rows] == [
+        (line["store"], line["folder"], line["applied"], line["life"]) for line in told
+    ]
+    assert [json.loads(row["reported"]) for row in rows] == [line["reported"] for line in told]
+    table = pq.read_table(pa.BufferReader(answers_of(capfdbinary, "state", "--format", "parquet", "--lake", lake)))
+    assert table["at"].type == pa.timestamp("us", "UTC")
+    assert table["at"].to_pylist()[0] == AT + timedelta(minutes=30)
+    assert [dict(cell) for cell in table["reported"].to_pylist()] == [line["reported"] for line in told]
+    assert answers_of(capfdbinary, "log", "edits", "--refused", "--format", "csv", "--lake", lake) == b""
+
+
+def answers_of(capture: pytest.CaptureFixture[bytes], *words: str) -> bytes:
+    assert cli.run(words) == 0
+    return capture.readouterr().out

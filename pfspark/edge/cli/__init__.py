@@ -56,7 +56,7 @@ for subject in (
     machine,
 ):
     app.add_typer(subject.verbs)
-given.confirmable(app)
+given.completed(app)
 
 
 def _version(wanted: bool) -> None:

@@ -12,6 +12,7 @@ import typer
 
 from pfspark import cntext
 from pfspark.edge.cli import given, live, screen
+from pfspark.edge.cli.files import Format
 from pfspark.errors import CnSetError, UsageError, ViolationError
 from pfspark.units import parse_duration, parse_time
 from pfspark.words import Outcome
@@ -67,6 +68,7 @@ def status(
 
 
 @verbs.command(rich_help_panel=PANEL)
+@given.tabular
 def state(
     store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
     as_of: given.AsOf = None, json: given.Json = False,
@@ -76,6 +78,7 @@ def state(
 
 
 @verbs.command(rich_help_panel=PANEL)
+@given.tabular
 def items(
     store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
     as_of: given.AsOf = None, json: given.Json = False,
@@ -85,6 +88,7 @@ def items(
 
 
 @verbs.command(rich_help_panel=PANEL)
+@given.tabular
 def gaps(
     store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
     as_of: given.AsOf = None, json: given.Json = False,
@@ -94,6 +98,7 @@ def gaps(
 
 
 @verbs.command(rich_help_panel=PANEL)
+@given.tabular
 def why(
     item: Annotated[str | None, typer.Argument(help="A name, a number such as PFS1:7, or a set of them.")] = None,
     store: OfStore = None, folder: OfFolder = None,
@@ -129,6 +134,7 @@ def trace(
 
 
 @verbs.command(rich_help_panel=PANEL)
+@given.tabular
 def diff(
     before: Annotated[str, typer.Argument(help="A round, or a time.")],
     after: Annotated[str | None, typer.Argument(help="A later one; without it now.")] = None,
@@ -171,6 +177,7 @@ def report(
 
 
 @verbs.command(rich_help_panel=PANEL)
+@given.tabular
 def referrals(
     store: OfStore = None, folder: OfFolder = None,
     site: Annotated[str | None, typer.Option("--site", help="Only the stores of this site.")] = None,
@@ -184,6 +191,7 @@ def referrals(
 
 
 @log.command("messages")
+@given.tabular
 def log_messages(
     store: OfStore = None, folder: OfFolder = None, since: Since = None, limit: Limit = None, follow: Follow = False,
     lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
@@ -193,6 +201,7 @@ def log_messages(
 
 
 @log.command("edits")
+@given.tabular
 def log_edits(
     refused: Annotated[bool, typer.Option("--refused", help="Only those that were refused.")] = False,
     store: OfStore = None, folder: OfFolder = None, since: Since = None, limit: Limit = None, follow: Follow = False,
@@ -226,6 +235,7 @@ def log_events(
 
 
 @log.command("rounds")
+@given.tabular
 def log_rounds(
     since: Since = None, limit: Limit = None, follow: Follow = False,
     lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Json = False,
@@ -242,6 +252,8 @@ def _log(
     when, begin = given.round_or_moment(as_of), given.since(since)
     if follow and as_of:
         raise UsageError("--follow goes on until Ctrl-C: say it without --as-of")
+    if follow and screen.FORMAT.get() not in (None, Format.JSON):
+        raise UsageError("a file has an end: say --follow with --format json, or without")
     with given.opened(lake) as there:
         several = org is None and kind != "rounds" and len(there.organizations) > 1
         seen: set[str] = set()

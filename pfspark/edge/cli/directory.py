@@ -131,6 +131,7 @@ def set_store(
 
 
 @store.command("list")
+@given.tabular
 def list_stores(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print the stores."""
     answer("stores", None, None, lake, org, as_of, json)
@@ -166,6 +167,7 @@ def remove_link(
 
 
 @links.command("list")
+@given.tabular
 def list_links(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print the links between sites."""
     answer("links", None, None, lake, org, as_of, json)

@@ -118,6 +118,7 @@ def recover(
 
 
 @folder.command("show")
+@given.tabular
 def show(
     path: given.Path,
     store: Annotated[str | None, typer.Option("--store", help="Only as this store sees it.")] = None,
@@ -133,6 +134,7 @@ def show(
 
 @folder.command("list")
 @replica.command("list")
+@given.tabular
 def list_folders(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print the folders that each store sees, with their replicas."""
     answer("folders", None, None, lake, org, as_of, json)

@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from pfspark.edge.cli import live
+from pfspark.edge.cli import live, screen
+from pfspark.edge.cli.files import Format
 from pfspark.errors import UsageError
 from pfspark.units import confirmed, parse_duration, parse_time
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 Ahead = Annotated[bool, typer.Option("--ahead", help="The time is meant, though more than a day ahead of the clock.")]
 MEANT = ContextVar("MEANT", default=False)
 """Whether times far ahead of the clock were said to be meant."""
+Form = Annotated[Format | None, typer.Option("--format", help="As JSON lines, CSV, or Parquet, in place of a table.")]
+Verb = TypeVar("Verb", bound=Callable[..., object])
 Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 LakeName = Annotated[
     str | None, typer.Option("--lake", envvar="PFSPARK_LAKE", help="A folder, or CATALOG.SCHEMA.", metavar="DIR")
@@ -40,28 +43,39 @@ Folder = Annotated[str, typer.Option("--folder", help="Path of the folder, or it
 Path = Annotated[str, typer.Argument(help="Path of the folder, or its id.")]
 
 
-def confirmable(app: typer.Typer) -> None:
-    """Gives all verbs that take the time as `now` the option `--ahead`: one far ahead of the clock is meant."""
+def tabular(verb: Verb) -> Verb:
+    """Marks a verb that prints lines of one kind: it gets the option `--format`."""
+    verb.tabular = True  # type: ignore[attr-defined]
+    return verb
+
+
+def completed(app: typer.Typer) -> None:
+    """Gives verbs the options that go by what they take: `--ahead` where the time is told as `now` (one far ahead of the
+    clock is meant), `--format` where they are `tabular`."""
     for group in app.registered_groups:
-        confirmable(group.typer_instance or typer.Typer())
+        completed(group.typer_instance or typer.Typer())
     for verb in app.registered_commands:
         if verb.callback and "now" in inspect.signature(verb.callback).parameters:
-            verb.callback = _confirmable(verb.callback)
+            verb.callback = _with(verb.callback, "ahead", Ahead, False, MEANT)
+        elif verb.callback and hasattr(verb.callback, "tabular"):
+            verb.callback = _with(verb.callback, "form", Form, None, screen.FORMAT)
 
 
-def _confirmable(verb: Callable[..., object]) -> Callable[..., object]:
+def _with(verb: Callable[..., object], name: str, kind: Any, default: Any, told_by: ContextVar[Any]) -> Callable[..., object]:
+    """That verb with one option more, which whoever is called by it reads from a variable."""
+
     @functools.wraps(verb)
-    def told(*words: Any, ahead: bool = False, **given: Any) -> object:
-        before = MEANT.set(ahead)
+    def told(*words: Any, **given: Any) -> object:
+        before = told_by.set(given.pop(name, default))
         try:
             return verb(*words, **given)
         finally:
-            MEANT.reset(before)
+            told_by.reset(before)
 
     own = inspect.signature(verb, eval_str=True)
-    option = inspect.Parameter("ahead", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=Ahead)
+    option = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
     told.__signature__ = own.replace(parameters=[*own.parameters.values(), option])  # type: ignore[attr-defined]
-    told.__annotations__ = {**get_type_hints(verb, include_extras=True), "ahead": Ahead}
+    told.__annotations__ = {**get_type_hints(verb, include_extras=True), name: kind}
     return told
 
 

@@ -94,6 +94,7 @@ def show(
 
 
 @org_verbs.command("show")
+@given.tabular
 def show_options(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
     """Print the options in force, and which differ from the profile."""
     answer("options", None, None, lake, org, as_of, json)

@@ -6,11 +6,13 @@ import json as json_text
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from pfspark.edge.cli import live
+from pfspark.edge.cli.files import Format, write
 from pfspark.edge.plain import terminal
 from pfspark.units import show_duration
 from pfspark.words import Planned
@@ -22,6 +24,8 @@ if TYPE_CHECKING:
     from pfspark.edge.runner import Played
 
 Line = Mapping[str, Any]
+FORMAT: ContextVar[Format | None] = ContextVar("FORMAT", default=None)
+"""What lines are printed as, in place of tables."""
 Part = str | tuple[str, str]
 """A text, or a text and its style."""
 
@@ -110,9 +114,14 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = 
 
     `orgs`: name each organization. `none`: what a person is told where there is no line at all.
     """
-    if json:
+    form = FORMAT.get()
+    if json or form == Format.JSON:
         for line in found:
             json_line(line)
+        return
+    if form:
+        if not write(found, form):
+            note((none or "nothing to write", "dim"))
         return
     named = None
     for (org, kind, at), group in groupby(found, _together):
