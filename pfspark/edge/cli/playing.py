@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import nullcontext
 from datetime import timedelta
@@ -36,7 +37,7 @@ def play(
         screen.lines(_at_hand(), json=json)
         return
     if not files:
-        raise UsageError("expected a scenario file, a folder of them, or a name; `pfspark play --list` prints those at hand")
+        raise UsageError("Missing argument: a scenario file, a folder of them, or a name that `pfspark play --list` prints")
     scenarios = scenario.read([_named(each) for each in files], conf_folder())  # a bad file is refused before Java starts
     for each in scenarios:
         for step in each.unplayed():
@@ -71,12 +72,12 @@ def play(
 
 
 def _named(file: str) -> str:
-    """The file that is named, or the scenario at hand of that name; a name is no path and has no ending."""
-    if Path(file).exists() or Path(file).name != file or Path(file).suffix:
+    """The file that is named, or the scenario at hand of that name; names have small letters, digits and _ alone."""
+    if not re.fullmatch("[a-z0-9_]+", file) or Path(file).exists():
         return file
     known = {path.stem: str(path) for path in _scenarios()}
     if file not in known:
-        raise UsageError(f"{file}: no file, and no scenario at hand is called so{nearest(file, known)}")
+        raise UsageError(f"{file}: cannot be read: it is no file, and no scenario at hand is called so{nearest(file, known)}")
     return known[file]
 
 
