@@ -365,7 +365,7 @@ def played(tmp_path_factory: pytest.TempPathFactory, spark: SparkSession) -> Ite
         path = tmp_path_factory.mktemp("file") / "org.toml"
         path.write_text(FILE)
         lake.apply(path, at=START)
-        lake.run(until="2026-01-05T03:00:00Z")
+        lake.run(until="2026-01-05T00:40:00Z")
         lake.store("PFS9", "Redmond")
         yield lake
 
@@ -410,7 +410,7 @@ def test_a_link_that_was_taken_away_is_none(played: Lake) -> None:
     assert [(row["from_site"], row["to_site"]) for row in played.links().collect()] == [("Paris", "Redmond")]
     with pytest.raises(UsageError, match="no link leads from 'Redmond' to 'Paris'; the nearest known is 'Paris Redmond'"):
         played.unlink("Redmond", "Paris", both=False)
-    assert played.run(until="2026-01-05T04:00:00Z")
+    assert played.run(until="2026-01-05T01:00:00Z")
     assert not played.unfit
     played.link("Redmond", "Paris", 3, "5m", both=False)
     assert len(played.links().collect()) == 2
