@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pfspark.ask import lines
-from pfspark.words import HIERARCHY, NAME
+from pfspark.words import HIERARCHY, NAME, Reason
 
 COLUMNS = {
     "edits": ("org", "edit_id", "store", "at", "place", "action", "folder", "item", "name", "properties", "written"),
@@ -17,35 +18,58 @@ COLUMNS = {
 }
 """What has to be known of each of these tables."""
 WAITING = "waiting"
+PAGE = 10_000
+"""Edits that are told at once."""
+_ORDER = ("at", "place", "edit_id")
 
 
 def lines_of(edits: pa.Table, receipts: pa.Table, changes: pa.Table, *, stores: lines.Stores) -> Iterator[dict[str, Any]]:
     """One line for each edit, by its time: of one that was made twice only the first; times that no calendar has come last.
 
-    `name` is that of an item, of a new folder its own; `item` and `folder` are what the edit became where it made them.
+    `name` is that of an item, of a new folder its own; `item` and `folder` are what the edit became where it made them. Rows
+    are looked up in Arrow, and are Python's a page at a time: there may be as many as there are changes.
     """
-    told = {row["edit_id"]: row for row in receipts.to_pylist()}
-    became = {row["edit_id"]: row for row in changes.to_pylist()}
-    seen: set[str] = set()
-    rows = sorted(edits.to_pylist(), key=lambda row: (row["at"] is None, row["at"], row["place"] or 0, row["edit_id"]))
-    for row in rows:
-        if row["edit_id"] in seen or row["store"] is None:
-            continue
-        seen.add(row["edit_id"])
-        receipt, change = told.get(row["edit_id"], {}), became.get(row["edit_id"], {})
-        folder = _made(row["folder"], became)
-        if change.get("folder") == HIERARCHY:
-            folder = change["object"]
-        yield {
-            "org": row["org"], "at": lines.when(row["at"]), "kind": "edit", "edit": row["edit_id"], "store": row["store"],
-            "action": row["action"], "folder": stores.path(row["store"], folder) if folder else None,
-            "item": _made(row["item"], became) or (change.get("object") if change.get("folder") != HIERARCHY else None),
-            "name": row["name"] or dict(row["properties"] or ()).get(NAME),
-            "outcome": receipt.get("outcome", WAITING), "reason": receipt.get("reason"), "round": receipt.get("round"),
-            "number": f"{change['origin']}:{change['cn']}" if change else None,
-        }  # fmt: skip
+    made = edits.set_column(edits.column_names.index("place"), "place", pc.fill_null(edits["place"], 0))
+    rows = _first_of_each(made.filter(pc.is_valid(made["store"])).sort_by([(name, "ascending") for name in _ORDER]))
+    repeated = pc.fill_null(pc.equal(receipts["reason"], Reason.ALREADY_TAKEN_IN), False)
+    told = receipts.filter(pc.invert(repeated))
+    became = changes.sort_by([("origin", "ascending"), ("cn", "ascending")])
+    looked_up = {
+        **{name: _of(told, rows["edit_id"])[name] for name in ("outcome", "reason", "round")},
+        **{f"its_{name}": _of(became, rows["edit_id"])[name] for name in ("folder", "object", "origin", "cn")},
+        **{f"made_{name}": _of(became, _edit_in(rows[name]))["object"] for name in ("folder", "item")},
+    }
+    for name, column in looked_up.items():
+        rows = rows.append_column(name, column)
+    for page in rows.to_batches(max_chunksize=PAGE):
+        yield from (_line(row, stores) for row in page.to_pylist())
 
 
-def _made(ref: str | None, became: dict[str, Any]) -> str | None:
-    """The id that a reference means: of `@` and an edit what that has made, if it has."""
-    return str(became[ref[1:]]["object"]) if ref and ref.startswith("@") and ref[1:] in became else ref
+def _line(row: dict[str, Any], stores: lines.Stores) -> dict[str, Any]:
+    makes_folder = row["its_folder"] == HIERARCHY
+    folder = row["its_object"] if makes_folder else row["made_folder"] or row["folder"]
+    item = row["made_item"] or row["item"] or (None if makes_folder else row["its_object"])
+    return {
+        "org": row["org"], "at": lines.when(row["at"]), "kind": "edit", "edit": row["edit_id"], "store": row["store"],
+        "action": row["action"], "folder": stores.shown(row["store"], folder), "item": item,
+        "name": row["name"] or dict(row["properties"] or ()).get(NAME), "outcome": row["outcome"] or WAITING,
+        "reason": row["reason"], "round": row["round"],
+        "number": f"{row['its_origin']}:{row['its_cn']}" if row["its_origin"] else None,
+    }  # fmt: skip
+
+
+def _first_of_each(rows: pa.Table) -> pa.Table:
+    """The first row of each edit, in the order of the rows."""
+    placed = rows.select(["edit_id"]).append_column("_place", pa.array(range(rows.num_rows), pa.int64()))
+    places = placed.group_by("edit_id", use_threads=False).aggregate([("_place", "min")])["_place_min"]
+    return rows.take(pc.take(places, pc.sort_indices(places)))
+
+
+def _of(table: pa.Table, edits: pa.ChunkedArray) -> pa.Table:
+    """For each edit the first row of a table that is about it, or nulls."""
+    return table.take(pc.index_in(edits, value_set=table["edit_id"].combine_chunks()))
+
+
+def _edit_in(refs: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Of `@` and an edit, which stands for what that makes, the edit."""
+    return pc.if_else(pc.starts_with(refs, "@"), pc.utf8_slice_codeunits(refs, 1), pa.scalar(None, pa.string()))

@@ -148,6 +148,10 @@ class Stores:
             folder = self.tree[store][folder].get(PARENT, ROOT)
         return "/" + "/".join(reversed(names if folder == ROOT else names[:1]))
 
+    def shown(self, store: str, folder: str | None) -> str | None:
+        """The path of a folder; of one that the store does not see, what names it."""
+        return self.path(store, folder) if folder == HIERARCHY or folder in self.tree[store] else folder
+
     def held(self, store: str, folder: str, entry: Entry = Entry.APPLIED) -> cntext.CnSet:
         """What a store says of its own replica: `applied`, `empty` or `sent`."""
         replica = self.replicas.get((store, folder))

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.units import parse_time, show_span
+from pfspark.units import show_span
 from pfspark.words import Standing
 
 Line = dict[str, Any]
@@ -40,9 +40,12 @@ def organization(
 
 def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, since: datetime) -> Iterator[str]:
     """What a replica misses since before that time, and edits that wait since then, a sentence each."""
-    for line in replicas(tables, stores, org, since):
-        if line["missing"] and line["since"] and parse_time(line["since"]) < since:
-            yield f"{org}: {line['store']} lacks {line['missing']:,} of {line['folder']}, the oldest since {line['since']}"
+    heard = _heard(tables, org)
+    for store, folder, missing, _ in stores.holes():
+        oldest = min(heard[store, folder])
+        if missing and oldest < since:
+            lacks = f"{cntext.size(missing):,} of {stores.path(store, folder)}"
+            yield f"{org}: {store} lacks {lacks}, the oldest since {lines.moment(oldest)}"
     waiting = [row["at"] for row in tables["edits"].to_pylist() if row["org"] == org and row["at"] and row["at"] < since]
     if waiting:
         yield f"{org}: edits wait, {len(waiting):,} of them, the oldest since {min(waiting):%Y-%m-%dT%H:%M:%SZ}"
@@ -59,10 +62,7 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
     heard = {
         (row["store"], row["peer"]): row["heard"] for row in tables["contacts"].to_pylist() if row["org"] == org and row["heard"]
     }
-    array: dict[tuple[str, str], list[datetime]] = {}
-    for row in tables["array"].to_pylist():
-        if row["org"] == org:
-            array.setdefault((row["store"], row["folder"]), []).append(row["heard"])
+    array = _heard(tables, org)
     for store, folder in stores.present():
         mine = stores.content(store, folder)
         others = [
@@ -88,3 +88,12 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
             "missing": cntext.size(missing), "lost": cntext.size(lost), "since": lines.moment(min(since)) if since else None,
             "lacks": cntext.size(lacking), "peers": peers,
         }  # fmt: skip
+
+
+def _heard(tables: Mapping[str, pa.Table], org: str) -> dict[tuple[str, str], list[datetime]]:
+    """When each replica first heard of the ranges in its array."""
+    array: dict[tuple[str, str], list[datetime]] = {}
+    for row in tables["array"].to_pylist():
+        if row["org"] == org:
+            array.setdefault((row["store"], row["folder"]), []).append(row["heard"])
+    return array

@@ -20,7 +20,7 @@ from pfspark.lake.questions import Questions
 from pfspark.rows import rows_of
 from pfspark.rules import items
 from pfspark.units import NOW
-from pfspark.words import HIERARCHY, LAST, Outcome
+from pfspark.words import LAST, Outcome
 
 if TYPE_CHECKING:
     from pfspark.edge.repair import Remedy
@@ -139,7 +139,7 @@ class Rounds(Questions):
             yield {
                 "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
                 "what": "edit" if row["edit_id"] else "message", "edit": row["edit_id"], "reason": row["reason"],
-                "type": row["type"], "folder": _shown(views[row["org"]], row["store"], row["folder"]),
+                "type": row["type"], "folder": views[row["org"]].shown(row["store"], row["folder"]),
                 "item": items.get((row["org"], row["edit_id"])),
             }  # fmt: skip
         if played.turns:
@@ -185,8 +185,3 @@ class Rounds(Questions):
         for remedy in remedies:
             if remedy.what == repair.NEW_LIFE:
                 self.restore(remedy.target, self._tables.snapshot().row.round, org=remedy.org)
-
-
-def _shown(stores: lines.Stores, store: str, folder: str | None) -> str | None:
-    """The path of a folder; of one that the store does not see, what names it."""
-    return stores.path(store, folder) if folder == HIERARCHY or folder in stores.tree[store] else folder

@@ -21,6 +21,7 @@ from pfspark.ask import edits
 from pfspark.edge import cli
 from pfspark.edge.cli import live
 from pfspark.lake import Lake
+from pfspark.rows import rows_of
 from tests.declared import assert_declared
 from tests.edge.lakes import LAKES
 
@@ -32,7 +33,8 @@ def edit(edit_id: str, **said: Any) -> dict[str, Any]:
     return row | {"properties": []} | said
 
 
-def test_what_became_of_each_edit() -> None:
+def test_what_became_of_each_edit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In pages of two; one that came again was refused as known, which says nothing of the first."""
     done = [
         edit("late", at=AT + timedelta(hours=1), folder="@made", action="modify", item="@sent", place=2),
         edit("made", action="create_folder", properties=[("name", "Sales"), ("parent", "")]),
@@ -42,6 +44,7 @@ def test_what_became_of_each_edit() -> None:
         edit("never", at=None, folder="@unknown"),
     ]
     receipts = [
+        {"edit_id": "sent", "outcome": "refused", "reason": "already_taken_in", "round": 5},
         {"edit_id": "made", "outcome": "applied", "reason": None, "round": 3},
         {"edit_id": "sent", "outcome": "applied", "reason": None, "round": 3},
         {"edit_id": "no", "outcome": "refused", "reason": "unknown_folder", "round": 4},
@@ -50,8 +53,12 @@ def test_what_became_of_each_edit() -> None:
         {"edit_id": "made", "folder": "1-1", "object": "P1:7", "origin": "P1", "cn": 7},
         {"edit_id": "sent", "folder": "P1:7", "object": "P1:1", "origin": "P1", "cn": 1},
     ]
-    stores: Any = SimpleNamespace(path=lambda store, folder: {"P1:7": "/Sales"}.get(folder, f"/{folder}"))
-    found = list(edits.lines_of(*map(pa.Table.from_pylist, (done, receipts, changes)), stores=stores))
+    stores: Any = SimpleNamespace(shown=lambda store, folder: folder and {"P1:7": "/Sales"}.get(folder, f"/{folder}"))
+    monkeypatch.setattr(edits, "PAGE", 2)
+    tables = (done, receipts, changes)
+    schemas = (rows_of(name, ()).select(edits.COLUMNS[name]).schema for name in edits.COLUMNS)
+    given = [pa.Table.from_pylist(rows, schema=schema) for rows, schema in zip(tables, schemas, strict=True)]
+    found = list(edits.lines_of(*given, stores=stores))
     for line in found:
         assert_declared(line)
     assert [(line["edit"], line["folder"], line["item"], line["name"], line["outcome"], line["number"]) for line in found] == [

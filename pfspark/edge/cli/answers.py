@@ -267,11 +267,11 @@ def _log(
 
 def tail(found: Iterable[dict[str, Any]], since: datetime | timedelta | None, limit: int | None) -> Iterable[dict[str, Any]]:
     """The lines from a time on, or from so long before the last; of those the last so many."""
+    if isinstance(since, timedelta):
+        found = list(found)
+        since = max(map(_at, found)) - since if found else None
     if since is not None:
-        every = list(found)
-        last = max((_at(line) for line in every), default=None)
-        begin = since if isinstance(since, datetime) else last and last - since
-        found = (line for line in every if begin is None or _at(line) >= begin)
+        found = (line for line in found if _at(line) >= since)
     return found if limit is None else deque(found, maxlen=limit)
 
 
