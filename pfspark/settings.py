@@ -19,6 +19,10 @@ from pfspark.errors import ProfileError, UsageError
 from pfspark.units import nearest, parse_clock, parse_duration, parse_size, show_duration, show_size, unfit
 
 NONE = ("none", "off")
+MAIN = "main"
+"""The organization of a lake that has only one."""
+PROFILE = "exchange_2007"
+"""Whose rules an organization follows unless that is said."""
 
 _DOUBLING = re.compile(r"(\w+) doubling to (\w+)")
 

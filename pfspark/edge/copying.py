@@ -25,9 +25,9 @@ def recovered(items: Iterable[Row], *, org: str, store: str, name: str, parent: 
     made = f"recover:{uuid.uuid4().hex}"
     first = time.time_ns()
     sets = {NAME: name, PARENT: parent, f"{REPLICA}{store}": str(Listing.LISTED)}
-    folder = _edit(org, store, Action.CREATE_FOLDER, None, made, at, first) | {"properties": sorted(sets.items())}
+    folder = edit_row(org, store, Action.CREATE_FOLDER, None, made, at, first) | {"properties": sorted(sets.items())}
     return [folder] + [
-        _edit(org, store, Action.POST, f"@{made}", f"{made}:{nth}", at, first + nth) | _content(item)
+        edit_row(org, store, Action.POST, f"@{made}", f"{made}:{nth}", at, first + nth) | _content(item)
         for nth, item in enumerate(items, 1)
     ]
 
@@ -48,17 +48,18 @@ def settled(
         raise UsageError(f"{item} has no version {keep!r} in conflict; there are {', '.join(known)}, and `{ALL}`")
     edit, first = f"resolve:{uuid.uuid4().hex}", time.time_ns()
     kept = versions[0] if keep == ALL else known[keep]
-    stands = _edit(org, store, Action.MODIFY, folder, edit, at, first) | _content(kept) | {"item": item, "name": None}
+    stands = edit_row(org, store, Action.MODIFY, folder, edit, at, first) | _content(kept) | {"item": item, "name": None}
     if kept["action"] == Action.DELETE:
-        stands = _edit(org, store, Action.DELETE, folder, edit, at, first) | {"item": item}
+        stands = edit_row(org, store, Action.DELETE, folder, edit, at, first) | {"item": item}
     apart = [each for each in versions[1:] if keep == ALL and each["action"] != Action.DELETE]
     return [stands] + [
-        _edit(org, store, Action.POST, folder, f"{edit}:{nth}", at, first + nth) | _content(each)
+        edit_row(org, store, Action.POST, folder, f"{edit}:{nth}", at, first + nth) | _content(each)
         for nth, each in enumerate(apart, 1)
     ]
 
 
-def _edit(org: str, store: str, action: Action, folder: str | None, edit: str, at: datetime, place: int) -> dict[str, Any]:
+def edit_row(org: str, store: str, action: Action, folder: str | None, edit: str, at: datetime, place: int) -> dict[str, Any]:
+    """A row of `edits` that sets nothing and has no content yet."""
     return {
         "org": org, "edit_id": edit, "store": store, "at": at, "place": place, "action": str(action), "folder": folder,
         "item": None, "name": None, "properties": [], "size": 0, "hash": None, "written": at,

@@ -49,7 +49,7 @@ class View:
                 sets[row["folder"]].get(NAME, row["folder"]),
                 sets[row["folder"]].get(PARENT, ROOT),
                 row["dead"],
-                properties=_others(sets[row["folder"]]),
+                properties=properties_of(sets[row["folder"]]),
             )
             for row in own["folders"]
         }
@@ -101,7 +101,7 @@ class View:
             return
         seen = self.folders[target]
         seen.name, seen.parent = sets.get(NAME, seen.name), sets.get(PARENT, seen.parent)
-        seen.properties |= _others(sets)
+        seen.properties |= properties_of(sets)
         seen.listed = (seen.listed | entries(sets, Listing.LISTED)) - entries(sets, Listing.REMOVED) or seen.listed
         seen.is_open = self.store in seen.listed
 
@@ -111,7 +111,7 @@ def entries(sets: Mapping[str, str], listing: Listing) -> set[str]:
     return {name.removeprefix(REPLICA) for name, value in sets.items() if name.startswith(REPLICA) and value == listing}
 
 
-def _others(sets: Mapping[str, str]) -> dict[str, str]:
+def properties_of(sets: Mapping[str, str]) -> dict[str, str]:
     """What is set on a folder besides its name, parent and replicas."""
     return {name: value for name, value in sets.items() if name not in (NAME, PARENT) and not name.startswith(REPLICA)}
 

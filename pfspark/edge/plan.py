@@ -15,22 +15,17 @@ from datetime import datetime
 from typing import Any
 
 from pfspark.edge.config import conf_folder
+from pfspark.edge.copying import edit_row
 from pfspark.edge.door import Folder, View, judge
 from pfspark.edge.world import policy_of
 from pfspark.errors import RefusedError, UsageError
-from pfspark.settings import OPTIONS, differences, load_profile, override, single, text_of
+from pfspark.settings import OPTIONS, PROFILE, differences, load_profile, override, single, text_of
 from pfspark.sim.declared import Declared
-from pfspark.sim.properties import spell_property
+from pfspark.sim.properties import NEW_STORE, spell_property
 from pfspark.sim.scenario import DEFAULT_SITE, expect_parent
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing, Planned
 
 Row = Mapping[str, Any]
-PROFILE = "exchange_2007"
-"""Whose rules a new organization follows unless that is said, as in scenario files."""
-STORE: Row = {
-    "site": DEFAULT_SITE, "version": "2007", "preferred": False, "interval_s": None, "size_limit": None, "schedule": None,
-}  # fmt: skip
-"""What a store is unless that is said, as in scenario files; None: as the policy says."""
 
 
 @dataclass(frozen=True)
@@ -162,7 +157,7 @@ def _stores(said: Declared, there: Organization, prune: bool) -> tuple[list[Chan
     for name, told in said.stores.items():
         known = there.stores.get(name)
         if known is None or prune:
-            row = {**(known or {}), **STORE, "retired": False, **told, "org": there.name, "store": name}
+            row = {**(known or {}), "site": DEFAULT_SITE, **NEW_STORE, "retired": False, **told, "org": there.name, "store": name}
         else:
             row = {**known, "retired": False, **told}
         was, is_now = (spell_store(each) for each in (known or {}, row))
@@ -294,11 +289,8 @@ class _Folders:
                 self.changes.append(Change(Planned.REMOVE, "folder", path, held))
 
     def _edit(self, path: str, action: Action, folder: str | None, sets: Mapping[str, str]) -> str:
-        row = {
-            "org": self.org, "edit_id": f"{action}:{uuid.uuid4().hex}", "store": self.view.store, "at": self.at,
-            "place": self.place + len(self.rows), "action": str(action), "folder": folder, "item": None, "name": None,
-            "properties": list(sets.items()), "size": 0, "hash": None, "written": self.at,
-        }  # fmt: skip
+        edit, place = f"{action}:{uuid.uuid4().hex}", self.place + len(self.rows)
+        row = edit_row(self.org, self.view.store, action, folder, edit, self.at, place) | {"properties": list(sets.items())}
         judge(self.view, row, path)
         self.view.take_in(row)
         self.rows.append(row)
@@ -310,14 +302,14 @@ def spell_folder(folder: Folder) -> dict[str, Any]:
     return _folder(sorted(folder.listed), folder.properties)
 
 
-def spell_properties(folder: Folder) -> dict[str, Any]:
+def spell_properties(properties: Mapping[str, str]) -> dict[str, Any]:
     """What is set on a folder besides its place and its replicas, as people write it."""
-    return {name: spell_property(name, value) for name, value in sorted(folder.properties.items())}
+    return {name: spell_property(name, value) for name, value in sorted(properties.items())}
 
 
 def _folder(replicas: Sequence[str], properties: Mapping[str, str]) -> dict[str, Any]:
     """A folder as people write it."""
-    return {"replicas": list(replicas)} | {name: spell_property(name, value) for name, value in sorted(properties.items())}
+    return {"replicas": list(replicas)} | spell_properties(properties)
 
 
 def _entries(stores: Iterable[str], listing: Listing) -> dict[str, str]:

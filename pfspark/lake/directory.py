@@ -10,9 +10,9 @@ from typing import Any
 from pfspark import cntext
 from pfspark.edge.config import conf_folder
 from pfspark.errors import UsageError
-from pfspark.lake.known import MAIN, Known, Line, When, time_of
-from pfspark.settings import differences, load_profile, override
-from pfspark.sim.properties import slots
+from pfspark.lake.known import Known, Line, When, time_of
+from pfspark.settings import MAIN, PROFILE, differences, load_profile, override
+from pfspark.sim.properties import NEW_STORE, slots
 from pfspark.units import nearest, parse_duration, parse_size
 
 
@@ -22,7 +22,7 @@ class Directory(Known):
     def organization(
         self,
         org: str = MAIN,
-        profile: str = "exchange_2007",
+        profile: str = PROFILE,
         options: Mapping[str, Any] | None = None,
         start: When = None,
         suspended: bool = False,
@@ -76,7 +76,7 @@ class Directory(Known):
         known = self._directory("stores").get((org, name))
         if known is None and site is None:
             raise UsageError(f"in which site is the store {name!r}? A new store needs one")
-        before = known or {"version": "2007", "preferred": False, "retired": False}
+        before = known or {**NEW_STORE, "retired": False}
         row = {**before, **{key: value for key, value in told.items() if value is not None}, "org": org, "store": name}
         self._say("stores", row if schedule is None else {**row, "schedule": slots(schedule)})
 

@@ -21,9 +21,6 @@ if TYPE_CHECKING:
     from pfspark.edge.delta import AsOf
 
 
-MAIN = "main"
-"""The organization of a lake that has only one."""
-
 Line = dict[str, Any]
 When = datetime | str | int | None
 

@@ -9,19 +9,20 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from pfspark.ask.lines import moment
+from pfspark.ask.lines import about, moment
 from pfspark.edge import plan
 from pfspark.edge.config import conf_folder
-from pfspark.edge.door import View
+from pfspark.edge.door import View, properties_of
 from pfspark.edge.plan import Organization, Plan
 from pfspark.edge.world import policy_of
 from pfspark.errors import RefusedError, UsageError
 from pfspark.lake.directory import Directory
 from pfspark.lake.folders import Folders
-from pfspark.lake.known import MAIN, Line, When
+from pfspark.lake.known import Line, When
 from pfspark.rows import rows_of
-from pfspark.settings import differences, load_profile, single
+from pfspark.settings import MAIN, differences, load_profile, single
 from pfspark.sim import declared
 from pfspark.sim.scenario import Document, document
 from pfspark.units import nearest
@@ -105,10 +106,13 @@ class Organizations(Directory, Folders):
         self, folder: str, *, store: str | None = None, as_of: When = None, org: str | None = None
     ) -> Iterator[Line]:
         """A folder as each store sees it that does, or one: its replicas, and what is set on it."""
-        world = self.answers(as_of, org).world
-        for line in self.lines("folders", as_of, org=org, store=store, folder=folder):
-            seen = View(world, line["org"], line["store"]).folders[line["id"]]
-            yield {**line, "properties": plan.spelled(plan.spell_properties(seen))}
+        seen = self.answers(as_of, org)
+        found = list(about(seen.folders(), store, folder))
+        if not found:
+            self.expect(store, folder, as_of, org=org)
+        for line in found:
+            sets = properties_of(seen.views[line["org"]].tree[line["store"]][line["id"]])
+            yield {**line, "properties": plan.spelled(plan.spell_properties(sets))}
 
     def _shown(self, store: str | None, as_of: When, org: str | None) -> tuple[datetime, dict[str, Any], str | None]:
         """An organization's time, what a file says of it, and whose folders those are."""
@@ -138,11 +142,9 @@ class Organizations(Directory, Folders):
 
     def _as_it_stands(self, org: str, editor: str | None) -> Organization:
         world = self._tree_world()
-        held: dict[str, int] = Counter(
-            row["store"] for row in world["replicas"].to_pylist()
-            if row["org"] == org and row["folder"] != HIERARCHY and row["standing"] != Standing.ERASED
-        )  # fmt: skip
-        waiting = Counter(row["store"] for row in world["edits"].to_pylist() if row["org"] == org)
+        content = (pc.field("folder") != HIERARCHY) & (pc.field("standing") != Standing.ERASED)
+        held = Counter(_stores_in(world["replicas"], org, content))
+        waiting = Counter(_stores_in(world["edits"], org))
         return Organization(
             name=org,
             entry=self._directory("organizations").get((org,)),
@@ -171,10 +173,16 @@ def _editor(world: Mapping[str, pa.Table], org: str, store: str | None, names: S
     """
     if store and store not in names:
         raise UsageError(f"the store {store!r} is not known{nearest(store, names)}")
-    there, edits = ([row for row in world[name].to_pylist() if row["org"] == org] for name in ("replicas", "edits"))
-    part = {row["store"] for row in there if row["folder"] == HIERARCHY}
-    makers = {row["store"] for row in edits if row["action"] in HIERARCHY_ACTIONS}
+    part = set(_stores_in(world["replicas"], org, pc.field("folder") == HIERARCHY))
+    makers = set(_stores_in(world["edits"], org, pc.field("action").isin([*HIERARCHY_ACTIONS])))
     seeing = [name for name in names if name in (part or makers)]
     if store and seeing and store not in seeing:
         raise RefusedError(f"{store} sees no folder before the next round; take {seeing[0]}")
     return store or next(iter(seeing or names), None)
+
+
+def _stores_in(table: pa.Table, org: str, these: pc.Expression | None = None) -> list[str]:
+    """The store of each row of an organization, of all or of `these`."""
+    mine = pc.field("org") == org
+    stores: list[str] = table.filter(mine if these is None else mine & these)["store"].to_pylist()
+    return stores

@@ -28,6 +28,10 @@ FOLDER_PROPERTIES = PROPERTIES | {
 """What may be set on a folder, with what reads it from a text or a TOML value."""
 
 
+NEW_STORE: Mapping[str, Any] = {"version": "2007", "preferred": False, "interval_s": None, "size_limit": None, "schedule": None}
+"""What a store is, besides its site, unless that is said; None: as the policy says, and at all hours."""
+
+
 def set_properties(values: Mapping[str, Any]) -> dict[str, str]:
     """Properties as a change holds them: schedules as slots, ages in seconds, the rest as text."""
     written = {}

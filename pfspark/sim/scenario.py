@@ -20,7 +20,7 @@ from typing import Any, AnyStr
 
 from pfspark import cntext
 from pfspark.errors import ProfileError, ScenarioError, UsageError
-from pfspark.settings import Policy, load_profile, override
+from pfspark.settings import PROFILE, Policy, load_profile, override
 from pfspark.sim import steps, values
 from pfspark.sim.properties import PROPERTIES
 from pfspark.sim.steps import Step
@@ -235,7 +235,7 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
         if end < start:
             raise UsageError(f"found {top['end']!r}, expected a time not before the start, {start:%Y-%m-%dT%H:%M:%SZ}")
     with values.within("profile"):
-        policy = profile_named(top.get("profile", "exchange_2007"), conf_folder)
+        policy = profile_named(top.get("profile", PROFILE), conf_folder)
     with values.within("policy"):
         policy = override(policy, top.get("policy", {}))
     stores = _stores(top["stores"])

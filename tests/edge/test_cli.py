@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from pfspark import errors
-from pfspark.edge import cli
+from pfspark.edge.cli import ends
 from pfspark.edge.cli.given import values
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment
 
@@ -177,7 +177,7 @@ def test_the_readme_says_the_exit_codes_as_the_errors_do() -> None:
     assert sentence.startswith(f"Exit codes: {', '.join(f'{code} {says}' for code, says in said[:2])}")
     assert all(f" {code} {says}" in sentence[:700] for code, says in said)
     children = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.PfsparkError)]
-    assert {str(each.exit_code) for each in children} | {"0", str(cli.INTERRUPTED)} == {code for code, _ in said}
+    assert {str(each.exit_code) for each in children} | {"0", str(ends.INTERRUPTED)} == {code for code, _ in said}
 
 
 def test_version_and_help() -> None:
@@ -293,5 +293,5 @@ def test_a_ctrl_c_is_seen_behind_what_it_caused() -> None:
         except KeyboardInterrupt:
             raise ConnectionError("gateway") from None
     except ConnectionError as error:
-        assert cli._interrupted(error)
-    assert not cli._interrupted(ConnectionError("gateway"))
+        assert ends.interrupted(error)
+    assert not ends.interrupted(ConnectionError("gateway"))

@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from pfspark.ask import edits
 from pfspark.edge import cli
-from pfspark.edge.cli import live
+from pfspark.edge.cli import ends, live
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from tests.declared import assert_declared
@@ -174,10 +174,10 @@ def test_what_comes_is_printed_as_it_comes(
             raise KeyboardInterrupt
 
     monkeypatch.setattr(live, "time", SimpleNamespace(sleep=sleep))  # its own alone: others sleep in threads of theirs
-    assert cli.run(["log", "edits", "--follow", "--limit", "1", "--json", "--lake", lake]) == cli.INTERRUPTED
+    assert cli.run(["log", "edits", "--follow", "--limit", "1", "--json", "--lake", lake]) == ends.INTERRUPTED
     assert [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()] == ["third", "fourth"]
     looks.clear()
-    assert cli.run(["status", "--watch", "--json", "--lake", lake]) == cli.INTERRUPTED
+    assert cli.run(["status", "--watch", "--json", "--lake", lake]) == ends.INTERRUPTED
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert [line["waiting"] for line in lines if line["kind"] == "status"] == [2, 3]
 

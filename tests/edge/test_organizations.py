@@ -383,6 +383,9 @@ def test_a_played_organization_is_as_the_file_says(played: Lake, tmp_path: Path)
     assert_declared(line)
     assert line["properties"] == {"age_limit": "30d", "schedule": "every 2 hours"}
     assert line["replicas"] == {"PFS1": "active", "PFS3": "active"}
+    assert [*played.folder_lines(line["id"], store="PFS3")] == [line]
+    with pytest.raises(UsageError, match="the folder '/Sale' is not known; the nearest known is '/Sales'"):
+        list(played.folder_lines("/Sale"))
 
 
 def test_a_store_with_replicas_is_not_retired_yet(played: Lake) -> None:

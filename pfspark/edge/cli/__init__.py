@@ -18,6 +18,7 @@ from pfspark.edge.cli import (
     content,
     demo,
     directory,
+    ends,
     folders,
     foresight,
     given,
@@ -31,9 +32,6 @@ from pfspark.edge.cli import (
     sets,
 )
 from pfspark.edge.plain import terminal
-from pfspark.errors import PfsparkError
-
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 
 app = typer.Typer(
     name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=False,
@@ -96,49 +94,30 @@ def run(words: Sequence[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except (KeyboardInterrupt, typer.Abort):
-        done = INTERRUPTED
+        done = ends.INTERRUPTED
     except SystemExit as end:
         done = end.code
     except Exception as error:
-        if not _interrupted(error):
+        if not ends.interrupted(error):
             return _refused(error)
-        done = INTERRUPTED
-    if done == INTERRUPTED:
+        done = ends.INTERRUPTED
+    if done == ends.INTERRUPTED:
         print("pfspark: stopped", file=sys.stderr)
     return done if isinstance(done, int) else 0
-
-
-def _interrupted(error: BaseException | None) -> bool:
-    """Whether a Ctrl-C came first; py4j, interrupted in a call, goes on to fail in ways of its own."""
-    while error is not None and not isinstance(error, KeyboardInterrupt):
-        error = error.__cause__ or error.__context__
-    return error is not None
-
-
-def _damage(error: Exception) -> PfsparkError | None:
-    """What Spark has met in the files of a lake, if it is that."""
-    if not type(error).__module__.startswith(("py4j", "pyspark")):
-        return None
-    from pfspark.edge.delta import damage
-
-    return damage(error)
 
 
 def _refused(error: Exception) -> int:
     """Says what went wrong; the exit code."""
     if os.environ.get("PFSPARK_DEBUG"):
         print(*map(terminal, "".join(traceback.format_exception(error)).split("\n")), sep="\n", file=sys.stderr)
-    known = error if isinstance(error, PfsparkError) else _damage(error)
-    if known:
-        said, code = str(known), known.exit_code
-    elif hasattr(error, "format_message"):  # typer's own: the words of the command do not fit
+    if known := ends.known(error):
+        said = str(known)
+    elif hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         said = f"{error.format_message()}\nTry `{context.command_path if context else 'pfspark'} --help`."
-        code = 2
     else:
         first = (str(error).splitlines() or [""])[0]
         said = f"{type(error).__name__}: {first}\nThis was not foreseen. PFSPARK_DEBUG=1 shows where it happened."
-        code = 1
     # What a name brings along begins no line of its own: only the first begins like this.
     print("pfspark: " + "\n  ".join(map(terminal, said.rstrip().split("\n"))), file=sys.stderr)
-    return code
+    return ends.exit_code(error)

@@ -12,14 +12,13 @@ from pfspark.edge.cli.answers import answer
 from pfspark.edge.cli.organizations import carried_out, warn_of_unlinked
 from pfspark.errors import NoLakeError, UsageError
 from pfspark.schedules import parse_schedule
+from pfspark.settings import MAIN, PROFILE
 from pfspark.units import nearest, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from pfspark.lake import Lake
 
 PANEL = "An organization"
-MAIN, PROFILE = "main", "exchange_2007"
-"""Of an organization of which only that it is to be made is said."""
 
 verbs = typer.Typer()
 store = typer.Typer(help="The directory of stores.")

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import screen
-from pfspark.errors import PfsparkError, UsageError
+from pfspark.edge.cli import ends, screen
+from pfspark.errors import UsageError
 
 if TYPE_CHECKING:
     from pfspark.edge.runner import Played
@@ -63,20 +63,13 @@ def left_in(file: Path | None, lake: str | None) -> Iterator[Ledger]:
             _write(file, {
                 "kind": "results", "lake": lake, "began": screen.moment(began), "ended": screen.moment(datetime.now(UTC)),
                 "took_ms": round((time.monotonic() - clock) * 1000), "status": "error" if error else "success",
-                "exit_code": _code(error), "message": str(error) or type(error).__name__ if error else None,
+                "exit_code": ends.exit_code(error), "message": error and _said(error),
                 "rounds": ledger.rounds, "refused": ledger.refused,
             })  # fmt: skip
 
 
-def _code(error: BaseException | None) -> int:
-    match error:
-        case None:
-            return 0
-        case PfsparkError():
-            return error.exit_code
-        case KeyboardInterrupt():
-            return 130
-    return 1
+def _said(error: BaseException) -> str:
+    return str(ends.known(error) or error) or type(error).__name__
 
 
 def _write(file: Path, said: dict[str, Any]) -> None:

@@ -1,0 +1,38 @@
+"""By which exit code a verb ends, and what is known of what went wrong."""
+
+from __future__ import annotations
+
+from pfspark.errors import PfsparkError
+
+INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+WRONG_USAGE = 2
+NOT_FORESEEN = 1
+
+
+def exit_code(error: BaseException | None) -> int:
+    """The exit code of a verb that ended so: 0 done, 1 refused, 2 wrong usage, 3 a violation, 4 another writer, 130 Ctrl-C."""
+    if error is None:
+        return 0
+    if interrupted(error):
+        return INTERRUPTED
+    if told := known(error):
+        return told.exit_code
+    return WRONG_USAGE if hasattr(error, "format_message") else NOT_FORESEEN  # typer's own: the words do not fit
+
+
+def interrupted(error: BaseException | None) -> bool:
+    """Whether a Ctrl-C came first; py4j, interrupted in a call, goes on to fail in ways of its own."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ or error.__context__
+    return error is not None
+
+
+def known(error: BaseException) -> PfsparkError | None:
+    """What an error says in words of ours: itself, or the damage that Spark has met in the files of a lake."""
+    if isinstance(error, PfsparkError):
+        return error
+    if not isinstance(error, Exception) or not type(error).__module__.startswith(("py4j", "pyspark")):
+        return None
+    from pfspark.edge.delta import damage
+
+    return damage(error)
