@@ -975,6 +975,9 @@ until | time? | when the letter is there; of a request, when the store asks agai
 attempt | bigint? | of a request: the how manieth; null: upkeep has let go of it
 reason | string? | why it was lost or refused; the version that was made upon it
 waited | bigint? | seconds since what happened there last, or since the number was given; null: neither is known
+candidates | array<struct<store:string,gives:string,amount:bigint,keys:array<struct<key:string,value:bigint?>>>>? | of a \
+request: of whom it could be asked, in that order; what of the numbers each can give, how many of all that are missing, and the \
+sort keys that decide, the lowest first (null: the key says nothing of it, and goes last); null: upkeep has let go of it
 """),
         _line(
             "cause", "why replicas lack what they lack: a cause, counted", "why", f"""

@@ -42,7 +42,7 @@ def _is(value: Any, type: str) -> bool:
         case "map":
             return isinstance(value, dict) and all(_is(each, inner.partition(",")[2]) for each in value.values())
         case "struct":
-            fields = dict(field.split(":", 1) for field in inner.split(","))
+            fields = dict(field.split(":", 1) for field in re.split(r",(?![^<]*>)", inner))  # not at those of a nested type
             return isinstance(value, dict) and value.keys() == fields.keys() and all(_is(value[k], fields[k]) for k in fields)
         case "time":
             return isinstance(value, str) and bool(MOMENT.fullmatch(value))

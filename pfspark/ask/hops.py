@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
 from pfspark import cntext
-from pfspark.ask import lines
+from pfspark.ask import candidates, lines
+from pfspark.ask.candidates import Request
 from pfspark.words import Hop, MessageType
 
 Line = dict[str, Any]
@@ -18,8 +19,16 @@ GIVES = (Hop.NUMBERED, Hop.SENT, Hop.ANSWERED)
 """What stores do that have it."""
 
 
-def told(rows: Iterable[Line], views: Mapping[str, lines.Stores], round_at: Mapping[tuple[str, datetime], int]) -> Iterator[Line]:
-    """One line for each row of `trace.hops`, in order of time; of one round what came in before what went out."""
+def told(
+    rows: Iterable[Line],
+    views: Mapping[str, lines.Stores],
+    round_at: Mapping[tuple[str, datetime], int],
+    considered: Mapping[Request, Sequence[Line]],
+) -> Iterator[Line]:
+    """One line for each row of `trace.hops`, in order of time; of one round what came in before what went out.
+
+    `considered`: of each request the candidates, in their order.
+    """
     before: dict[tuple[str, ...], list[tuple[Span, datetime]]] = defaultdict(list)
     for row in sorted(rows, key=_place):
         org, line, span = row["org"], (row["org"], row["folder"]), (row["origin"], row["cn_min"], row["cn_max"])
@@ -28,12 +37,15 @@ def told(rows: Iterable[Line], views: Mapping[str, lines.Stores], round_at: Mapp
         before[here].append((span, row["at"]))
         if row["what"] == Hop.NUMBERED:
             before[line].append((span, row["at"]))
+        number = round_at.get((org, row["at"]))
+        among = considered.get((number or 0, row["store"], row["folder"]))
         yield {
-            "org": org, "at": lines.moment(row["at"]), "kind": "hop", "round": round_at.get((org, row["at"])),
+            "org": org, "at": lines.moment(row["at"]), "kind": "hop", "round": number,
             "store": row["store"], **views[org].called(row["store"], row["folder"]), "item": cntext.show(lines.cnset([row])),
             "what": row["what"], "peer": row["peer"], "says": _SAYS[Hop(row["what"])](row), "rule": _RULES[Hop(row["what"])],
             "message_id": row["message_id"], "type": row["type"], "until": lines.when(row["until"]), "attempt": row["attempt"],
             "reason": row["reason"], "waited": since and int((row["at"] - since).total_seconds()),
+            "candidates": [candidates.line(each, row) for each in among] if row["what"] == Hop.ASKED and among else None,
         }  # fmt: skip
 
 

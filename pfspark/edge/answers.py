@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import chain
@@ -15,19 +15,19 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset, said
-from pfspark.ask import edits, events, gaps, hops, lines, reasons, standing, trace
+from pfspark.ask import candidates, edits, events, gaps, hops, lines, reasons, standing, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.eventlog import Event
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Row, Snapshot
 from pfspark.edge.pages import paged, pages, within
-from pfspark.edge.world import HERE, as_frame, own_rows, turn
+from pfspark.edge.world import HERE, as_frame, contacts_before_asking, own_rows, turn
 from pfspark.keyed import distinct
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake, items, referral, state
 from pfspark.schedules import Grid
 from pfspark.settings import OPTIONS, Policy, load_profile, text_of
-from pfspark.words import HIERARCHY, PARENT, Listing
+from pfspark.words import HIERARCHY, PARENT, Hop, Listing
 
 Line = dict[str, Any]
 TICK = timedelta(microseconds=1)
@@ -154,14 +154,26 @@ class Answers:
         telling = reasons.Telling(self.views, self.at, self._rounds_at(reasons.moments(rows, edits)))
         return chain(telling.lines(rows), telling.of_edits(edits))
 
-    def trace(self, asked: Iterable[Line]) -> Iterator[Line]:
-        """What befell numbers (rows of `trace.RANGE`) on their way through their organizations."""
+    def trace(self, asked: Iterable[Line], when_asking: Callable[[int], Mapping[str, pa.Table] | None]) -> Iterator[Line]:
+        """What befell numbers (rows of `trace.RANGE`) on their way through one organization; `when_asking` says what its stores
+        went by as they asked in a round, None where that is not told any more."""
         ranges = local(self.snapshot.tables.spark, arrow(struct(trace.RANGE_DDL), asked), struct(trace.RANGE_DDL))
         folders = ranges.select("org", "folder").distinct()
         facts = {name: self.snapshot.read(name) for name in trace.FACTS}
         about = {name: rows.join(folders, ["org", "folder"], "left_semi") for name, rows in facts.items() if name != "rounds"}
         rows = trace.hops(ranges, facts | about).toArrow().to_pylist()
-        return hops.told(rows, self.views, self._rounds_at((row["org"], row["at"]) for row in rows))
+        round_at = self._rounds_at((row["org"], row["at"]) for row in rows)
+        asks = ((round_at.get((row["org"], row["at"])), row) for row in rows if row["what"] == Hop.ASKED)
+        requests = [(number, row) for number, row in asks if number]
+        worlds = {number: world for number in {number for number, _ in requests} if (world := when_asking(number))}
+        return hops.told(rows, self.views, round_at, candidates.found(self.snapshot.tables.spark, requests, worlds))
+
+    def when_asking(self) -> Mapping[str, pa.Table]:
+        """What the stores of the one organization that is asked about went by as they asked in this round: `candidates.VIEWS`."""
+        [org] = self.views
+        clock = [{"org": org, **turn(self.organizations[org], self.policies[org], self.at[org])}]
+        tables = {**self.world, "clock": rows_of("clock", clock), "contacts": contacts_before_asking(self.snapshot)}
+        return {name: tables[name].filter(pc.equal(tables[name]["org"], org)) for name in candidates.VIEWS}
 
     def _edits(self, asked: Iterable[About], now: Mapping[str, datetime], grid: Mapping[str, Grid]) -> Iterator[Line]:
         """The edits without a number that are asked about: those that wait, and of a name those that were refused."""

@@ -36,7 +36,7 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from pfspark import said
-from pfspark.edge import bases, native
+from pfspark.edge import bases, certificates, native
 from pfspark.edge.digests import numbered
 from pfspark.edge.session import GIVEN, files_are_local
 from pfspark.errors import DamageError, LakeError, NoLakeError, NoPlaceError, OtherWriterError
@@ -524,7 +524,7 @@ class Tables:
         if self.folder:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                others = sorted(set(os.listdir(self.folder)) - {*TABLES, WRITER_LOCK, APPEND_LOCK, bases.NAME})
+                others = sorted(set(os.listdir(self.folder)) - {*TABLES, WRITER_LOCK, APPEND_LOCK, bases.NAME, certificates.NAME})
             except OSError as error:
                 raise LakeError(f"{self.where} cannot be the place of a lake: {error.strerror}.") from error
             if others:

@@ -15,7 +15,9 @@ from pyspark.sql import functions as F
 from pfspark import cntext
 from pfspark.ask import lines, traffic
 from pfspark.ask.reasons import counted
+from pfspark.edge import certificates
 from pfspark.edge.answers import Answers
+from pfspark.edge.delta import LEDGER, Snapshot
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
 from pfspark.units import show_span
@@ -92,8 +94,24 @@ def figures(answers: Answers, org: str) -> Figures:
         "missing": sum(cell["missing"] for cell in cells), "lost": sum(cell["lost"] for cell in cells),
         "oldest": show_span(timedelta(seconds=max(ages))) if ages else None,
         "waiting": answers.world["edits"]["org"].to_pylist().count(org),
-        "sets": list(_sets(by_folder, folders, stores.stores)), "causes": list(counted(why))[:TOLD_CAUSES],
+        "audit": audited(answers.snapshot), "sets": list(_sets(by_folder, folders, stores.stores)),
+        "causes": list(counted(why))[:TOLD_CAUSES],
         **_history(answers, org),
+    }  # fmt: skip
+
+
+def audited(snapshot: Snapshot) -> Line | None:
+    """What the last audit found, as far as this lake knows of one: when, after which round, and the promises that were broken or
+    could not be looked at."""
+    left = certificates.find(snapshot.tables.folder) if snapshot.tables.folder else None
+    if left is None:
+        return None
+    rows = snapshot.tables.read(LEDGER).where(F.col("round") == left["round"]).select("digest").toArrow().to_pylist()
+    return {
+        "at": lines.moment(datetime.fromisoformat(left["at"])), "round": left["round"], "checks": len(left["checks"]),
+        "broken": {id: rows for id, rows in left["checks"].items() if rows},
+        "unread": [id for id, rows in left["checks"].items() if rows is None],
+        "is_of_this_ledger": [row["digest"] for row in rows] == [left.get("ledger")],
     }  # fmt: skip
 
 

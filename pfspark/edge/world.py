@@ -112,6 +112,12 @@ def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
     return known.select(*PAIR, "heard", "sent", "asked", "silent")
 
 
+def contacts_before_asking(snapshot: Snapshot) -> pa.Table:
+    """The view `contacts` as it stood when the snapshot's round asked: with what had come in, without what that round asked."""
+    earlier = own_rows(snapshot, snapshot.read)["backfill"].where(F.col("round") < snapshot.row.round)
+    return remembered(snapshot.read("receipts"), earlier).toArrow()
+
+
 def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, DataFrame]:
     """What stores know of themselves and of others, as far as it counts: `state`, `replicas`, `backfill`, `agenda`.
 

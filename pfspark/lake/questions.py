@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -19,9 +20,10 @@ from pfspark.ask.events import Log
 from pfspark.ask.hops import took_part
 from pfspark.edge import naming
 from pfspark.edge.answers import Answers
+from pfspark.edge.delta import damage
 from pfspark.edge.report import Page, page
 from pfspark.edge.world import HERE, clocks, directory, kept_world, policies_of, policy_of
-from pfspark.errors import UsageError
+from pfspark.errors import LakeError, UsageError
 from pfspark.lake.known import Known, Line, When, round_or_time
 from pfspark.rows import local, of_lines, struct
 from pfspark.rules import items, state
@@ -245,11 +247,20 @@ class Questions(Known):
         seen = self.answers(as_of, org)
         named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
         asked = [row for one in named for row in About.of(seen.world, org, "", one, item).ranges()]
-        found = seen.trace(asked)
+        found = seen.trace(asked, partial(self._when_asking, org))
         first = next(found, None)
         if first is None:
             raise UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
         return (line for line in chain([first], found) if took_part(line, store))
+
+    def _when_asking(self, org: str, number: int) -> Mapping[str, pa.Table] | None:
+        """What the stores of an organization went by as they asked in a round; None where upkeep has let go of it."""
+        try:
+            return self.answers(number, org).when_asking()
+        except Exception as error:
+            if isinstance(error, LakeError) or damage(error):
+                return None
+            raise
 
     def report(self, as_of: When = None, *, org: str | None = None) -> Page:
         """A page that works offline (`html`), and that a notebook shows: who has what, what is missing and why, what went on."""

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.edge import auditing, repair, restoring
+from pfspark.edge import auditing, certificates, repair, restoring
 from pfspark.edge.delta import Snapshot
 from pfspark.edge.runner import Played
 from pfspark.edge.world import clocks
@@ -170,7 +170,10 @@ class Rounds(Questions):
 
     def audit(self, as_of: When = None) -> Iterator[Line]:
         """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
-        return auditing.audit(self._tables, lambda: self.answers(as_of, standing=True), round_or_time(as_of))
+        for line in auditing.audit(self._tables, lambda: self.answers(as_of, standing=True), round_or_time(as_of)):
+            if line["kind"] == "certificate" and as_of is None and self._tables.folder:
+                certificates.leave(self._tables.folder, line, datetime.now(UTC))
+            yield line
 
     def remedies(self) -> list[Remedy]:
         """What would mend the promises that are broken (`repair`): nothing is done yet."""

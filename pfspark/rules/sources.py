@@ -40,21 +40,40 @@ def rank(
     """The sources of each (org, store, folder) in the order they are asked: `peer`, `nth` from 1.
 
     `missing` is the whole open array of the folder, `gives` what each peer can give. A peer that can give nothing of it
-    is no source. Under `full_match_first` the first one that has everything comes before all; if none has, those of the
-    last group that has a candidate, then the others.
+    is no source.
 
     Source: R97-R105 (Exchange 2007, "Backfill Requests and Backfill Messages"); R107-R118 (KB 812857).
+    """
+    known = consider(missing, gives=gives, stores=stores, links=links, contacts=contacts, clock=clock)
+    return known.select(*HERE, "peer", "nth")
+
+
+def consider(
+    missing: DataFrame, *, gives: DataFrame, stores: DataFrame, links: DataFrame, contacts: DataFrame, clock: DataFrame
+) -> DataFrame:
+    """The sources of each (org, store, folder) with what decides between them: `peer`, its place `nth`, how many of the
+    missing numbers it can give (`amount`), the sort keys by name (`keys`) and what each is for this source (`values`, the
+    lowest first; `LAST` where the key says nothing of it).
+
+    Under `full_match_first` the first one that has everything comes before all (`has_less`); if none has, those of the last
+    group that has a candidate, then the others (`earlier_group`).
     """
     whole = cnset.size(missing, HERE).withColumnRenamed("size", "whole")
     candidates = _amounts(missing, gives).join(whole, list(HERE))
     known = _facts(candidates, stores=stores, links=links, contacts=contacts, clock=clock)
-    keyed = known.withColumn("keys", F.transform("source_keys", _value)).withColumn("groups", F.transform("source_keys", _group))
-    grouped = keyed.withColumn("group", F.coalesce(F.array_position("groups", True), F.lit(0)))
-    of_folder = Window.partitionBy(*HERE)
-    behind = F.col("full_match_first") & (F.col("amount") < F.col("whole"))
-    passed_over = behind & (F.col("group") < F.max("group").over(of_folder))
-    order = of_folder.orderBy(behind, passed_over, "keys", "peer")
-    return grouped.select(*HERE, "peer", F.row_number().over(order).alias("nth"))
+    groups = F.transform("source_keys", _group)
+    grouped = known.withColumn("group", F.coalesce(F.array_position(groups, True), F.lit(0)))
+    has_less = F.col("full_match_first") & (F.col("amount") < F.col("whole"))
+    earlier_group = has_less & (F.col("group") < F.max("group").over(Window.partitionBy(*HERE)))
+    first = {"has_less": has_less.cast("bigint"), "earlier_group": earlier_group.cast("bigint")}
+    decided = grouped.select(
+        *HERE,
+        "peer",
+        "amount",
+        F.concat(F.array(*map(F.lit, first)), "source_keys").alias("keys"),
+        F.concat(F.array(*first.values()), F.transform("source_keys", _value)).alias("values"),
+    )
+    return decided.withColumn("nth", F.row_number().over(Window.partitionBy(*HERE).orderBy("values", "peer")))
 
 
 def _amounts(missing: DataFrame, gives: DataFrame) -> DataFrame:

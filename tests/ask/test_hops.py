@@ -29,7 +29,7 @@ def hop(
 
 def told(*rows: dict[str, Any]) -> list[dict[str, Any]]:
     nothing = {name: rows_of(name, ()) for name in VIEWS} | {name: rows_of(name, ()) for name in ("state", "replicas", "stores")}
-    return list(hops.told(rows, {"main": Stores(nothing, "main")}, {("main", START): 7}))
+    return list(hops.told(rows, {"main": Stores(nothing, "main")}, {("main", START): 7}, {}))
 
 
 WAY = (

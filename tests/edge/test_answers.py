@@ -4,20 +4,26 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines
+from pfspark.ask.candidates import deciding
 from pfspark.ask.reasons import counted
 from pfspark.edge import pages
+from pfspark.edge.config import conf_folder
+from pfspark.edge.played import written
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
+from pfspark.sim.player import play
+from pfspark.sim.scenario import read
 from pfspark.tables import LINES
 from tests.declared import assert_declared
 
@@ -142,6 +148,80 @@ def test_how_something_came_is_told(lake: Lake) -> None:
         lake.trace("PFS2:9", folder="/Sales")
     with pytest.raises(UsageError, match="/Sale"):
         lake.trace("PFS2:1", folder="/Sale")
+
+
+SILENT = """
+name = "The best source has gone silent"
+profile = "exchange_2007"
+start = 2026-01-05T00:00:00Z
+end = "2h30m"
+interval = "15m"
+[stores]
+ASKER = { site = "Redmond" }
+BEST = { site = "Redmond", preferred = true }
+NEXT = { site = "Redmond" }
+[folders]
+"/Sales" = { replicas = ["ASKER", "BEST", "NEXT"] }
+[[steps]]
+at = "0m"
+cut = ["ASKER"]
+[[steps]]
+at = "0m"
+post = { store = "BEST", folder = "/Sales" }
+[[steps]]
+at = "30m"
+heal = ["ASKER"]
+[[steps]]
+at = "30m"
+post = { store = "NEXT", folder = "/Sales" }
+[[steps]]
+at = "45m"
+down = ["BEST"]
+"""
+SOON = """
+[policy]
+backfill_timeouts = { local = ["30m", "1h", "1h"], remote = ["30m", "1h", "1h"] }
+"""
+
+
+@pytest.fixture(scope="module")
+def asking(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """A lake of organizations whose stores ask: by the order of either generation, of several in parts, and first in vain."""
+    place = tmp_path_factory.mktemp("asking")
+    parts = (conf_folder() / "scenarios" / "partial_sources_2000.toml").read_text()
+    (place / "parts.toml").write_text(re.sub('end = ".*"', 'end = "2h30m"', parts) + SOON)
+    (place / "silent.toml").write_text(SILENT + SOON)
+    scenarios = read([place / "parts.toml", place / "silent.toml"], conf_folder())
+    with written(spark, str(place / "lake"), scenarios) as record:
+        [*_] = play(scenarios, spark, record)
+    with Lake.open(place / "lake", spark) as lake:
+        yield lake
+
+
+def test_who_is_asked_comes_first_of_those_who_could_be(asking: Lake) -> None:
+    """The sources of each request stand in order, the lowest keys first; of one is asked what those before cannot give."""
+    contested = set()
+    for org in asking.organizations:
+        steps = asking.table("backfill").where(F.col("org") == org).where("step = 'asked' and of is not null")
+        wanted = cntext.show({row["origin"]: [(1, 9)] for row in rows(steps)})
+        found = [line for line in asking.trace_lines(wanted, folder="/Sales", org=org) if line["what"] == "asked"]
+        assert {(row["at"], row["store"], row["of"]) for row in rows(steps)} == {
+            (datetime.fromisoformat(line["at"]), line["store"], line["peer"]) for line in found
+        }
+        for line in found:
+            assert_declared(line)
+            values = [[(each["value"] is None, each["value"]) for each in one["keys"]] for one in line["candidates"]]
+            assert values == sorted(values)
+            names = [one["store"] for one in line["candidates"]]
+            earlier = line["candidates"][: names.index(line["peer"])]
+            given = cntext.parse(line["candidates"][len(earlier)]["gives"])
+            for one in earlier:
+                given = cntext.subtract(given, cntext.parse(one["gives"]))
+            assert cntext.show(given) == line["item"], line
+            if key := deciding(line["peer"], line["candidates"]):
+                contested.add((org, line["attempt"], line["peer"], key))
+    silent = "The best source has gone silent"
+    assert contested >= {(silent, 1, "BEST", "not_preferred"), (silent, 2, "NEXT", "unavailable")}, contested
 
 
 def test_how_something_came_is_shown(run: Callable[..., str], holed_place: Path) -> None:

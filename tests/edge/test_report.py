@@ -8,13 +8,14 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pfspark import cntext
-from pfspark.edge import report
+from pfspark.edge import certificates, report
 from pfspark.edge.plain import terminal
 from pfspark.lake import Lake
 
@@ -67,6 +68,37 @@ def test_a_file_is_written(holed_place: Path, run: Callable[..., str], tmp_path:
     assert run("report", str(file), "--lake", str(holed_place), told="page.html: ") == ""
     assert tile(file.read_text(encoding="utf-8"), "missing") == "1"
     run("report", str(tmp_path), "--lake", str(holed_place), code=2, told="cannot be written")
+
+
+def audited(page: str) -> str:
+    [text] = re.findall(r'<p id="audit">(.*?)</p>', page, re.DOTALL)
+    return " ".join(html.unescape(re.sub("<.*?>", "", text)).split())
+
+
+def test_the_page_says_what_the_last_audit_found(holed: Lake, figures: report.Figures) -> None:
+    """Of none, of one that found nothing, of one that found a change, of one of another lake, and of what is no certificate."""
+    snapshot, place = holed.answers().snapshot, Path(holed.where)
+    row, when = snapshot.row, datetime(2026, 1, 6, tzinfo=UTC)
+
+    def said() -> str:
+        return audited(report.drawn({**figures, "audit": report.audited(snapshot)}).html)
+
+    def left(digest: str = row.digest, **checks: int | None) -> str:
+        certificates.leave(place, {"round": row.round, "ledger": digest, "checks": {"I1": 0, **checks}}, when)
+        return said()
+
+    try:
+        assert figures["audit"] is None and "None is known here" in said()
+        assert left(I3=0) == f"All 2 promises were kept after round {row.round}, 2026-01-06T00:00:00Z."
+        assert left(I3=2, bodies=None).startswith(
+            f"After round {row.round}, 2026-01-06T00:00:00Z: I3 broken in 2 rows; bodies could not be looked at;"
+        )
+        assert left("0" * 64).startswith("It was of another ledger than this")
+        (place / certificates.NAME).write_text('{"at": 1}')
+        assert "None is known here" in said()
+        assert [file.name for file in place.glob("_audit*")] == [certificates.NAME]
+    finally:
+        (place / certificates.NAME).unlink()
 
 
 def test_as_of_an_earlier_round(holed: Lake) -> None:

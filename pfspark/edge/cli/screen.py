@@ -193,9 +193,34 @@ def _timeline(found: Sequence[Line], had: Sequence[tuple[str, int, Line]]) -> No
             cells[line["store"]].append(f"{line['item']}: {line['says']}" if several else line["says"])
         rows.append([clock(at), *("; ".join(cells[store]) for store in stores)])
     table(["", *stores], rows, f"{found[0]['item']} of {found[0]['folder']}" if not several else found[0]["folder"])
+    _candidates(found)
     for store, took, longest in () if several else had:
         after, wait = (show_span(timedelta(seconds=seconds)) for seconds in (took, longest["waited"] or 0))
         say((store, "bold"), f" has it after {after}; {wait} of that until it {longest['says']} ({longest['rule']})")
+
+
+def _candidates(found: Sequence[Line]) -> None:
+    """Prints of whom each request could be made, where there was a choice, with the sort keys in which they differ."""
+    from pfspark.ask.candidates import deciding, spelled
+
+    chosen: dict[tuple[str, ...], tuple[Line, list[str]]] = {}
+    for line in found:
+        if len(line["candidates"] or ()) > 1:
+            chosen.setdefault((line["at"], line["store"], line["item"]), (line, []))[1].append(line["peer"])
+    for line, peers in chosen.values():
+        considered = line["candidates"]
+        by_key = list(zip(*(each["keys"] for each in considered), strict=True))
+        differing = [keys for keys in by_key if len({one["value"] for one in keys}) > 1]
+        rows = [
+            [(each["store"], "bold" if each["store"] in peers else ""), each["gives"],
+             *(spelled(keys[place]["key"], keys[place]["value"]) for keys in differing)]
+            for place, each in enumerate(considered)
+        ]  # fmt: skip
+        by = deciding(peers[0], considered)
+        title = f"{line['store']} at {clock(line['at'])} asks {' and '.join(peers)} for {line['item']}" + (
+            f", by {by}" if by else ""
+        )
+        table(["could ask", "gives", *(keys[0]["key"] for keys in differing)], rows, title)
 
 
 def _amount(found: Mapping[str, int] | None) -> str:
