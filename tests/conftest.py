@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("pfspark", "how much is tried")
     group.addoption("--campaign-orgs", type=int, default=100, help="organizations in a campaign (100)")
     group.addoption("--campaign-rounds", type=int, default=14, help="rounds of half an hour in a campaign (14)")
-    group.addoption("--why-orgs", type=int, default=0, help="organizations that are asked why (0; 5: 20 minutes)")
+    group.addoption("--why-orgs", type=int, default=2, help="invented organizations that are asked why (2)")
     group.addoption("--seed", type=int, default=1, help="the first of the seeds of a campaign's organizations (1)")
     group.addoption("--shrink", action="store_true", help="shrink the first world of a campaign that goes wrong (long)")
     group.addoption("--kills", type=int, default=1, help="times a writer is killed at a random moment (1)")

@@ -68,6 +68,7 @@ BETTER_IMPORT = {
     "sim": "an invented world hands frames to round.play: let the edge store and show them",
     "lake": "a lake says what its parts can do: let them do it",
 }
+ORACLE = ROOT / "tests" / "sim" / "oracle.py"
 BETTER_ORACLE = "the oracle is written from the articles in plain Python: code it shares with the engine proves nothing"
 
 # --- what a rule never does ---
@@ -143,8 +144,8 @@ NAMES_OF_NOTHING = {"base", "common", "core", "helper", "helpers", "manager", "u
 
 @cache
 def modules() -> dict[str, ast.Module]:
-    """Every module of the package by its dotted name."""
-    files = sorted((ROOT / "pfspark").rglob("*.py"))
+    """Every module of the package by its dotted name, and the oracle."""
+    files = [*sorted((ROOT / "pfspark").rglob("*.py")), ORACLE]
     return {dotted(file): ast.parse(file.read_text(), str(file)) for file in files}
 
 
@@ -187,7 +188,7 @@ def faults_of_import(module: str, tree: ast.AST) -> Iterator[str]:
 
 def faults_of_oracle(module: str, tree: ast.AST) -> Iterator[str]:
     """Code that the oracle has in common with the engine; the scenario is what both are asked."""
-    if module != "pfspark.sim.oracle":
+    if module != dotted(ORACLE):
         return
     for line, target in imports(tree):
         ours = (
@@ -309,9 +310,9 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.rules.state", "def f():\n    from pfspark import round", "line 2 imports pfspark.round: a rule"),
         ("pfspark.round", "from pfspark.edge.delta import read", "a round is pure"),
         ("pfspark.ask.gaps", "from pfspark.lake import Lake", "a question reads a snapshot"),
-        ("pfspark.sim.oracle", "from pfspark.round import play", "the oracle is written from the articles"),
-        ("pfspark.sim.oracle", "from pfspark.sim.fates import fate", "the oracle is written from the articles"),
-        ("pfspark.sim.oracle", "import pyspark", "the oracle is written from the articles"),
+        ("tests.sim.oracle", "from pfspark.round import play", "the oracle is written from the articles"),
+        ("tests.sim.oracle", "from pfspark.sim.fates import fate", "the oracle is written from the articles"),
+        ("tests.sim.oracle", "import pyspark", "the oracle is written from the articles"),
         ("pfspark.rules.state", "from pyspark.sql.functions import rand", "functions.rand: derive it"),
         ("pfspark.rules.state", "from pyspark.sql import SparkSession", "frames come in as arguments"),
         ("pfspark.rules.state", "import time", "join `clock` on org"),
@@ -344,8 +345,7 @@ def test_a_fault_is_found(module: str, source: str, fault: str) -> None:
         ("pfspark.tables", "from pfspark.words import Action"),
         ("pfspark.rules.state", "from pfspark import cntext, words\nfrom pfspark.cnset import union"),
         ("pfspark.round", "from pfspark.rules import intake, state"),
-        ("pfspark.sim.campaign", "from pfspark.sim.oracle import play"),
-        ("pfspark.sim.oracle", "from pfspark.cntext import parse\nfrom pfspark.sim.scenario import Scenario"),
+        ("tests.sim.oracle", "from pfspark.cntext import parse\nfrom pfspark.sim.scenario import Scenario"),
         ("pfspark.lake", "from pfspark.edge.session import open_session"),
         ("pfspark.rules.state", "x = frame.groupBy('a').agg(F.count(F.lit(1)), F.count('b'))"),
         ("pfspark.rules.state", "x = F.first('a', ignorenulls=True).over(window)"),

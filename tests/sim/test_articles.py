@@ -15,8 +15,9 @@ import pytest
 from pfspark import cntext
 from pfspark.edge.config import conf_folder
 from pfspark.kept import Kept
-from pfspark.sim import invention, oracle
+from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, read
+from tests.sim import oracle
 from tests.sim.against import first_difference
 from tests.sim.organizations import after, items, listing, messages, organization, post, refused, states
 from tests.sim.planted import BUGS

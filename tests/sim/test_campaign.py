@@ -22,12 +22,13 @@ import pytest
 
 from pfspark.edge.config import conf_folder
 from pfspark.errors import ScenarioError
-from pfspark.sim import oracle, player
+from pfspark.sim import player
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.sim.steps import Step
 from pfspark.units import parse_duration, show_duration
 from pfspark.words import HIERARCHY
 from tests.one_play import FACTS
+from tests.sim import oracle
 from tests.sim.against import by_org, first_difference
 from tests.sim.planted import BUGS, Bug, planted
 from tests.sim.shrink import shrunk

@@ -13,10 +13,10 @@ from typing import Any
 import pytest
 
 from pfspark.edge.config import conf_folder
-from pfspark.sim.oracle import Line, Standing, World, play
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.units import show_duration
 from pfspark.words import HIERARCHY
+from tests.sim.oracle import Line, Standing, World, play
 from tests.sim.organizations import after, items, listing, messages, organization, post, refused, states
 from tests.sim.worlds import STORY, world
 

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from pfspark.edge.config import conf_folder
-from pfspark.sim import oracle
 from pfspark.sim.scenario import Scenario, read
 from pfspark.units import show_duration
+from tests.sim import oracle
 from tests.sim.against import first_difference, written
 from tests.sim.organizations import START, after
 from tests.sim.test_why import FILES as EXPLAINED
