@@ -1163,6 +1163,15 @@ rows | bigint? | how many rows break it; null: not looked at, as a table cannot 
 sample | string? | one of them, as JSON
 """),
         _line(
+            "engine", "the process that keeps Spark started between commands", "engine status, engine start, engine stop", """
+running | boolean | whether one is there
+pid | bigint? | its process
+since | string? | since when it is there
+done | bigint? | how many commands it has done
+idle_s | bigint? | for how many seconds nobody has asked for anything
+doing | string? | the verb it is doing; null: it waits
+"""),
+        _line(
             "certificate", "what an audit has seen: its last line", "audit", """
 lake | string | the lake
 round | bigint? | its last round; null: the ledger cannot be read

@@ -135,6 +135,14 @@ def end(spark: SparkSession) -> None:
     gateway.proc.wait()
 
 
+def java_lives() -> bool:
+    """Whether the Java of a session that was started here still runs."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    return gateway is not None and gateway.proc.poll() is None
+
+
 def find_java() -> Java:
     """The Java that Spark will run, checked beforehand: Spark's own failure would show no more than an exit code."""
     home = os.environ.get("JAVA_HOME")

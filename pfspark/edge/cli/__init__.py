@@ -19,6 +19,7 @@ from pfspark.edge.cli import (
     demo,
     directory,
     ends,
+    engine,
     folders,
     foresight,
     given,
@@ -52,6 +53,7 @@ for subject in (
     reference,
     sets,
     machine,
+    engine,
 ):
     app.add_typer(subject.verbs)
 given.completed(app)
@@ -69,6 +71,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def _options(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")] = False,
+    __: Annotated[bool, typer.Option("--no-engine", help="Do it here, whatever engine is there (PFSPARK_ENGINE=off).")] = False,
 ) -> None:
     """Exchange public folder replication on Delta tables."""
 

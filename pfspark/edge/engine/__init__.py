@@ -1,0 +1,63 @@
+"""A warm engine: a process of the user's own with Spark started, in which commands that need Spark are done at once.
+
+It listens on a socket of this machine, in a folder that nobody else may enter, and takes commands of its own user alone, one
+at a time: the words, the folder, the environment and the three open files of who asks. What a command prints and how it
+ends is as if it had been done by itself. It ends after some idle minutes, or as soon as it is of another pfspark than who asks.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+SWITCH = "PFSPARK_ENGINE"
+"""`off`: never; `on`: one is started wherever none is; else only from a terminal, and one that is there is always taken."""
+IDLE_S = 15 * 60
+OURS = (
+    "HADOOP_", "HOME", "JAVA_", "LD_LIBRARY_PATH", "PFSPARK_IVY", "PFSPARK_JARS", "PYSPARK_", "PYTHON", "SPARK_", "TZ", "XDG_",
+)  # fmt: skip
+"""What of an environment a Java and a Python are started with, and cannot take up afterwards."""
+
+
+def folder() -> Path | None:
+    """Where engines of this user listen, made if it is not there; None: nobody can say that nobody else may enter it."""
+    run = os.environ.get("XDG_RUNTIME_DIR")
+    place = Path(run) / "pfspark" if run and os.path.isdir(run) else Path(tempfile.gettempdir()) / f"pfspark-of-{os.getuid()}"
+    try:
+        place.mkdir(mode=0o700, exist_ok=True)
+        seen = place.lstat()
+    except OSError:
+        return None
+    is_ours = stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.getuid() and not stat.S_IMODE(seen.st_mode) & 0o077
+    return place if is_ours else None
+
+
+def name(environment: Mapping[str, str]) -> str:
+    """What the engine of this Python in that environment is called."""
+    started_with = sorted((key, value) for key, value in environment.items() if key.startswith(OURS))
+    return _digest([sys.executable, started_with])
+
+
+def stamp() -> str:
+    """What tells this pfspark from any other, a checkout that was edited meanwhile too."""
+    package = Path(__file__).parents[2]
+    edited = max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
+    return _digest([_version(), sys.version, str(package), edited])
+
+
+def _version() -> str:
+    try:
+        return version("pfspark")
+    except PackageNotFoundError:
+        return ""
+
+
+def _digest(said: object) -> str:
+    return hashlib.sha256(json.dumps(said).encode()).hexdigest()[:16]

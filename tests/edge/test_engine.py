@@ -1,0 +1,255 @@
+"""The warm engine: a command done by it prints and ends as by itself; whatever befalls it, nobody waits in vain."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+
+from pfspark.edge import cli, engine
+from pfspark.edge.engine import client
+from tests.edge.processes import environment
+
+MAIN = "from pfspark.edge.engine import client; client.TURN_S = 300; client.main()"
+ALONE = """
+import sys, time
+from pathlib import Path
+from pfspark.edge import cli, engine
+from pfspark.edge.engine import server
+server.java_lives = lambda: True
+def run(words):
+    if words[-1] == "sleep":
+        print("asleep", flush=True)
+        time.sleep(60)
+    print(words, sys.stdin.read().strip(), Path.cwd().name, file=sys.stderr)
+    return 7
+cli.run = run
+engine.IDLE_S = float(sys.argv[2])
+server.Engine(Path(sys.argv[1])).serve()
+"""
+"""An engine without Spark, that tells what it was asked, or sleeps."""
+
+
+class Place:
+    """Where commands and their engine meet."""
+
+    def __init__(self, folder: Path) -> None:
+        folder.mkdir()
+        self.folder = folder
+        self.environment = environment(XDG_RUNTIME_DIR=str(folder), PFSPARK_ENGINE="on", COLUMNS="100")
+
+    @property
+    def socket(self) -> Path:
+        (self.folder / "pfspark").mkdir(mode=0o700, exist_ok=True)
+        return self.folder / "pfspark" / f"{engine.name(self.environment)}.sock"
+
+    def command(self, *words: str, **more: Any) -> subprocess.Popen[str]:
+        pipe = subprocess.PIPE
+        return subprocess.Popen(
+            [sys.executable, "-c", MAIN, *words], env=self.environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **more
+        )
+
+    def run(self, *words: str, said: str = "", **more: Any) -> tuple[int, str, str]:
+        with self.command(*words, **more) as child:
+            out, err = child.communicate(said)
+            return child.returncode, out, err
+
+    def status(self) -> dict[str, Any]:
+        return client.status(self.socket) or {}
+
+
+def until(true: Callable[[], object]) -> None:
+    latest = time.monotonic() + 30
+    while not true():
+        assert time.monotonic() < latest
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Iterator[Place]:
+    made = Place(tmp_path / "run")
+    yield made
+    client.stop(made.socket)
+
+
+@pytest.fixture
+def alone(place: Place) -> Iterator[subprocess.Popen[bytes]]:
+    """An engine without Spark."""
+    with subprocess.Popen([sys.executable, "-c", ALONE, str(place.socket), "60"], env=place.environment) as child:
+        until(place.status)
+        yield child
+        child.kill()
+
+
+def test_the_streams_the_folder_and_the_end_are_those_of_who_asks(
+    place: Place, alone: subprocess.Popen[bytes], tmp_path: Path
+) -> None:
+    (tmp_path / "here").mkdir()
+    assert place.run("items", "--org", "ä", said="a body", cwd=tmp_path / "here") == (
+        7,
+        "",
+        "['items', '--org', 'ä'] a body here\n",
+    )
+    assert place.status() | {"idle_s": 0} == {
+        "stamp": engine.stamp(), "pid": alone.pid, "since": place.status()["since"], "done": 1, "idle_s": 0, "doing": None,
+    }  # fmt: skip
+
+
+def test_a_ctrl_c_ends_the_command_and_not_the_engine(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    with place.command("items", "sleep") as child:
+        assert child.stdout and child.stdout.readline() == "asleep\n"
+        assert place.status()["doing"] == "items"
+        child.send_signal(signal.SIGINT)
+        assert child.wait(10) == 130
+    assert place.run("items")[0] == 7
+
+
+def test_who_is_killed_is_no_longer_worked_for(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    with place.command("items", "sleep") as child:
+        assert child.stdout and child.stdout.readline() == "asleep\n"
+        child.kill()
+    until(lambda: place.status()["doing"] is None)
+    assert place.run("items")[0] == 7
+
+
+def test_an_engine_that_is_killed_in_the_middle_says_so(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    with place.command("items", "sleep") as child:
+        assert child.stdout and child.stdout.readline() == "asleep\n"
+        alone.kill()
+        assert child.wait(10) == 1
+        assert child.stderr and "the engine has ended in the middle of this" in child.stderr.read()
+
+
+def test_who_does_not_come_to_his_turn_does_it_by_himself(
+    place: Place, alone: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(client, "TURN_S", 0.2)
+    with place.command("items", "sleep") as child:
+        assert child.stdout and child.stdout.readline() == "asleep\n"
+        line = client._reached(place.socket)
+        assert line and client._done(line, ["items"]) is None
+        child.kill()
+    assert place.run("items")[0] == 7
+    assert place.status()["done"] == 2  # what was given up, and came before, was not done
+
+
+def test_it_ends_when_nobody_asks_for_a_while(place: Place) -> None:
+    with subprocess.Popen([sys.executable, "-c", ALONE, str(place.socket), "0.5"], env=place.environment) as child:
+        assert child.wait(30) == 0
+    assert not place.socket.exists()
+
+
+def test_one_that_stands_still_is_not_waited_for(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    alone.send_signal(signal.SIGSTOP)
+    began = time.monotonic()
+    assert client._fit(place.socket) is None and time.monotonic() - began < 3 * client.ANSWER_S
+    alone.send_signal(signal.SIGCONT)
+    until(place.status)
+
+
+def test_one_of_another_pfspark_is_ended(place: Place, alone: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine, "stamp", lambda: "another")
+    assert client._fit(place.socket) is None
+    assert alone.wait(10) == 0
+
+
+def test_nobody_else_may_ask(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    """Neither may others enter the folder, nor does who entered it all the same get an answer."""
+    folder = place.socket.parent
+    assert (folder.stat().st_mode & 0o777, place.socket.stat().st_mode & 0o777) == (0o700, 0o600)
+    if os.getuid() == 0:  # who may become somebody else
+        folder.chmod(0o755)
+        (named := place.socket).chmod(0o666)
+        child = os.fork()
+        if child == 0:
+            answered = True
+            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+                os.chdir(folder)
+                os.setuid(65534)
+                connection.settimeout(5)
+                connection.connect(named.name)
+                answered = connection.recv(1) != b""
+            os._exit(answered)
+        assert os.waitpid(child, 0)[1] == 0
+        folder.chmod(0o700)
+        assert place.status()["done"] == 0
+
+
+def test_a_folder_that_others_may_enter_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
+    assert engine.folder() == tmp_path / "pfspark"
+    (tmp_path / "pfspark").chmod(0o755)
+    assert engine.folder() is None
+
+
+def test_what_needs_spark_is_known_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    verbs = typer.main.get_command(cli.app).commands
+    assert verbs.keys() >= client.NEED_SPARK | client.OF_THE_PAST
+    for words, needs in {
+        "why --all": True, "items -h": False, "state": False, "state --as-of 3": True, "run": False, "run --until 2h": True,
+        "run --until-quiet": True, "run --until 2h --metrics-port 1": False, "log events": True, "log rounds": False,
+        "log rounds --as-of=3": True, "store add PFS1 Redmond": False, "--no-engine items": False, "post x": False, "": False,
+    }.items():  # fmt: skip
+        assert client.needs_spark(shlex.split(words)) == needs, words
+    for name in ("SPARK_REMOTE", "DATABRICKS_RUNTIME_VERSION"):
+        with monkeypatch.context() as patch:
+            patch.setenv(name, "x")
+            assert client.handed_over(["why"]) is None
+
+
+def test_two_commands_at_once_start_one(place: Place, holed_place: Path) -> None:
+    """With Spark; what is piped in comes along, and it ends when it is told to."""
+    of = ("--lake", str(holed_place))
+    first = [place.command("gaps", "--json", *of) for _ in range(2)]
+    said = [child.communicate()[0] for child in first]
+    assert said[0] == said[1] and json.loads(said[0])["kind"] == "gap"
+    there = place.status()
+    assert there["done"] == 2
+    words = ("modify", "PFS2:2", "--store", "PFS2", "--folder", "/Sales", "--json", *of)
+    code, out, err = place.run(*words, said="better")
+    assert (code, err, json.loads(out)["kind"]) == (0, "", "edit")
+    assert (place.status()["pid"], place.status()["done"]) == (there["pid"], 3)
+    code, out, _ = place.run("engine", "stop", "--wait", "--json")
+    assert (code, json.loads(out)["running"]) == (0, False)
+    assert place.run("engine", "status")[1] == "no engine is running\n"
+
+
+@pytest.mark.lakes
+def test_all_is_as_by_itself(place: Place, holed_place: Path, tmp_path: Path) -> None:
+    """Answers, refusals, wrong words, and a file beside who asks; by one engine, from several shells at once."""
+    of = ("--lake", str(holed_place))
+
+    def by_itself(*words: str) -> tuple[int, str, str]:
+        place.environment["PFSPARK_ENGINE"] = "off"
+        try:
+            return place.run(*words)
+        finally:
+            place.environment["PFSPARK_ENGINE"] = "on"
+
+    asked = [
+        ("why", "--all", *of), ("items", "--folder", "/Sale", *of), ("why", "--no-such-word"),
+        ("delete", "nothing", "--store", "PFS1", "--folder", "/Sales", *of),
+    ]  # fmt: skip
+    alone = [by_itself(*words) for words in asked]
+    for words, expected in zip(asked, alone, strict=True):
+        assert place.run(*words) == expected, words
+    (tmp_path / "there").mkdir()
+    assert place.run("report", "page.html", *of, cwd=tmp_path / "there")[0] == 0
+    assert (tmp_path / "there" / "page.html").stat().st_size > 5_000
+    done = place.status()["done"]
+    for _ in range(25):
+        shells = [place.command(*asked[0]) for _ in range(4)]
+        assert [(*child.communicate(), child.returncode) for child in shells] == [(*alone[0][1:], alone[0][0])] * 4
+    assert place.status()["done"] == done + 100
