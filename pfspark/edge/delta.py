@@ -618,6 +618,13 @@ class Snapshot:
             return ledger.filter(reduce(operator.and_, valid)).select(list(columns or TABLES[name].names))
         return self.tables.arrow(name, self.version(name), reduce(operator.and_, valid) if valid else None, columns)
 
+    def _few(self, name: str) -> pa.Table | None:
+        """The valid rows of a table of this machine that has few; None where it has many, or cannot be read so."""
+        if self.tables.folder is None or not native.IS_HERE:
+            return None
+        small = native.is_small(self.tables.folder / name, self.version(name))
+        return self.arrow(name) if small else None
+
     def version(self, name: str) -> int | None:
         """The version at which a table is read; None: as it stands."""
         pinned = self.people if name in BY_PEOPLE else {} if self.standing or name == LEDGER else self.row.versions
@@ -647,6 +654,8 @@ class Snapshot:
         if self.untouched(name):
             return nothing(self.tables.spark, name)
         version = self.version(name)
+        if (few := self._few(name)) is not None:
+            return local(self.tables.spark, few, schema_of(name))
         try:
             rows = self.tables.stored(name, version)
         except PySparkException as error:

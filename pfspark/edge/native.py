@@ -16,6 +16,8 @@ import pyarrow.compute as pc
 
 FEW = 20_000
 """Rows up to which an append goes by here: above, the executors write side by side."""
+SMALL_ROWS, SMALL_SIZE = 2_000, 2**17
+"""Up to so many rows, and bytes of files, a table is read by here and stands in the plan: Spark needs a second to list it."""
 IS_HERE = find_spec("deltalake") is not None
 
 
@@ -43,6 +45,17 @@ def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Ex
         # Threads that are not through when a process ends, and would ask Python for a file, end it by an abort.
         return _fit(rows.to_table(columns=there, filter=keep, use_threads=False), schema)
     return None
+
+
+def is_small(place: Path, version: int | None = None) -> bool:
+    """Whether a table is so small that its rows may stand in a plan; False too where that cannot be said."""
+    from deltalake import DeltaTable
+
+    with suppress(Exception):
+        files = pa.table(DeltaTable(place, version=version).get_add_actions(flatten=True))
+        rows, size = (pc.sum(files[column]).as_py() or 0 for column in ("num_records", "size_bytes"))
+        return bool(rows <= SMALL_ROWS and size <= SMALL_SIZE)
+    return False
 
 
 def added(place: Path, schema: pa.Schema, first: int, last: int) -> pa.Table | None:

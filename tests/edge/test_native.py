@@ -9,12 +9,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
 
 from pfspark.edge import native
 from pfspark.edge.delta import LEDGER, Tables
 from pfspark.errors import LakeError
+from pfspark.lake import Lake
 from pfspark.rows import rows_of, schema_of
 from pfspark.tables import TABLES
 
@@ -99,3 +100,20 @@ def test_what_cannot_be_written_is_told_as_ever(tables: Tables, monkeypatch: pyt
     monkeypatch.setattr(native, "append", full)
     with pytest.raises(LakeError, match=r"`state` of .* could not be written: No space left on device"):
         tables.append("state", rows_of("state", [], ["round"]), 8)
+
+
+def test_a_small_table_stands_in_the_plan_and_says_what_spark_reads(holed: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each table as of an earlier round; what came later, and what is void, is left out by either."""
+    snapshot = holed.answers(5).snapshot
+    frames: dict[str, list[DataFrame]] = {}
+    for small in (2_000, -1):
+        monkeypatch.setattr(native, "SMALL_ROWS", small)
+        for name in TABLES:
+            frames.setdefault(name, []).append(snapshot.read(name))
+    for name, (few, many) in frames.items():
+        assert few.schema.simpleString() == many.schema.simpleString(), name
+        told = [sorted(repr(row) for row in frame.toArrow().to_pylist()) for frame in (few, many)]
+        assert told[0] == told[1], name
+        if not snapshot.untouched(name):
+            plans = [frame._jdf.queryExecution().toString() for frame in (few, many)]
+            assert "LocalRelation" in plans[0] and "parquet" in plans[1].lower(), name
