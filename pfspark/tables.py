@@ -971,6 +971,8 @@ says | string | what the store does, as words
 rule | string | the rule by which it happens
 message_id | string? | the message
 type | string? | its type
+by | string? | of what is sent: why then. `cycle`: the store's own; `schedule`: it waited for the folder's or the store's to \
+open; `late`: the store was down, or its content suspended; null: the tables do not say, or somebody had asked for it
 until | time? | when the letter is there; of a request, when the store asks again unless it comes
 attempt | bigint? | of a request: the how manieth; null: upkeep has let go of it
 reason | string? | why it was lost or refused; the version that was made upon it

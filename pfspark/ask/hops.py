@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from pfspark import cntext
@@ -24,10 +24,11 @@ def told(
     views: Mapping[str, lines.Stores],
     round_at: Mapping[tuple[str, datetime], int],
     considered: Mapping[Request, Sequence[Line]],
+    cycles: Mapping[tuple[str, str], timedelta],
 ) -> Iterator[Line]:
     """One line for each row of `trace.hops`, in order of time; of one round what came in before what went out.
 
-    `considered`: of each request the candidates, in their order.
+    `considered`: of each request the candidates, in their order; `cycles`: how often each store of an organization sends.
     """
     before: dict[tuple[str, ...], list[tuple[Span, datetime]]] = defaultdict(list)
     for row in sorted(rows, key=_place):
@@ -37,12 +38,14 @@ def told(
         before[here].append((span, row["at"]))
         if row["what"] == Hop.NUMBERED:
             before[line].append((span, row["at"]))
+        by = _sent_by(row, since, cycles.get((org, row["store"])))
         number = round_at.get((org, row["at"]))
         among = considered.get((number or 0, row["store"], row["folder"]))
         yield {
             "org": org, "at": lines.moment(row["at"]), "kind": "hop", "round": number,
             "store": row["store"], **views[org].called(row["store"], row["folder"]), "item": cntext.show(lines.cnset([row])),
-            "what": row["what"], "peer": row["peer"], "says": _SAYS[Hop(row["what"])](row), "rule": _RULES[Hop(row["what"])],
+            "what": row["what"], "peer": row["peer"], "says": _SAYS[Hop(row["what"])]({**row, "by": by}),
+            "rule": _RULES[Hop(row["what"])], "by": by,
             "message_id": row["message_id"], "type": row["type"], "until": lines.when(row["until"]), "attempt": row["attempt"],
             "reason": row["reason"], "waited": since and int((row["at"] - since).total_seconds()),
             "candidates": [candidates.line(each, row) for each in among] if row["what"] == Hop.ASKED and among else None,
@@ -78,6 +81,18 @@ def _place(row: Line) -> tuple[Any, ...]:
     return row["org"], row["at"], ORDER[Hop(row["what"])], row["store"], number, row["peer"] or "", row["message_id"] or ""
 
 
+def _sent_by(row: Line, since: datetime | None, cycle: timedelta | None) -> str | None:
+    """By what a letter that nobody asked for went then (R43, F42-F44): the store's cycle, its schedule, or late, as the store was
+    down or suspended; None: the tables do not say, or it is no such letter."""
+    if row["what"] != Hop.SENT or cycle is None:
+        return None
+    if row["due"] is None:
+        return "cycle" if since == row["at"] else None
+    if row["at"] - row["due"] >= cycle:
+        return "late"
+    return "cycle" if row["due"] - row["since"] < cycle else "schedule"
+
+
 def _meet(one: Span, other: Span) -> bool:
     return one[0] == other[0] and one[1] <= other[2] and other[1] <= one[2]
 
@@ -94,9 +109,10 @@ def _asks(row: Line) -> str:
     return f"asks {row['peer']} for it" + (f", attempt {row['attempt']}" if row["attempt"] else "")
 
 
+_WHY_THEN = {None: "", "cycle": "", "schedule": " as its schedule opens", "late": ", later than its cycle"}
 _SAYS: Mapping[Hop, Callable[[Line], str]] = {
     Hop.NUMBERED: lambda row: "gives it its number",
-    Hop.SENT: lambda row: f"sends it to {row['peer']}",
+    Hop.SENT: lambda row: f"sends it to {row['peer']}" + _WHY_THEN[row["by"]],
     Hop.ARRIVED: lambda row: f"is asked for it by {row['peer']}" if _asks_for_it(row) else f"gets it from {row['peer']}",
     Hop.LOST: lambda row: f"does not get {_letter(row)} {row['peer']}: {lines.words(row['reason'])}",
     Hop.REFUSED: lambda row: f"refuses {_letter(row)} {row['peer']}: {lines.words(row['reason'])}",

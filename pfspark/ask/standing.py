@@ -38,6 +38,15 @@ def organization(
     }  # fmt: skip
 
 
+def called(line: Mapping[str, Any]) -> str:
+    """The same as words."""
+    stands = ("equal" if line["equal"] else "not equal") if line["played"] else "not played yet"
+    amounts = [f"{line[name]:,} {word}" for name, word in (("missing", "missing"), ("lost", "lost")) if line[name]]
+    edits = [f"{line['waiting']:,} edit{'s' * (line['waiting'] != 1)} waiting"] if line["waiting"] else []
+    replicas = f"{line['replicas']:,} replica{'s' * (line['replicas'] != 1)}"
+    return ", ".join([replicas, stands, *amounts, *edits]) + f", at {line['at']}"
+
+
 def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, since: datetime) -> Iterator[str]:
     """What a replica misses since before that time, and edits that wait since then, a sentence each."""
     heard = _heard(tables, org)

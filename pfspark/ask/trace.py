@@ -15,9 +15,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask.about import own
-from pfspark.words import Entry, Flag, Hop, MessageType, Outcome
+from pfspark.words import Entry, Flag, Hop, MessageType, Outcome, Why
 
-FACTS = ("changes", "messages", "receipts", "backfill", "state", "rounds")
+FACTS = ("changes", "messages", "receipts", "backfill", "agenda", "state", "rounds")
 """The tables that are read."""
 LINE = ("org", "folder", "origin")
 RANGE = (*LINE, "cn_min", "cn_max")
@@ -27,7 +27,7 @@ LETTER = ("org", "message_id")
 HOP = {
     **dict.fromkeys(LINE, "string"), **dict.fromkeys(("cn_min", "cn_max"), "bigint"), "at": "timestamp", "store": "string",
     "what": "string", "peer": "string", "message_id": "string", "type": "string", "until": "timestamp", "attempt": "bigint",
-    "reason": "string",
+    "reason": "string", "since": "timestamp", "due": "timestamp",
 }  # fmt: skip
 """The columns of a hop."""
 ANSWERS = (MessageType.HIERARCHY_RESPONSE, MessageType.CONTENT_RESPONSE)
@@ -38,7 +38,8 @@ def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
 
     `what` is a `words.Hop`, `store` where it happened, `peer` the other one: of what is sent the recipient, of what arrives
     the sender, of what is heard who told it, of what is asked for who was asked. `until`: when the letter is there, or when
-    the store asks again; `reason`: why it was lost or refused, or the version made upon it.
+    the store asks again; `reason`: why it was lost or refused, or the version made upon it; `since`, `due`: of what was sent,
+    since when something of that folder waited for the store's cycle, and when that was, if it waited at all.
     Numbers that nothing befell have no row, nor have the parts of a letter that nobody asks about.
     """
     numbers = cnset.canonical(asked, LINE)
@@ -49,7 +50,7 @@ def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
     had = own(state)
     parts = (
         numbered(numbers, facts["changes"]),
-        sent(numbers, messages, steps),
+        sent(numbers, messages, steps, facts["agenda"]),
         came(numbers, messages, receipts),
         heard(numbers, steps, messages, receipts),
         taken(numbers, had),
@@ -65,11 +66,12 @@ def numbered(numbers: DataFrame, changes: DataFrame) -> DataFrame:
     return _hop(cnset.join_up(rows, LINE, ["at"]), Hop.NUMBERED, store=cnset.store_of("origin"))
 
 
-def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame) -> DataFrame:
-    """Letters that carry them or ask for them, a row for each recipient (R46, R94, R129); of a request its attempt too."""
+def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame, agenda: DataFrame) -> DataFrame:
+    """Letters that carry them or ask for them, a row for each recipient (R43, R46, R94, R129); of a request its attempt too, of
+    what was sent by itself since when it waited, and for which cycle."""
     letters = messages.withColumn("to", F.explode("recipients")).where(~F.array_contains("flags", Flag.COPY))
     to = (F.col("to.store").alias("peer"), F.col("to.due").alias("until"))
-    rows = _of_letters(numbers, letters, "at", "store", "type", *to)
+    rows = _of_letters(numbers, letters, "at", "store", "type", "round", *to)
     what = F.when(F.col("type").isin(*ANSWERS), Hop.ANSWERED).otherwise(Hop.SENT)
     is_request = F.col("type") == MessageType.BACKFILL_REQUEST
     asked = steps.where("step = 'asked' and of is not null").select(
@@ -81,7 +83,13 @@ def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame) -> DataFrame
     met = requests.where("low is null or (low <= cn_max and cn_min <= high)")
     pieces = met.withColumns({**ends, "until": F.coalesce("again", "until")})
     told = cnset.join_up(pieces, (*LINE, "store", "at", "peer", "message_id"), ["attempt", "until", "type"])
-    return _hop(rows.where(~is_request), what).unionByName(_hop(told, Hop.ASKED))
+    gone = rows.where(~is_request)
+    here = ["org", "store", "folder"]
+    entries = agenda.where(F.col("why") == Why.SEND).select(*here, "since", "due", F.col("round").alias("noted"))
+    noted = gone.select(*here, "round").distinct().join(entries, here).where("noted < round")
+    waited = noted.groupBy(*here, "round").agg(F.max_by(F.struct("since", "due"), "noted").alias("entry"))
+    timed = gone.join(waited.select(*here, "round", "entry.*").where("due is not null"), [*here, "round"], "left")
+    return _hop(timed, what).unionByName(_hop(told, Hop.ASKED))
 
 
 def came(numbers: DataFrame, messages: DataFrame, receipts: DataFrame) -> DataFrame:

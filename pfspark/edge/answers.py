@@ -166,7 +166,15 @@ class Answers:
         asks = ((round_at.get((row["org"], row["at"])), row) for row in rows if row["what"] == Hop.ASKED)
         requests = [(number, row) for number, row in asks if number]
         worlds = {number: world for number in {number for number, _ in requests} if (world := when_asking(number))}
-        return hops.told(rows, self.views, round_at, candidates.found(self.snapshot.tables.spark, requests, worlds))
+        considered = candidates.found(self.snapshot.tables.spark, requests, worlds)
+        return hops.told(rows, self.views, round_at, considered, self._cycles())
+
+    def _cycles(self) -> dict[tuple[str, str], timedelta]:
+        """How often each store sends: as it says itself, else as the policy of its organization."""
+        return {
+            (row["org"], row["store"]): timedelta(seconds=row["interval_s"]) if row["interval_s"] else policy.interval
+            for row in self.world["stores"].to_pylist() if (policy := self.policies.get(row["org"]))
+        }  # fmt: skip
 
     def when_asking(self) -> Mapping[str, pa.Table]:
         """What the stores of the one organization that is asked about went by as they asked in this round: `candidates.VIEWS`."""

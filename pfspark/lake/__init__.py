@@ -15,11 +15,14 @@ From nothing to equal stores:
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
 
 from pfspark.edge.delta import Hook, Tables
 from pfspark.edge.session import open_session
+from pfspark.lake import portrait
+from pfspark.lake.fitting import fitting
 from pfspark.lake.foresight import Foresight
 from pfspark.lake.items import Items
 from pfspark.lake.mails import Mails
@@ -27,8 +30,12 @@ from pfspark.lake.organizations import Organizations
 from pfspark.rows import Session
 
 
+@fitting
 class Lake(Organizations, Items, Mails, Foresight):
-    """A lake: a folder of Delta tables, or a schema of a catalog."""
+    """A lake: a folder of Delta tables, or a schema of a catalog.
+
+    Shown in a shell it says how its organizations stand, as far as that is known without Spark; in a notebook, as a table.
+    """
 
     @classmethod
     def create(
@@ -66,6 +73,15 @@ class Lake(Organizations, Items, Mails, Foresight):
     def examine(cls, where: str | os.PathLike[str], spark: Session | None = None) -> Lake:
         """The lake that is there, to be audited, whatever is wrong with it."""
         return cls(Tables(spark or open_session(), where))
+
+    def __repr__(self) -> str:
+        with suppress(Exception):  # to show a thing must not fail
+            if self._tables.is_native and self._runner.at_hand() is not None:
+                return portrait.words(self.where, self._tables.snapshot().row.round, list(self.status_lines()))
+        return f"Lake({self.where!r})"
+
+    def _repr_html_(self) -> str:
+        return portrait.table(self.where, self._tables.snapshot().row.round, list(self.status_lines()))
 
     def __enter__(self) -> Lake:
         return self

@@ -78,13 +78,11 @@ class Items(Edits):
         return self._edit(org, store, Action.DELETE, folder, {}, at, item=item)
 
 
-def _body(body: object) -> bytes:
+def _body(body: bytes | str) -> bytes:
     """Bytes as they are, a text in UTF-8."""
-    if isinstance(body, bytes | bytearray | memoryview):
+    if not isinstance(body, str):
         return bytes(body)
-    if isinstance(body, str):
-        try:
-            return body.encode()
-        except UnicodeEncodeError:
-            raise UsageError(f"found {body[:60]!r}, expected a text that UTF-8 can write, or bytes") from None
-    raise UsageError(f"found a body of type {type(body).__name__}, expected bytes, or a text to be written in UTF-8")
+    try:
+        return body.encode()
+    except UnicodeEncodeError:
+        raise UsageError(f"found {body[:60]!r}, expected a text that UTF-8 can write, or bytes") from None

@@ -23,13 +23,15 @@ def hop(
     return {
         "org": "main", "folder": "PFS1:1", "origin": "PFS1", "cn_min": cn, "cn_max": cn, "store": store, "what": what,
         "at": START + timedelta(minutes=minute), "peer": peer, "type": kind, "message_id": None, "until": None, "attempt": None,
-        "reason": "lost_on_the_way" if what == Hop.LOST else None,
+        "reason": "lost_on_the_way" if what == Hop.LOST else None, "since": None, "due": None,
     }  # fmt: skip
 
 
 def told(*rows: dict[str, Any]) -> list[dict[str, Any]]:
     nothing = {name: rows_of(name, ()) for name in VIEWS} | {name: rows_of(name, ()) for name in ("state", "replicas", "stores")}
-    return list(hops.told(rows, {"main": Stores(nothing, "main")}, {("main", START): 7}, {}))
+    return list(
+        hops.told(rows, {"main": Stores(nothing, "main")}, {("main", START): 7}, {}, {("main", "PFS1"): timedelta(minutes=15)})
+    )
 
 
 WAY = (
@@ -58,3 +60,21 @@ def test_who_had_it_when_and_what_took_longest() -> None:
     [(store, took, longest)] = hops.waits(told(*WAY))
     assert (store, took // 60, longest["what"], longest["waited"] // 60) == ("PFS2", 70, "asked", 30)
     assert list(hops.waits(told(*WAY[1:]))) == []  # nobody knows when it was given
+
+
+@pytest.mark.parametrize(
+    ("waited", "minute", "by"),
+    [
+        (None, 0, "cycle"), (None, 15, None), ((1, 15), 15, "cycle"), ((1, 15), 29, "cycle"),
+        ((1, 15), 30, "late"), ((1, 45), 45, "schedule"), ((1, 45), 60, "late"),
+    ],
+)  # fmt: skip
+def test_what_is_sent_says_why_then(waited: tuple[int, int] | None, minute: int, by: str | None) -> None:
+    """At the first cycle after it was taken in, when a schedule opened, or later than it was due."""
+    since, due = (START + timedelta(minutes=each) for each in waited) if waited else (None, None)
+    letter = hop(minute, "PFS1", Hop.SENT, peer="PFS2", kind=MessageType.CONTENT) | {"since": since, "due": due}
+    [_, sent] = told(hop(0, "PFS1", Hop.NUMBERED), letter)
+    assert sent["by"] == by
+    assert {"schedule": "as its schedule opens", "late": "later than its cycle"}.get(by or "", "PFS2") in sent["says"]
+    [_, asked] = told(hop(0, "PFS1", Hop.NUMBERED), {**letter, "what": Hop.ANSWERED})
+    assert asked["by"] is None
