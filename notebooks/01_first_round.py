@@ -2,9 +2,10 @@
 # MAGIC %md
 # MAGIC # The first round
 # MAGIC
-# MAGIC Three stores hold copies of one folder: PFS1 and PFS2 in Redmond, PFS3 in Paris. Anybody may write at any store. We import a
-# MAGIC day's mail, cut Paris off for an evening, and watch it find out what it missed and catch up. The hours are virtual: they
-# MAGIC pass as fast as they can be played.
+# MAGIC You will learn how stores become equal again after one of them was cut off, and to ask a lake what is where. Three stores hold
+# MAGIC copies of one folder: PFS1 and PFS2 in Redmond, PFS3 in Paris. Anybody may write at any store. We import a day's mail, cut Paris
+# MAGIC off for an evening, and watch it find out what it missed and catch up. The hours are virtual: they pass as fast as they can be
+# MAGIC played.
 
 # COMMAND ----------
 
@@ -124,3 +125,11 @@ lake.close()
 # MAGIC     answer --> pack_and_address
 # MAGIC     keep_cycle --> answer
 # MAGIC ```
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## Two exercises
+# MAGIC
+# MAGIC 1. Cut PFS2 off as well, so that nobody but PFS1 has the mail. Who is asked, and after how long, by a store next door and by one
+# MAGIC    in another site?
+# MAGIC 2. Post nothing after Paris is back. How does PFS3 learn of what it missed all the same, and when? (Ask `lake.why` before you play.)

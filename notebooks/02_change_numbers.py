@@ -2,7 +2,8 @@
 # MAGIC %md
 # MAGIC # Change numbers
 # MAGIC
-# MAGIC Three stores, PFS1, PFS2 and PFS3, each hold a copy of one folder. Every change gets a number at the store where it is made, and
+# MAGIC You will learn to read sets of change numbers: what a store has, what it believes of others, and what it lacks. Three stores, PFS1,
+# MAGIC PFS2 and PFS3, each hold a copy of one folder. Every change gets a number at the store where it is made, and
 # MAGIC every message tells, besides the changes, which numbers its sender holds. This is the walk-through of the article
 # MAGIC "recovering public folders", part 2: seven moments, T0 to T6, and what each store knows of each other at each of them.
 
@@ -92,3 +93,10 @@ for line in requests:
     print(line["at"], line["from"], "asks", ", ".join(line["to"]), "for", line["asks"])
 end = lines[-1]
 print("converged:", end["converged"])
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## Two exercises
+# MAGIC
+# MAGIC 1. Compute the holes of T6 yourself: `cntext.subtract` of what PFS3 has heard of and of what it holds. `pfspark set minus` does the same.
+# MAGIC 2. Play the file without relaying (`[policy]`, `relay_status = false`). Whom can PFS3 ask now, and what becomes of the last table?

@@ -2,7 +2,8 @@
 # MAGIC %md
 # MAGIC # Three generations
 # MAGIC
-# MAGIC Exchange 2000, 2003 and 2007 replicate by the same rules and differ in a few options: when a store tells what it holds, how long
+# MAGIC You will learn which options make a generation, and what each of them costs in hours. Exchange 2000, 2003 and 2007 replicate by the
+# MAGIC same rules and differ in a few options: when a store tells what it holds, how long
 # MAGIC it waits before it asks for what it misses, and whom it asks. Here one organization is played in all three, and in a modern
 # MAGIC profile, side by side: who asks whom, why, and how long until all stores are equal.
 
@@ -181,3 +182,10 @@ elif "get_ipython" in globals():
 
 ends = {generation_of[line["org"]]: line for line in lines if line["kind"] == "end"}
 print({generation: (line["converged"], line["missing"]) for generation, line in ends.items()})
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## Two exercises
+# MAGIC
+# MAGIC 1. Give the 2003 organization the source order of 2000 (`source_order`). Who is asked now, and by which sort key?
+# MAGIC 2. Which single option of `modern` saves most hours? Play the generations with one of them each, and draw the bars again.

@@ -2,7 +2,8 @@
 # MAGIC %md
 # MAGIC # Adding and removing replicas
 # MAGIC
-# MAGIC A folder moves from one server to another: the new server is given a replica, fills itself, and the old one gives its replica up.
+# MAGIC You will learn in which steps a replica comes and goes, and why its content cannot be lost on the way. A folder moves from one server
+# MAGIC to another: the new server is given a replica, fills itself, and the old one gives its replica up.
 # MAGIC No content is lost on the way, even when the administrator is in a hurry: a replica goes only when another has proven that it holds
 # MAGIC everything.
 
@@ -204,3 +205,10 @@ print()
 print(sales_again.to_string(index=False))
 ends = {line["org"]: line["converged"] for line in lines if line["kind"] == "end"}
 print(ends)
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## Two exercises
+# MAGIC
+# MAGIC 1. Take the last replica but one off the list while the new one is cut off. What does the leaver wait for, and for how long?
+# MAGIC 2. Ask `pfspark drain PFS1` of a lake in that state, before and after PFS2 is filled. What does it say would be lost?

@@ -2,7 +2,8 @@
 # MAGIC %md
 # MAGIC # Restore
 # MAGIC
-# MAGIC A store breaks and is restored from a backup. What it knows is then older than what the others know of it. Three things could go wrong:
+# MAGIC You will learn what a store forgets when it is restored, what it gets back, and what is lost for ever. A store breaks and is restored
+# MAGIC from a backup. What it knows is then older than what the others know of it. Three things could go wrong:
 # MAGIC it could give numbers a second time that others already have; it could bring deleted folders back; and content could be lost without
 # MAGIC anybody noticing. This notebook shows why the first two do not happen, and what is said of the third.
 
@@ -187,3 +188,10 @@ print("converged:", lines[-1]["converged"])
 # MAGIC %md
 # MAGIC In a lake, `Lake.losses(store, to)` says beforehand what a restore would lose for ever, and `Lake.restore(store, to, again=True)` restores and
 # MAGIC takes those items in again, in the new life, from the edits that people once made.
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## Two exercises
+# MAGIC
+# MAGIC 1. Let the lost letters arrive before the restore. What is lost now, and why does the new life still count from 1?
+# MAGIC 2. Restore the same store twice, to the same moment. How many lives does it have, and who still claims the numbers of the second?

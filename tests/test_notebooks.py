@@ -101,3 +101,22 @@ def test_what_would_be_is_told_beside_what_comes(spark: SparkSession) -> None:
     assert hours["and asked sooner"] < hours["one more mail"] < hours["and PFS1 down"]
     assert worlds["difference"]["as it is"] is None
     assert seen["drained"]["lost_now"] == [{"folder": "/Sales", "numbers": "PFS1:1"}]
+
+
+def test_a_lake_in_a_catalog_is_asked_by_sql_as_of_a_round(spark: SparkSession) -> None:
+    seen = run("08_databricks.py")
+    try:
+        assert seen["then"].keys() <= {"PFS1"} and seen["now"] == {"PFS1": 2, "PFS2": 2}
+        assert ("PFS2", "numbers", "PFS1:1,PFS2:1") in seen["diff"]
+        assert seen["late"] == [] and not any(seen["audit"].values())
+        assert seen["lake"].where == seen["schema"] == "spark_catalog.pfspark_course"
+    finally:
+        spark.sql(f"DROP SCHEMA {seen['schema']} CASCADE")
+
+
+def test_each_says_what_one_learns_and_ends_with_two_exercises() -> None:
+    for notebook in sorted(NOTEBOOKS.glob("*.py")):
+        text = notebook.read_text()
+        assert "# MAGIC You will learn " in text.partition("# COMMAND")[0], notebook.name
+        last = text.rpartition("# COMMAND ----------")[2]
+        assert "# MAGIC ## Two exercises" in last and "# MAGIC 1. " in last and "# MAGIC 2. " in last, notebook.name

@@ -1,0 +1,103 @@
+# Databricks notebook source
+# MAGIC %md
+# MAGIC # On Databricks
+# MAGIC
+# MAGIC You will learn to keep a lake in a schema of a catalog, to have a job play its rounds, and to read its tables by SQL as of any past
+# MAGIC round. It runs on a workspace, where the catalog is yours, and as it stands on any Spark with Delta, in Spark's own catalog.
+
+# COMMAND ----------
+
+from datetime import UTC, datetime, timedelta
+
+from pfspark.edge.session import open_session
+from pfspark.lake import Lake
+
+spark = open_session()
+schema = dbutils.widgets.get("lake") if "dbutils" in globals() else "spark_catalog.pfspark_course"
+spark.sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
+lake = Lake.create(schema, spark)
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## A lake in a schema
+# MAGIC
+# MAGIC The tables are managed tables of that schema; whoever may read it may ask the lake, whoever may append to `edits` may write at its
+# MAGIC stores, and one writer plays the rounds.
+
+# COMMAND ----------
+
+morning = datetime(2026, 1, 5, 8, tzinfo=UTC)
+lake.organization(profile="modern", start=morning)
+for store in ("PFS1", "PFS2"):
+    lake.store(store, "Redmond")
+lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=morning)
+lake.post("PFS1", "/Sales", "the offer", name="offer", at=morning + timedelta(minutes=5))
+lake.run(until=morning + timedelta(minutes=30))
+lake.post("PFS2", "/Sales", "the answer", name="answer", at=morning + timedelta(hours=1))
+lake.run(until=morning + timedelta(hours=2))
+lake
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## The tables by SQL
+# MAGIC
+# MAGIC Facts are rows that rounds append, each with its `round`. The ledger says which round was when, and at which version of each table:
+# MAGIC so any past round is a version of the tables, and Delta's time travel reads it.
+
+# COMMAND ----------
+
+rounds = spark.sql(f"SELECT round, turns[0].now AS played, versions FROM {schema}.rounds WHERE kind = 'played' ORDER BY round")
+first, *_, last = rounds.collect()
+
+
+def numbers_of(row) -> dict[str, int]:
+    """How many numbers of content each store had written down by the end of that round."""
+    told = spark.sql(f"""
+        SELECT store, sum(cn_max - cn_min + 1) AS numbers
+        FROM {schema}.state VERSION AS OF {row["versions"]["state"]}
+        WHERE entry = 'applied' AND folder <> '1-1' AND startswith(about, store)
+        GROUP BY store""")
+    return {each["store"]: each["numbers"] for each in told.collect()}
+
+
+then, now = numbers_of(first), numbers_of(last)
+print("after the first round:", then)
+print("after the last:", now)
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## The same by the lake
+# MAGIC
+# MAGIC `as_of` does that for every answer, and leaves out the rounds that were begun and never ended.
+
+# COMMAND ----------
+
+states = lake.state(as_of=first["round"]).where("folder = '/Sales'")
+states.select("store", "folder", "applied").show()
+diff = [(line["store"], line["what"], line["after"]) for line in lake.diff_lines(first["round"], folder="/Sales")]
+for line in diff:
+    print(*line)
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## A job that plays the rounds
+# MAGIC
+# MAGIC `conf/databricks.yml` is an asset bundle: the wheel, a job that plays what is due every quarter of an hour and checks what is late, and
+# MAGIC one that maintains and audits at night, on serverless or classic compute. What a task of it does is this; a second writer is refused.
+
+# COMMAND ----------
+
+played = lake.round()
+print("round", played.round, "at", {org: at.isoformat() for org, at in played.turns.items()})
+late = lake.overdue(timedelta(hours=6), as_of=played.round)
+audit = {line["id"]: line["rows"] for line in lake.audit() if line["kind"] == "check"}
+print("late:", late or "nothing", "- broken:", {id: rows for id, rows in audit.items() if rows} or "nothing")
+lake.close()
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC ## Two exercises
+# MAGIC
+# MAGIC 1. Write a SQL view over `messages` that tells, for each pair of stores and day, how many letters went and how many of them `receipts`
+# MAGIC    calls lost.
+# MAGIC 2. Give a colleague the right to read the schema and to append to `edits`, and nothing else. Which of `post`, `round` and `why` can he do?
