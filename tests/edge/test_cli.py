@@ -295,3 +295,33 @@ def test_a_ctrl_c_is_seen_behind_what_it_caused() -> None:
     except ConnectionError as error:
         assert ends.interrupted(error)
     assert not ends.interrupted(ConnectionError("gateway"))
+
+
+@pytest.fixture(scope="module")
+def with_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with two stores and two folders, made without Java."""
+    lake = tmp_path_factory.mktemp("completed") / "lake"
+    for words in (
+        "init", "store add PFS1 --site Redmond", "store add PFS2 --site Redmond", "folder create /Sales --store PFS1",
+        "folder create /West --store PFS1",
+    ):  # fmt: skip
+        done = pfspark(*words.split(), PFSPARK_LAKE=str(lake))
+        assert done.returncode == 0, done.stderr
+    return lake
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("pfspark wh", ["why", "whatif"]),
+        ("pfspark folder cr", ["create"]),
+        ("pfspark why --fol", ["--folder"]),
+        ("pfspark post --store P", ["PFS1", "PFS2"]),
+        ("pfspark items --store X", []),
+        ("pfspark post --lake /nowhere --store P", []),
+    ],
+)
+def test_a_shell_is_offered_words_and_stores_without_java(words: str, offered: list[str], with_folders: Path) -> None:
+    asked = {"_PFSPARK_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    done = pfspark(PFSPARK_LAKE=str(with_folders), **asked)
+    assert (done.returncode, done.stdout.decode().split(), done.stderr) == (0, offered, b"")

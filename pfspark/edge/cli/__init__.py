@@ -35,7 +35,7 @@ from pfspark.edge.cli import (
 from pfspark.edge.plain import terminal
 
 app = typer.Typer(
-    name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=False,
+    name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=True,
     context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False,
 )  # fmt: skip
 for subject in (

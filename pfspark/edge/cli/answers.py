@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfspark import cntext
-from pfspark.edge.cli import given, live, screen
+from pfspark.edge.cli import completion, given, live, screen
 from pfspark.edge.cli.files import Format
 from pfspark.errors import CnSetError, UsageError, ViolationError
 from pfspark.units import parse_duration, parse_time
@@ -32,8 +32,10 @@ NONE = {
 }  # fmt: skip
 """What a person is told where an answer has no line."""
 
-OfStore = Annotated[str | None, typer.Option("--store", help="Only this store.")]
-OfFolder = Annotated[str | None, typer.Option("--folder", help="Only this folder, by its path.")]
+OfStore = Annotated[str | None, typer.Option("--store", help="Only this store.", autocompletion=completion.stores)]
+OfFolder = Annotated[
+    str | None, typer.Option("--folder", help="Only this folder, by its path.", autocompletion=completion.folders)
+]
 Since = Annotated[str | None, typer.Option(help="From that time on, or from so long before the last.", metavar="TIME|DURATION")]
 Limit = Annotated[int | None, typer.Option(help="Only the last so many.", min=0)]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Print more as it comes, until Ctrl-C.")]

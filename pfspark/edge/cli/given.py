@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
 
 import typer
 
-from pfspark.edge.cli import live, screen
+from pfspark.edge.cli import completion, live, screen
 from pfspark.edge.cli.files import Format
 from pfspark.errors import UsageError
 from pfspark.units import confirmed, parse_duration, parse_time
@@ -38,9 +38,9 @@ LakeName = Annotated[
 Org = Annotated[str | None, typer.Option("--org", help="The organization; needed where a lake has several.")]
 AsOf = Annotated[str | None, typer.Option("--as-of", help="As it was after that round.", metavar="ROUND|TIME")]
 Now = Annotated[str | None, typer.Option("--now", help="The time; the clock's unless told.", metavar="TIME")]
-Store = Annotated[str, typer.Option("--store", help="The store where it is done.")]
-Folder = Annotated[str, typer.Option("--folder", help="Path of the folder, or its id.")]
-Path = Annotated[str, typer.Argument(help="Path of the folder, or its id.")]
+Store = Annotated[str, typer.Option("--store", help="The store where it is done.", autocompletion=completion.stores)]
+Folder = Annotated[str, typer.Option("--folder", help="Path of the folder, or its id.", autocompletion=completion.folders)]
+Path = Annotated[str, typer.Argument(help="Path of the folder, or its id.", autocompletion=completion.folders)]
 
 
 def tabular(verb: Verb) -> Verb:
