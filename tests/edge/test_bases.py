@@ -233,4 +233,6 @@ def test_what_was_made_without_java_is_played_and_asked_without(without_java: Pa
         ("PFS1", "/Sales"): "PFS1:1", ("PFS2", "/Sales"): "PFS1:1",
     }  # fmt: skip
     assert "0x4 content" in pfspark_says(asked, "log", "messages")
+    begun = {"_PFSPARK_COMPLETE": "complete_bash", "COMP_WORDS": "pfspark items --folder /S", "COMP_CWORD": "3"}
+    assert pfspark_says(asked | begun) == "/Sales\n"
     assert pfspark_says(asked, "post", "--store", "PFS2", "--folder", "/Sales", "--text", "two").startswith("edit post:")
