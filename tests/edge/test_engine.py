@@ -10,6 +10,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -78,10 +79,11 @@ def until(true: Callable[[], object]) -> None:
 
 
 @pytest.fixture
-def place(tmp_path: Path) -> Iterator[Place]:
-    made = Place(tmp_path / "run")
-    yield made
-    client.stop(made.socket)
+def place() -> Iterator[Place]:
+    with tempfile.TemporaryDirectory() as short:  # the path of a socket is
+        made = Place(Path(short) / "run")
+        yield made
+        client.stop(made.socket)
 
 
 @pytest.fixture
@@ -145,6 +147,16 @@ def test_who_does_not_come_to_his_turn_does_it_by_himself(
     assert place.status()["done"] == 2  # what was given up, and came before, was not done
 
 
+def test_who_stands_in_no_folder_does_it_by_himself(
+    place: Place, alone: subprocess.Popen[bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (gone := tmp_path / "gone").mkdir()
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    line = client._reached(place.socket)
+    assert line and client._done(line, ["items"]) is None and place.status()["done"] == 0
+
+
 def test_it_ends_when_nobody_asks_for_a_while(place: Place) -> None:
     with subprocess.Popen([sys.executable, "-c", ALONE, str(place.socket), "0.5"], env=place.environment) as child:
         assert child.wait(30) == 0
@@ -191,6 +203,9 @@ def test_a_folder_that_others_may_enter_is_none(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
     assert engine.folder() == tmp_path / "pfspark"
     (tmp_path / "pfspark").chmod(0o755)
+    assert engine.folder() is None
+    (long := tmp_path / ("x" * 80)).mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(long))
     assert engine.folder() is None
 
 

@@ -20,6 +20,8 @@ from pathlib import Path
 SWITCH = "PFSPARK_ENGINE"
 """`off`: never; `on`: one is started wherever none is; else only from a terminal, and one that is there is always taken."""
 IDLE_S = 15 * 60
+LONGEST_PATH = 107 - len("/0123456789abcdef.sock")
+"""Bytes: so many the kernel takes of the path of a socket."""
 OURS = (
     "HADOOP_", "HOME", "JAVA_", "LD_LIBRARY_PATH", "PFSPARK_IVY", "PFSPARK_JARS", "PYSPARK_", "PYTHON", "SPARK_", "TZ", "XDG_",
 )  # fmt: skip
@@ -34,6 +36,8 @@ def folder() -> Path | None:
         place.mkdir(mode=0o700, exist_ok=True)
         seen = place.lstat()
     except OSError:
+        return None
+    if len(os.fsencode(place)) > LONGEST_PATH:
         return None
     is_ours = stat.S_ISDIR(seen.st_mode) and seen.st_uid == os.getuid() and not stat.S_IMODE(seen.st_mode) & 0o077
     return place if is_ours else None

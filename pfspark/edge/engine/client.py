@@ -188,9 +188,9 @@ def _done(line: Line, words: Sequence[str]) -> int | None:
     os.umask(umask)
     sys.stdout.flush()
     sys.stderr.flush()
-    asked = {"ask": "run", "words": list(words), "cwd": os.getcwd(), "env": dict(os.environ), "umask": umask}
     with contextlib.closing(connection):
-        try:
+        try:  # a folder that is gone, and a stream that is closed, are told by who does it by himself
+            asked = {"ask": "run", "words": list(words), "cwd": os.getcwd(), "env": dict(os.environ), "umask": umask}
             line.say(asked, [0, 1, 2])
             if line.hear() is None:  # it has heard
                 return None
