@@ -74,7 +74,7 @@ def test_sets_by_the_line() -> None:
         (["set", "--fast"], 2, "No such option: --fast"),
         (["play"], 2, "Missing argument"),
         (["play", "no such file.toml"], 2, "no such file.toml: cannot be read: No such file or directory"),
-        (["state"], 2, "no lake is named: say --lake DIR, or set PFSPARK_LAKE"),
+        (["state"], 2, "no lake is named: say --lake DIR, set PFSPARK_LAKE"),
         (["state", "--lake", "x", "--as-of", "yesterday"], 2, "found 'yesterday', expected a time such as"),
         (["round", "--lake", "x", "--now", "noon"], 2, "found 'noon', expected a time such as"),
         (["run", "--lake", "x", "--until-quiet", "--until", "2026-01-05"], 2, "expected --until TIME or --until-quiet"),

@@ -50,7 +50,7 @@ Retired = Annotated[bool | None, typer.Option("--retired/--not-retired", help="N
 @verbs.command(rich_help_panel=PANEL)
 def init(
     lake: given.LakeName = None,
-    org: Annotated[str | None, typer.Option("--org", help="Name of the organization; else `main`.")] = None,
+    org: Annotated[str | None, typer.Option("--org", envvar="PFSPARK_ORG", help="Name of the organization; else `main`.")] = None,
     profile: Annotated[str | None, typer.Option(help="Whose rules it follows; else exchange_2007.")] = None,
     option: Annotated[list[str] | None, typer.Option(help="An option that differs.", metavar="NAME=VALUE")] = None,
     start: Annotated[str | None, typer.Option(help="Where its cycles are counted from.", metavar="TIME")] = None,

@@ -35,10 +35,15 @@ Json = Annotated[bool, typer.Option("--json", help="One JSON object a line.")]
 LakeName = Annotated[
     str | None, typer.Option("--lake", envvar="PFSPARK_LAKE", help="A folder, or CATALOG.SCHEMA.", metavar="DIR")
 ]
-Org = Annotated[str | None, typer.Option("--org", help="The organization; needed where a lake has several.")]
+Org = Annotated[
+    str | None, typer.Option("--org", envvar="PFSPARK_ORG", help="The organization; needed where a lake has several.")
+]
 AsOf = Annotated[str | None, typer.Option("--as-of", help="As it was after that round.", metavar="ROUND|TIME")]
 Now = Annotated[str | None, typer.Option("--now", help="The time; the clock's unless told.", metavar="TIME")]
-Store = Annotated[str, typer.Option("--store", help="The store where it is done.", autocompletion=completion.stores)]
+Store = Annotated[
+    str,
+    typer.Option("--store", envvar="PFSPARK_STORE", help="The store where it is done.", autocompletion=completion.stores),
+]
 Folder = Annotated[str, typer.Option("--folder", help="Path of the folder, or its id.", autocompletion=completion.folders)]
 Path = Annotated[str, typer.Argument(help="Path of the folder, or its id.", autocompletion=completion.folders)]
 
@@ -101,7 +106,9 @@ def started() -> SparkSession:
 def named(lake: str | None) -> str:
     """The name of the lake, if one is named."""
     if not lake:
-        raise UsageError("no lake is named: say --lake DIR, or set PFSPARK_LAKE. `pfspark init` makes a new one")
+        raise UsageError(
+            "no lake is named: say --lake DIR, set PFSPARK_LAKE, or name it in pfspark.toml. `pfspark init` makes a new one"
+        )
     return lake
 
 

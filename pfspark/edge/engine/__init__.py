@@ -17,6 +17,8 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+CONFIGURATION = "pfspark.toml"
+"""The file of a folder, for commands that are given in it: see `edge/configuration.py`."""
 SWITCH = "PFSPARK_ENGINE"
 """`off`: never; `on`: one is started wherever none is; else only from a terminal, and one that is there is always taken."""
 IDLE_S = 15 * 60

@@ -37,6 +37,7 @@ def main() -> None:
     """Does the words of the command line, and ends the process with their exit code."""
     words = sys.argv[1:]
     try:
+        configure()
         code = handed_over(words)
     except KeyboardInterrupt:
         print("pfspark: stopped", file=sys.stderr)
@@ -46,6 +47,20 @@ def main() -> None:
 
         code = run(words)
     sys.exit(code)
+
+
+def configure() -> None:
+    """Takes up what the folder's file says; one that cannot be taken up ends the process. Where none is, nothing is imported."""
+    if os.path.isfile(engine.CONFIGURATION):
+        from pfspark.edge.configuration import take_up
+        from pfspark.edge.plain import terminal
+        from pfspark.errors import PfsparkError
+
+        try:
+            take_up()
+        except PfsparkError as error:
+            print(f"pfspark: {terminal(str(error))}", file=sys.stderr)
+            sys.exit(error.exit_code)
 
 
 def handed_over(words: Sequence[str]) -> int | None:
