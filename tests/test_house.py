@@ -137,6 +137,14 @@ BETTER_NAME = "who reads on would take it for the first: give each frame a name 
 
 CLASSIC = {"_jdf", "_jsc", "_jvm", "_sc", "rdd", "sparkContext"}
 BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py"
+SERVERLESS = {
+    "keeping frames between jobs": {"cache", "persist", "unpersist", "checkpoint", "localCheckpoint", "cacheTable"},
+    "RDDs and the SparkContext": {*CLASSIC, "sqlContext", "parallelize"},
+    "settings of a session": {"conf.set", "conf.unset", "newSession"},
+    "views for all sessions": {"createGlobalTempView", "createOrReplaceGlobalTempView"},
+    "jars and files for executors": {"addArtifact", "addArtifacts", "addJar", "addFile"},
+}
+"""What a serverless compute of Databricks refuses, by what the README says of it."""
 PROFILES = {"exchange_2000", "exchange_2003", "exchange_2007", "modern"}
 BETTER_PROFILE = "generations differ by data: make it an option in conf/*.toml and join its value from `clock`"
 NAMES_OF_NOTHING = {"base", "common", "core", "helper", "helpers", "manager", "util", "utils"}
@@ -241,6 +249,22 @@ def faults_of_classic(module: str, tree: ast.AST) -> Iterator[str]:
             yield f"line {node.lineno} uses {name}: {BETTER_CLASSIC}"
 
 
+def faults_of_serverless(module: str, tree: ast.AST) -> Iterator[str]:
+    """What serverless compute refuses, outside the one module that starts Spark."""
+    if module == "pfspark.edge.session" or layer(module) in ("rules", "round"):  # those are judged by `faults_of_purity`
+        return
+    for call in calls(tree):
+        name = method(call)
+        held = call.func.value if isinstance(call.func, ast.Attribute) else None
+        whole = f"{held.attr}.{name}" if isinstance(held, ast.Attribute) else name
+        for subject, refused in SERVERLESS.items():
+            if {name, whole} & (refused - CLASSIC) and not (name == "cache" and not isinstance(call.func, ast.Attribute)):
+                yield f"line {call.lineno} calls {whole}: serverless compute refuses {subject}; say it in edge/session.py"
+    for line, text in texts(tree):
+        if re.match(r"\s*(cache|uncache)\s+(lazy\s+)?table\b|\s*set\s+spark\.", text, re.IGNORECASE):
+            yield f"line {line} says {text!r} in SQL: serverless compute refuses it"
+
+
 def faults_of_generation(module: str, tree: ast.AST) -> Iterator[str]:
     """Choices by the name of a generation, which belongs into the profiles."""
     for node in ast.walk(tree):
@@ -291,6 +315,7 @@ CHECKS: list[Callable[[str, ast.AST], Iterator[str]]] = [
     faults_of_import,
     faults_of_oracle,
     faults_of_purity,
+    faults_of_serverless,
 ]
 
 
@@ -327,6 +352,10 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.edge.delta", "spark.sparkContext.setJobGroup('a', 'b')", "uses sparkContext: Spark Connect has no"),
         ("pfspark.edge.delta", "from delta.tables import DeltaTable", "imports delta.tables.DeltaTable: Spark Connect"),
         ("pfspark.edge.delta", "x = frame.rdd", "uses rdd: Spark Connect has no"),
+        ("pfspark.lake.mails", "x = frame.persist()", "serverless compute refuses keeping frames between jobs"),
+        ("pfspark.edge.delta", "spark.conf.set('spark.a', 'b')", "line 1 calls conf.set: serverless compute refuses settings"),
+        ("pfspark.edge.delta", "spark.sql('CACHE TABLE x')", "in SQL: serverless compute refuses it"),
+        ("pfspark.ask.gaps", "x = frame.localCheckpoint()", "serverless compute refuses keeping"),
         ("pfspark.rules.state", "if policy.generation == 2000: pass", "generations differ by data"),
         ("pfspark.rules.state", "x = F.when(F.col('profile') == 'exchange_2000', 1)", "generations differ by data"),
         ("pfspark.round", "def f():\n    a = 1\n    a = 2", "line 3 binds a again: who reads on"),
@@ -352,6 +381,9 @@ def test_a_fault_is_found(module: str, source: str, fault: str) -> None:
         ("pfspark.rules.state", "'''Not now() and not uuid().'''\nx = turns.now"),
         ("pfspark.rules.state", "def f():\n    '''The last (highest) number.'''\n    return frame['now']"),
         ("pfspark.edge.session", "from pyspark import SparkContext\nx = SparkContext._jvm"),
+        ("pfspark.edge.session", "x = frame.persist()"),
+        ("pfspark.edge.delta", "x = spark.conf.get('spark.a', None)"),
+        ("pfspark.edge.cli", "@cache\ndef f(): pass\ng = cache(f)"),
         ("pfspark.edge.cli", "profile: str = 'exchange_2007'"),
     ],
 )
@@ -387,6 +419,12 @@ def test_the_readme_has_its_two_commands() -> None:
     assert [name for name, _ in blocks] == ["demo", "test"]
     assert dict(blocks)["demo"].endswith("pfspark demo")
     assert "-m pytest" in dict(blocks)["test"]
+
+
+def test_the_readme_tells_what_serverless_compute_refuses() -> None:
+    _, _, table = (ROOT / "README.md").read_text().partition("| serverless refuses |")
+    rows = table.partition("\n\n")[0].splitlines()[2:]
+    assert [row.split("|")[1].strip() for row in rows] == list(SERVERLESS)
 
 
 def test_the_command_line_starts_light() -> None:

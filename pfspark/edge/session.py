@@ -16,6 +16,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +25,7 @@ from pfspark.edge import lookups
 from pfspark.errors import SparkStartError
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 # Each says that somebody else starts Spark: a Databricks cluster, spark-submit, the user of a Spark Connect server.
 GIVEN = ("DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
@@ -83,6 +84,22 @@ def open_session(
         classes = f"ArchiveClassesAtExit={archive_into}" if archive_into else f"SharedArchiveFile={archive}"
         settings["spark.driver.extraJavaOptions"] += f' "-XX:{classes}"'
     return _start(settings, place / "java.log")
+
+
+@contextlib.contextmanager
+def computed_once(frame: DataFrame) -> Iterator[DataFrame]:
+    """That frame, computed once while it is used; where nothing may be kept (serverless), at each use: the same rows."""
+    from pyspark.errors import PySparkException
+
+    try:
+        kept = frame.persist()
+    except PySparkException:
+        yield frame
+        return
+    try:
+        yield kept
+    finally:
+        kept.unpersist()
 
 
 def files_are_local(spark: SparkSession) -> bool:

@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge import mail, repeats
+from pfspark.edge.session import computed_once
 from pfspark.errors import LakeError, UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When
@@ -62,30 +63,39 @@ class Mails(Edits):
         self._check({"org": org, "store": store, "folder": target, "action": Action.POST, "properties": None}, folder)
         first = time.time_ns()
         counts = {"posted": 0, "known": 0, "unkept": 0}
-        made = self._made(org, lambda edit: edit.contains(f"mail:{named}:")).drop("org").persist()
-        for mails in mail.read_batches(spark, sources, progress=progress or (lambda done, total: None)):
-            ids = mails.withColumn("first", mail.edit_id(F.lit(named), "sha256", "occurrence"))
-            told = (
-                ids.join(F.broadcast(made), "first", "left")
-                .withColumn("edit_id", repeats.next_id(F.col("first"), F.col("times")))
-                .withColumn("known", F.coalesce("counts", F.lit(False)))
-                .persist()
-            )
-            fresh = told.where("raw is not null and not known")
-            unkept, before = F.count_if(F.col("raw").isNull()), F.count_if(F.expr("raw is not null and known"))
-            [found] = told.agg(F.count("*").alias("all"), unkept.alias("unkept"), before.alias("known")).collect()
-            new = found["all"] - found["unkept"] - found["known"]
-            if new:
-                self._write_mails(fresh, org, store, target, moment, first)
-            if left_out and found["unkept"]:
-                for row in told.where("raw is null").select("source", "reason").orderBy("no", "position").limit(100).collect():
-                    left_out(row["source"], row["reason"])
-            told.unpersist()
-            counts["posted"] += new
-            counts["known"] += found["known"]
-            counts["unkept"] += found["unkept"]
-        made.unpersist()
+        with computed_once(self._made(org, lambda edit: edit.contains(f"mail:{named}:")).drop("org")) as made:
+            for mails in mail.read_batches(spark, sources, progress=progress or (lambda done, total: None)):
+                ids = mails.withColumn("first", mail.edit_id(F.lit(named), "sha256", "occurrence"))
+                known = (
+                    ids.join(F.broadcast(made), "first", "left")
+                    .withColumn("edit_id", repeats.next_id(F.col("first"), F.col("times")))
+                    .withColumn("known", F.coalesce("counts", F.lit(False)))
+                )
+                with computed_once(known) as told:
+                    self._take_mails(told, counts, (org, store, target), moment, first, left_out)
         return counts
+
+    def _take_mails(
+        self,
+        told: DataFrame,
+        counts: dict[str, int],
+        where: tuple[str, str, str],
+        at: datetime,
+        first: int,
+        left_out: Callable[[str, str], object] | None,
+    ) -> None:
+        """Keeps the mails of a batch that are not known yet, and counts them all."""
+        unkept, before = F.count_if(F.col("raw").isNull()), F.count_if(F.expr("raw is not null and known"))
+        [found] = told.agg(F.count("*").alias("all"), unkept.alias("unkept"), before.alias("known")).collect()
+        new = found["all"] - found["unkept"] - found["known"]
+        if new:
+            self._write_mails(told.where("raw is not null and not known"), *where, at, first)
+        if left_out and found["unkept"]:
+            for row in told.where("raw is null").select("source", "reason").orderBy("no", "position").limit(100).collect():
+                left_out(row["source"], row["reason"])
+        counts["posted"] += new
+        counts["known"] += found["known"]
+        counts["unkept"] += found["unkept"]
 
     def _write_mails(self, mails: DataFrame, org: str, store: str, folder: str, at: datetime, first: int) -> None:
         written = F.lit(datetime.now(UTC))

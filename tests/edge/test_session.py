@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
@@ -273,3 +274,18 @@ def test_what_a_killed_process_left_is_swept_away(tmp_path: Path, monkeypatch: p
     finally:
         for child in children:
             kill(child)
+
+
+def test_where_nothing_may_be_kept_rows_are_computed_at_each_use(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Serverless compute refuses to keep a frame."""
+    frame = spark.range(3)
+    with session.computed_once(frame) as kept:
+        assert kept.is_cached and kept.count() == 3
+    assert not frame.is_cached
+
+    def refused(frame: object) -> object:
+        raise PySparkException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute.")
+
+    monkeypatch.setattr(type(frame), "persist", refused)
+    with session.computed_once(frame) as kept:
+        assert kept is frame and kept.count() == 3
