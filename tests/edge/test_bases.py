@@ -75,7 +75,7 @@ def test_a_base_says_what_the_facts_say(place: Path, spark: SparkSession) -> Non
         lake.restore("PFS1", 9)
     held_beside_the_facts()
     with Lake.open(place, spark) as lake:
-        lake.run(until=f"{DAY}02:00:00Z")
+        lake.run(until=f"{DAY}01:15:00Z")
         lake.maintain()
     held_beside_the_facts()
 
