@@ -67,6 +67,7 @@ def test_what_is_asked_for_is_imported() -> None:
     for packages, used in (
         (project["dependencies"], imports("pfspark")),
         (extras["local"], {*imports("pfspark"), "delta_spark"}),  # its jars are taken by its version
+        (extras["docs"], imports("pfspark")),
         (extras["metrics"], imports("pfspark")),
         (extras["pictures"], imports("pfspark", "notebooks")),
         (extras["report"], imports("pfspark")),

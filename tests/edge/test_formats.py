@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pfspark.edge.delta import FORMAT
 from pfspark.lake import Lake
 from pfspark.tables import TABLES
-from tests.edge.lakes import LAKES, broken
+from tests.edge.lakes import DAY, LAKES, broken
 
 MAIL = (
     b"From a@example.com Mon Jan  5 08:00:00 2026\n"
@@ -36,7 +36,7 @@ def test_what_was_begun_by_an_earlier_version_is_finished(spark: SparkSession, t
         [seen] = lake.lines("gaps")
         assert gap.items() <= seen.items()
         assert lake.state(as_of=4).count() > 0
-        lake.run(until_quiet=True)
+        lake.run(until=f"{DAY}00:45:00Z")
         assert broken(lake) == set()
         held = {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Sales"}
         assert held == dict.fromkeys(("PFS1", "PFS2"), "PFS1:1,PFS2:1-2")

@@ -1,14 +1,16 @@
-"""`pfspark docs`: every JSON line and every table, with its keys or columns, as `pfspark.tables` declares them."""
+"""`pfspark docs`: every JSON line and every table, as `pfspark.tables` declares them; and the Python modules, as pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, screen
+from pfspark.edge import manual
+from pfspark.edge.cli import given, live, screen
 from pfspark.errors import UsageError
 from pfspark.tables import LINES, TABLES, Column
 from pfspark.units import nearest
@@ -20,12 +22,29 @@ verbs = typer.Typer()
 def docs(
     wanted: Annotated[list[str] | None, typer.Argument(help="These tables or kinds of lines alone.", metavar="[NAME]…")] = None,
     json: given.Json = False,
+    pages: Annotated[
+        Path | None,
+        typer.Option("--python", help="Write the reference of the Python modules into this new folder.", metavar="DIR"),
+    ] = None,
+    look: Annotated[bool, typer.Option("--open", help="Open what was written in a browser.")] = False,
 ) -> None:
     """Print the reference of all JSON lines and tables, in Markdown: what a line or row is, its keys or columns, their types.
 
     `time` is a text such as 2026-01-05T00:15:00Z, `set` one such as PFS1:1-11:17,PFS2:1-20. A type with ? may be null,
-    a key with ? absent. Keys and columns may be added, never removed or renamed.
+    a key with ? absent. Keys and columns may be added, never removed or renamed. With `--python` pages of the modules, made of
+    their docstrings, are written in its place.
     """
+    if pages:
+        if wanted or json:
+            raise UsageError("found names or --json beside --python, expected one or the other: pages have all modules")
+        with live.doing("writing pages"):
+            first = manual.write(pages)
+        screen.note(f"{first}: begin there")
+        if look:
+            typer.launch(str(first))
+        return
+    if look:
+        raise UsageError("found --open without --python DIR, expected a folder for the pages")
     for declared in _chosen(wanted or []):
         if json:
             screen.json_line({"kind": "declared", **declared})

@@ -1,0 +1,42 @@
+"""The reference of the Python modules, as pages made of their docstrings."""
+
+from __future__ import annotations
+
+import warnings
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from pfspark.errors import UsageError
+
+MODULES = ("pfspark", "!pfspark.edge", "!pfspark.sim")
+"""What is documented: what a notebook imports, and the rules; not how lakes, commands and scenario files are kept and read."""
+
+
+def write(folder: Path) -> Path:
+    """Writes the pages into a new folder; the first of them.
+
+    Raises UsageError for a folder that is there already or cannot be made, and where pdoc is not installed.
+    """
+    try:
+        import pdoc
+        import pdoc.render
+    except ImportError:
+        raise UsageError("pdoc writes the pages, and is not installed here: pip install 'pfspark[docs]'") from None
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise UsageError(f"{str(folder)!r} is there already, expected a new folder: nothing is written over") from None
+    except OSError as error:
+        raise UsageError(f"{str(folder)!r} cannot be made: {error.strerror}") from None
+    pdoc.render.configure(docformat="markdown", show_source=False, footer_text=f"pfspark {_version()}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of names that modules import for the eyes of mypy alone
+        pdoc.pdoc(*MODULES, output_directory=folder)
+    return folder / "pfspark.html"
+
+
+def _version() -> str:
+    try:
+        return version("pfspark")
+    except PackageNotFoundError:
+        return "(a checkout)"

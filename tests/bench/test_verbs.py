@@ -1,0 +1,131 @@
+"""What a verb costs from prompt to prompt: by itself, by a warm engine, and beside other tools of the trade.
+
+pytest --bench -s tests/bench/test_verbs.py
+
+`git` and `dbt` (with dbt-duckdb) are measured where they are on PATH.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.edge.lakes import DAY, LAKES
+from tests.edge.processes import environment
+
+MAIN = "from pfspark.edge.engine.client import main; main()"
+TIMES = 5
+AT = ("--store", "PFS1", "--folder", "/Sales", "--now", f"{DAY}00:35:00Z")
+WITHOUT_SPARK = {
+    "round, nothing due": ("round", "--now", f"{DAY}00:36:00Z"),
+    "init": ("init", "--org", "another {}"),
+    "store add": ("store", "add", "S{}", "--site", "Paris"),
+    "link": ("link", "Redmond", "Paris", "--cost", "{}"),
+    "folder create": ("folder", "create", "/F{}", "--store", "PFS1", "--now", f"{DAY}00:35:00Z"),
+    "post": ("post", *AT, "--text", "hello {}"),
+    "store list": ("store", "list"),
+    "state": ("state",),
+    "status": ("status",),
+    "log rounds": ("log", "rounds"),
+}
+WITH_SPARK = {
+    "modify": ("modify", "PFS1:1", *AT, "--text", "better {}"),
+    "items": ("items",),
+    "gaps": ("gaps",),
+    "why --all": ("why", "--all"),
+    "state --as-of": ("state", "--as-of", "5"),
+    "log messages": ("log", "messages"),
+    "trace": ("trace", "PFS1:1", "--folder", "/Sales"),
+}
+"""`{}` is another number each time."""
+
+
+def took(words: list[str], cwd: Path, **more: str) -> float:
+    began = time.perf_counter()
+    done = subprocess.run(words, cwd=cwd, env=environment(**more), capture_output=True, text=True)
+    seconds = time.perf_counter() - began
+    assert done.returncode == 0, (words, done.stderr)
+    return seconds
+
+
+def median(do: Callable[[int], float]) -> float:
+    """Of five, after one that fills the caches of the machine."""
+    do(0)
+    return statistics.median(do(nth) for nth in range(1, TIMES + 1))
+
+
+def verb(words: tuple[str, ...], lake: Path, numbers: Iterator[int], **more: str) -> float:
+    def once(_: int) -> float:
+        number = next(numbers)
+        said = [word.format(number) for word in words]
+        if said[0] == "init":
+            said[-1] = f"another{number}"
+        return took([sys.executable, "-c", MAIN, *said], lake.parent, PFSPARK_LAKE=str(lake), PFSPARK_ORG="main", **more)
+
+    return median(once)
+
+
+@contextmanager
+def engine(place: Path) -> Iterator[dict[str, str]]:
+    """A warm engine of its own, with the environment that leads to it."""
+    place.mkdir()
+    there = {"PFSPARK_ENGINE": "on", "XDG_RUNTIME_DIR": str(place)}
+    try:
+        yield there
+    finally:
+        took([sys.executable, "-c", MAIN, "engine", "stop"], place, **there)
+
+
+def test_verbs(tmp_path: Path) -> None:
+    lake = tmp_path / "lake"
+    shutil.unpack_archive(LAKES[2], lake)
+    took([sys.executable, "-c", MAIN, "round", "--now", f"{DAY}00:35:00Z"], tmp_path, PFSPARK_LAKE=str(lake))
+    numbers = iter(range(10_000))
+    print("\n| verb | by itself | by a warm engine |\n|---|---|---|")
+    for name, words in WITHOUT_SPARK.items():
+        print(f"| `{name}` | {verb(words, lake, numbers, PFSPARK_ENGINE='off'):.2f} s | |", flush=True)
+    alone = {name: verb(words, lake, numbers, PFSPARK_ENGINE="off") for name, words in WITH_SPARK.items()}
+    with engine(tmp_path / "engine") as there:
+        for words in WITH_SPARK.values():  # Java's own warming
+            verb(words, lake, numbers, **there)
+        for name, words in WITH_SPARK.items():
+            print(f"| `{name}` | {alone[name]:.1f} s | {verb(words, lake, numbers, **there):.2f} s |", flush=True)
+
+
+def test_git_commit(tmp_path: Path) -> None:
+    if not shutil.which("git"):
+        pytest.skip("git is not on PATH")
+    quiet = ["git", "-c", "user.name=a", "-c", "user.email=a@example.com"]
+    took([*quiet, "init", "-q"], tmp_path)
+
+    def once(nth: int) -> float:
+        (tmp_path / "file").write_text(str(nth))
+        return took([*quiet, "commit", "-q", "-a", "-m", str(nth)], tmp_path)
+
+    (tmp_path / "file").write_text("first")
+    took([*quiet, "add", "file"], tmp_path)
+    print(f"\n| `git commit` | {median(once):.3f} s | |")
+
+
+PROFILES = "bench:\n  target: dev\n  outputs:\n    dev: {type: duckdb, path: bench.duckdb}\n"
+
+
+def test_dbt_run(tmp_path: Path) -> None:
+    """One model of one row."""
+    if not shutil.which("dbt"):
+        pytest.skip("dbt is not on PATH (pip install dbt-duckdb)")
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "one.sql").write_text("select 1 as one")
+    (tmp_path / "dbt_project.yml").write_text("name: bench\nversion: '1.0'\nprofile: bench\n")
+    (tmp_path / "profiles.yml").write_text(PROFILES)
+    once = median(lambda _: took(["dbt", "run", "--profiles-dir", "."], tmp_path, PATH=os.environ["PATH"]))
+    print(f"\n| `dbt run`, one model on DuckDB | {once:.2f} s | |")

@@ -1,0 +1,59 @@
+"""The reference of the Python modules: every public word is on a page, and a page asks nobody for anything."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import pfspark
+from pfspark.lake import Lake
+
+PACKAGE = Path(pfspark.__file__).parent
+
+
+@pytest.fixture(scope="module")
+def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    from pfspark.edge import manual
+
+    first = manual.write(tmp_path_factory.mktemp("pages") / "new")
+    assert first.name == "pfspark.html"
+    return first.parent
+
+
+def test_every_module_but_the_edge_has_a_page(pages: Path) -> None:
+    modules = {
+        file.relative_to(PACKAGE.parent).with_suffix("").as_posix().removesuffix("/__init__")
+        for file in PACKAGE.rglob("*.py")
+        if {"edge", "sim"}.isdisjoint(file.relative_to(PACKAGE).parts)
+    }
+    written = {page.relative_to(pages).with_suffix("").as_posix() for page in pages.rglob("*.html")} - {"index"}
+    assert written == modules
+
+
+def test_a_lake_is_told_whole(pages: Path) -> None:
+    """All that can be done with a lake is on one page, with the docstring's own words."""
+    page = (pages / "pfspark" / "lake.html").read_text()
+    for name in (name for name in dir(Lake) if not name.startswith("_")):
+        assert re.search(rf'id="Lake.{name}"|#\w+\.{name}"', page), name
+
+
+def test_pages_ask_nobody(pages: Path) -> None:
+    for page in pages.rglob("*.html"):
+        assert not re.search(r'<(script|img|iframe)[^>]+src="https?:|<link[^>]+href="https?:', page.read_text()), page
+
+
+def test_nothing_is_written_over(run: Callable[..., str], tmp_path: Path) -> None:
+    run("docs", "--python", str(tmp_path), code=2, told="is there already, expected a new folder")
+    run("docs", "--python", str(tmp_path / "a"), "gap", code=2, told="found names or --json beside --python")
+    run("docs", "--open", code=2, told="found --open without --python DIR")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_who_lacks_pdoc_is_told(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pdoc", None)
+    run("docs", "--python", str(tmp_path / "a"), code=2, told="pip install 'pfspark[docs]'")
+    assert not (tmp_path / "a").exists()
