@@ -24,13 +24,13 @@ from tests.edge.processes import environment
 
 MAIN = "from pfspark.edge.engine.client import main; main()"
 TIMES = 5
-AT = ("--store", "PFS1", "--folder", "/Sales", "--now", f"{DAY}00:35:00Z")
+AT = ("--store", "PFS1", "--folder", "/Sales", "--now", f"{DAY}02:00:00Z")
 WITHOUT_SPARK = {
-    "round, nothing due": ("round", "--now", f"{DAY}00:36:00Z"),
+    "round, nothing due": ("round", "--now", f"{DAY}02:00:00Z"),
     "init": ("init", "--org", "another {}"),
     "store add": ("store", "add", "S{}", "--site", "Paris"),
     "link": ("link", "Redmond", "Paris", "--cost", "{}"),
-    "folder create": ("folder", "create", "/F{}", "--store", "PFS1", "--now", f"{DAY}00:35:00Z"),
+    "folder create": ("folder", "create", "/F{}", "--store", "PFS1", "--now", f"{DAY}02:00:00Z"),
     "post": ("post", *AT, "--text", "hello {}"),
     "store list": ("store", "list"),
     "state": ("state",),
@@ -88,7 +88,7 @@ def engine(place: Path) -> Iterator[dict[str, str]]:
 def test_verbs(tmp_path: Path) -> None:
     lake = tmp_path / "lake"
     shutil.unpack_archive(LAKES[2], lake)
-    took([sys.executable, "-c", MAIN, "round", "--now", f"{DAY}00:35:00Z"], tmp_path, PFSPARK_LAKE=str(lake))
+    took([sys.executable, "-c", MAIN, "run", "--until-quiet"], tmp_path, PFSPARK_LAKE=str(lake))
     numbers = iter(range(10_000))
     print("\n| verb | by itself | by a warm engine |\n|---|---|---|")
     for name, words in WITHOUT_SPARK.items():
