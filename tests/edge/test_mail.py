@@ -17,8 +17,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfspark.edge import mail
-from pfspark.edge.mail import Kind, Source, edit_id, find, read, read_batches, split_mbox, write_eml, write_mbox
+from pfspark.edge.mail import Kind, Source, edit_id, files, find, read, read_batches, split_mbox, write_eml, write_mbox
+from pfspark.edge.mail.writing import as_in_mbox
 from pfspark.errors import MailError, UsageError
 from tests.edge import mailbox as post
 
@@ -38,7 +38,7 @@ def file(tmp_path_factory) -> Path:
 
 
 def joined(pieces) -> bytes:
-    return b"".join(part for piece in pieces for part in mail._as_in_mbox(piece.envelope, piece.raw))
+    return b"".join(part for piece in pieces for part in as_in_mbox(piece.envelope, piece.raw))
 
 
 def by_mailbox(path: Path) -> list[bytes]:
@@ -53,12 +53,12 @@ def by_mailbox(path: Path) -> list[bytes]:
 def test_the_pieces_of_any_file_are_the_file(file, content, block):
     file.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mail, "BLOCK_BYTES", block)
+        patch.setattr(files, "BLOCK_BYTES", block)
         pieces = list(split_mbox(file))
     assert joined(pieces) == content
     assert [piece.position for piece in pieces] == sorted({piece.position for piece in pieces})
     for piece in pieces:
-        assert content[piece.position :].startswith(mail._as_in_mbox(piece.envelope, piece.raw)[0] + piece.raw)
+        assert content[piece.position :].startswith(as_in_mbox(piece.envelope, piece.raw)[0] + piece.raw)
         assert piece.size == len(piece.raw)
 
 
@@ -74,7 +74,7 @@ def test_mails_are_what_mailbox_finds(file, content):
 def test_ranges_that_touch_give_every_mail_once(file, content, step, block):
     file.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mail, "BLOCK_BYTES", block)
+        patch.setattr(files, "BLOCK_BYTES", block)
         ranged = [piece for first in range(0, len(content), step) for piece in split_mbox(file, first, first + step)]
     assert ranged == list(split_mbox(file))
 
@@ -114,7 +114,7 @@ def test_what_is_no_plain_file_is_not_read():
 
 
 def test_a_from_line_without_end_is_mail_not_envelope(file):
-    line = b"From " + b"x" * mail.ENVELOPE_BYTES
+    line = b"From " + b"x" * files.ENVELOPE_BYTES
     file.write_bytes(line + b"\n\n")
     assert [(piece.envelope, piece.raw) for piece in split_mbox(file)] == [(b"\n", line + b"\n")]
 
@@ -122,7 +122,7 @@ def test_a_from_line_without_end_is_mail_not_envelope(file):
 @pytest.mark.parametrize("longer", [0, 1])
 def test_an_mbox_with_a_from_line_without_end_comes_out_as_it_came_in(tmp_path, longer):
     """It is part of the mail, yet an mbox that is written begins the mail with it, and quotes it no more than the others."""
-    line = b"From " + b"x" * (mail.ENVELOPE_BYTES - 5 + longer)
+    line = b"From " + b"x" * (files.ENVELOPE_BYTES - 5 + longer)
     box = b"From a\nSubject: a\n\n" + line + b"\nSubject: b\n\n>From quoted\n\nFrom c\nz\n"
     (tmp_path / "in").write_bytes(box)
     pieces = list(split_mbox(tmp_path / "in"))
@@ -138,7 +138,7 @@ def test_no_file_is_hidden_or_looks_like_an_option(tmp_path, name, file):
 
 
 def test_a_mail_too_large_for_a_row_is_told_and_the_next_is_found(file, monkeypatch):
-    monkeypatch.setattr(mail, "KEPT_BYTES", 100)
+    monkeypatch.setattr(files, "KEPT_BYTES", 100)
     file.write_bytes(b"From a\n" + b"x" * 200 + b"\nFrom b\nsmall\n")
     large, small = split_mbox(file)
     assert (large.raw, large.size, large.reason) == (None, 201, "too_large_to_keep")
@@ -406,7 +406,7 @@ def test_names_stay_readable(tmp_path):
 
 def test_a_mail_that_another_program_moves_meanwhile_is_a_row_that_cannot_be_read(tmp_path, monkeypatch):
     post.write_maildir(tmp_path / "Maildir", [HEADERS] * 2)
-    entries = mail._entries
+    entries = files._entries
 
     def moved(folder):
         found = sorted(entries(folder), key=lambda entry: entry.name)
@@ -414,7 +414,7 @@ def test_a_mail_that_another_program_moves_meanwhile_is_a_row_that_cannot_be_rea
             os.unlink(found[0].path)
         return found
 
-    monkeypatch.setattr(mail, "_entries", moved)
+    monkeypatch.setattr(files, "_entries", moved)
     assert {source.size for source in find([tmp_path / "Maildir"])} == {0}
 
 

@@ -1,0 +1,23 @@
+"""Real mail in and out: mbox files, .eml files and Maildirs become rows, and rows become such files again.
+
+**The bytes are kept as they are.** An mbox is cut wherever a line begins with `From `, as Python's `mailbox` cuts it.
+Of each piece
+
+- `raw` is the mail: the bytes between, untouched. `>From ` stays quoted, for unquoting could not be undone exactly;
+- `envelope` is what the mbox put around it: the `From ` line with its line end, then the blank line that separates the
+  mail from the next, if there is one (an LF; also a CRLF where the `From ` line ends so).
+
+So a mail has the same `raw` in an mbox as in an .eml file, and an export is, mail by mail, the `From ` line, `raw`, the
+blank line: the same mbox byte for byte, whatever its line ends and its last line. A mail that was a file of its own has
+no envelope (null); `write_mbox` makes one and quotes the mail as mboxrd does. Two things no mbox holds exactly, so they
+survive only as .eml: such a mail with lines that begin with `From `, and a mail without a final newline, but the last.
+
+**Whatever the bytes are, there is a row.** A mail that is beyond a cap or cannot be parsed is kept whole, with a reason
+(`mime.Reason`) and what headers could be derived. Only what does not fit into a row, or cannot be read, has no bytes.
+"""
+
+from pfspark.edge.mail.files import Kind, Source, find, split_mbox
+from pfspark.edge.mail.rows import edit_id, read, read_batches
+from pfspark.edge.mail.writing import write_eml, write_mbox
+
+__all__ = ["Kind", "Source", "edit_id", "find", "read", "read_batches", "split_mbox", "write_eml", "write_mbox"]

@@ -1,0 +1,125 @@
+"""Mails written to files again: an mbox, or a file for each."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable
+from typing import BinaryIO
+from urllib.parse import quote
+
+from pfspark.edge.mail.files import ENVELOPE_BYTES, Path
+from pfspark.errors import MailError
+
+# For a mail that never was in an mbox; the time is fixed, so that the same mails give the same file.
+ENVELOPE = b"From MAILER-DAEMON Thu Jan  1 00:00:00 1970\n"
+ENVELOPE_FORM = re.compile(rb"(?:From [^\n]*\n?)?(?:\r?\n)?")
+CUT = re.compile(rb"^From ", re.M)
+TO_QUOTE = re.compile(rb"^(>*From )", re.M)
+NAME_CHARS = 180
+
+Item = tuple[str, bytes | None, bytes]
+"""What is written of a mail: a name for its file, its envelope (null: none), its bytes."""
+
+
+def write_mbox(items: Iterable[Item], target: Path) -> int:
+    """Writes the mails, in order, as an mbox to a new file that only its owner may read; how many.
+
+    The mails of an mbox, written in its order, give it back byte for byte. One without an envelope gets a fixed one, a
+    final newline if it has none, and `>` before lines that begin with `From ` (or `>From `), as mboxrd says.
+
+    Raises MailError if there is anything of that name already, or it cannot be written; no half of a file stays.
+    """
+    count, last = 0, b"\n"
+    try:
+        with _created(target) as file:
+            try:
+                for _, envelope, raw in items:
+                    piece = b"".join(as_in_mbox(envelope, raw))
+                    file.write(piece if last == b"\n" else b"\n" + piece)
+                    count, last = count + 1, piece[-1:] or last
+                file.flush()
+            except BaseException:
+                os.unlink(target)
+                raise
+    except (OSError, ValueError) as error:
+        raise _unwritten(target, error) from error
+    return count
+
+
+def write_eml(items: Iterable[Item], folder: Path) -> int:
+    """Writes each mail as a file of its own, `<name>.eml`, into a new or empty folder; how many.
+
+    Of a name all but letters, digits and `_ . - ~` is percent-encoded, a leading dot or dash too; a long one is cut and ends in
+    its hash; one that was used before, in whatever case, gets `~2`, `~3`, …
+
+    Raises MailError if the folder is a link or holds anything, or a file cannot be written; what was written stays.
+    """
+    count, used = 0, Counter[str]()
+    folder = os.path.abspath(folder)  # with a slash at its end, a link would be followed
+    try:
+        os.makedirs(folder, exist_ok=True)
+        # Names are taken relative to the folder that was opened, so nothing that happens to its path leads elsewhere.
+        below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        try:
+            if os.listdir(below):
+                raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
+            for name, _, raw in items:
+                with _created(f"{_unused(_file_name(name), used)}.eml", below) as file:
+                    file.write(raw)
+                count += 1
+        finally:
+            os.close(below)
+    except (OSError, ValueError) as error:
+        raise _unwritten(folder, error) from error
+    return count
+
+
+def as_in_mbox(envelope: bytes | None, raw: bytes) -> tuple[bytes, bytes, bytes]:
+    """Opening, mail and closing. What no mbox can have had, an envelope that is none or a mail that it would cut in two,
+    is written like a mail without an envelope."""
+    if envelope is None or not ENVELOPE_FORM.fullmatch(envelope) or CUT.search(raw, int(_begins_endlessly(envelope, raw))):
+        return ENVELOPE, TO_QUOTE.sub(rb">\1", raw) + (b"" if raw.endswith(b"\n") else b"\n"), b"\n"
+    opening = (envelope.find(b"\n") + 1 or len(envelope)) if envelope.startswith(b"From ") else 0
+    return envelope[:opening], raw, envelope[opening:]
+
+
+def _begins_endlessly(envelope: bytes, raw: bytes) -> bool:
+    """Whether the mail begins with a `From ` line that was too long to be an envelope, which the mbox began it with."""
+    first = raw[:ENVELOPE_BYTES]
+    endless = first.startswith(b"From ") and len(first) == ENVELOPE_BYTES and b"\n" not in first
+    return endless and not envelope.startswith(b"From ")
+
+
+def _file_name(name: str) -> str:
+    safe = quote(name, safe="", errors="surrogatepass") or "mail"
+    if safe.startswith((".", "-")):  # hidden, or taken by a shell's command for an option
+        safe = f"%{ord(safe[0]):02X}{safe[1:]}"
+    return safe if len(safe) <= NAME_CHARS else f"{safe[:NAME_CHARS]}~{hashlib.sha256(safe.encode()).hexdigest()[:16]}"
+
+
+def _unused(name: str, used: Counter[str]) -> str:
+    """The name, or the first of `name~2`, `name~3`, … that no other name took; in lower case, as some disks compare."""
+    free = name
+    while used[free.lower()]:
+        used[name.lower()] += 1
+        free = f"{name}~{used[name.lower()]}"
+    used[free.lower()] = 1
+    return free
+
+
+def _created(path: Path, below: int | None = None) -> BinaryIO:
+    """A new file, open for writing; OSError if there is anything of that name, be it a link."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    return open(os.open(path, flags, 0o600, dir_fd=below), "wb")
+
+
+def _unwritten(target: Path, error: OSError | ValueError) -> MailError:
+    why = error.strerror if isinstance(error, OSError) and error.strerror else error
+    return MailError(
+        f"The export to {os.fspath(target)!r} failed: {why}. Expected the name of a new file (for "
+        ".eml: of a new or empty folder, no link) where there is room and permission. Name another target."
+    )
