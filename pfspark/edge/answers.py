@@ -19,7 +19,8 @@ from pfspark.ask import candidates, edits, events, gaps, hops, lines, reasons, s
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.eventlog import Event
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import Row, Snapshot
+from pfspark.edge.delta import Snapshot
+from pfspark.edge.ledger import Row
 from pfspark.edge.pages import paged, pages, within
 from pfspark.edge.world import HERE, as_frame, contacts_before_asking, own_rows, turn
 from pfspark.keyed import distinct

@@ -13,8 +13,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge.answers import Answers
-from pfspark.edge.delta import FACTS, LEDGER, REFUSALS, AsOf, Row, Snapshot, Tables, damage
+from pfspark.edge.damage import damage
+from pfspark.edge.delta import REFUSALS, Snapshot, Tables
 from pfspark.edge.digests import digest_of_pages, digests_by_round
+from pfspark.edge.ledger import FACTS, LEDGER, AsOf, Row
 from pfspark.edge.pages import by_pages
 from pfspark.edge.world import begun, delivered, own_rows
 from pfspark.errors import DamageError

@@ -23,7 +23,7 @@ import pyarrow as pa
 from pfspark.tables import EVERY
 
 if TYPE_CHECKING:
-    from pfspark.edge.delta import Row
+    from pfspark.edge.ledger import Row
 
 NAME = "_base.zip"
 FORMAT = 1

@@ -8,24 +8,20 @@ row; whatever another writer, killed or only slow, has left or may still leave u
 from __future__ import annotations
 
 import contextlib
-import errno
 import fcntl
-import hashlib
 import json
 import operator
 import os
 import re
 import shutil
-import socket
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from functools import cached_property, reduce
 from pathlib import Path
 from threading import Lock
-from typing import Any, BinaryIO, cast
+from typing import Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,32 +32,22 @@ from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from pfspark import said
-from pfspark.edge import bases, certificates, native
+from pfspark.edge import bases, certificates, native, places
+from pfspark.edge.damage import damage, damaged
 from pfspark.edge.digests import numbered
-from pfspark.edge.session import GIVEN, files_are_local
-from pfspark.errors import DamageError, LakeError, NoLakeError, NoPlaceError, OtherWriterError
+from pfspark.edge.ledger import BY_PEOPLE, FACTS, FORMAT, LEDGER, AsOf, Restored, Row, looked_up, restored_of
+from pfspark.edge.locks import APPEND_LOCK, WRITER_LOCK, lock, lock_file
+from pfspark.edge.session import files_are_local
+from pfspark.edge.writer import Writer
+from pfspark.errors import LakeError, NoLakeError, NoPlaceError
 from pfspark.rows import Session, local, nothing, rows_of, schema_of
 from pfspark.rules import intake
-from pfspark.rules.history import NEVER_REWRITTEN
 from pfspark.tables import TABLES
-
-FORMAT = 2
-"""The version of these tables; a lake of a higher one was made by a newer pfspark. Format 1 knew no digests of facts."""
 
 CREATED = 0
 """The version of a table that nobody has written to."""
-LEDGER = "rounds"
-WRITER_LOCK = "_writer.lock"
-APPEND_LOCK = "_append.lock"
 THREADS = 4
 """Commits wait for the disk more than they work."""
-
-FACTS = tuple(name for name, table in TABLES.items() if "round" in table.names and name != LEDGER)
-"""The tables that rounds write; all others are written by people, at any time."""
-BY_PEOPLE = tuple(name for name in TABLES if name not in (*FACTS, LEDGER))
-
-REWRITTEN = tuple(name for name in FACTS if name not in NEVER_REWRITTEN)
-"""Those that upkeep writes anew, shorter."""
 
 TIDIED = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 """What Delta calls commits after which a table says the same as before."""
@@ -69,75 +55,13 @@ TIDIED = ("OPTIMIZE", "VACUUM START", "VACUUM END")
 REFUSALS = (PySparkException, Py4JError)
 """What Spark raises where it cannot read or write; what its jobs meet comes as Java's own."""
 
-HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
-"""What a lock says that another holds; all else says that there are no locks."""
-
-MAPS = ("versions", "cursors", "counts", "next_due", "facts")
-"""The columns of the ledger that are maps."""
-
-AsOf = int | datetime | None
 Hook = Callable[[str], object]
 
-_REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-_SCHEMA = re.compile(r"[^./\\:]+\.[^./\\:]+")
 _COMMIT = re.compile(r"(\d{20})\.json")
 _CHECKSUM = re.compile(r"(\d{20})\.crc")
 _CHECKPOINT = re.compile(r"(\d{20})\.checkpoint\..*parquet")
-_UNREAD = re.compile(r"FAILED_READ_FILE\.\w+\] Encountered error while reading file (?P<path>.+?\.(?:parquet|json))\b|"
-                     r"(?:FileNotFoundException: |is not a Parquet file: )(?:File )?(?P<other>\S+\.parquet)\b")  # fmt: skip
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
 _CAUSES = re.compile(rf"{_FULL.pattern}|Permission denied|Read-only file system|File too large")
-
-
-@dataclass(frozen=True)
-class Restored:
-    """A store whose own rows (state, replicas, backfill, agenda) were taken back to those of round `to`."""
-
-    org: str
-    store: str
-    to: int
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row of the ledger (`tables.TABLES["rounds"]`)."""
-
-    round: int
-    kind: str
-    writer: str
-    turns: Mapping[str, datetime]
-    began: datetime
-    ended: datetime
-    versions: Mapping[str, int]
-    cursors: Mapping[str, int]
-    counts: Mapping[str, int] = field(default_factory=dict)
-    next_due: Mapping[str, datetime] = field(default_factory=dict)
-    restored: tuple[Restored, ...] = ()
-    digest: str = ""
-    format: int = FORMAT
-    facts: Mapping[str, str] = field(default_factory=dict)
-
-    @classmethod
-    def read(cls, row: Mapping[str, Any]) -> Row:
-        """From a row as Arrow gives it."""
-        maps = {name: dict(row[name] or ()) for name in MAPS}
-        turns = {turn["org"]: turn["now"] for turn in row["turns"] or ()}
-        return cls(**{**row, **maps, "turns": turns, "restored": _restored(row["restored"])})
-
-    def written(self) -> dict[str, Any]:
-        """As Arrow takes it."""
-        maps = {name: sorted(getattr(self, name).items()) for name in MAPS}
-        turns = [{"org": org, "now": now} for org, now in sorted(self.turns.items())]
-        restored = [asdict(each) for each in self.restored]
-        return {**{each.name: getattr(self, each.name) for each in fields(self)}, **maps, "turns": turns, "restored": restored}
-
-    def sealed(self, before: str) -> Row:
-        """The same row with its digest: over the row, and over the digest of the row before."""
-        said = {**asdict(self), "digest": before}
-        if not self.facts:
-            del said["facts"]  # as in rows of format 1
-        text = json.dumps(said, sort_keys=True, default=lambda each: each.isoformat())
-        return replace(self, digest=hashlib.sha256(text.encode()).hexdigest())
 
 
 class Tables:
@@ -157,14 +81,19 @@ class Tables:
         self._starting = Lock()
         self.hook = hook
         named = os.fspath(where)
-        path = _path(named)
+        path = places.path_of(named)
         self._schema: list[str] | None = None
-        self.folder = _surely_local(named) if callable(spark) and native.IS_HERE else None
+        self.folder = places.surely_local(named) if callable(spark) and native.IS_HERE else None
         if self.folder is None:
             said_local = named.startswith("file:")
-            if not said_local and _SCHEMA.fullmatch(path) and not Path(path).exists() and _is_catalog(self.spark, path):
+            if (
+                not said_local
+                and places.SCHEMA.fullmatch(path)
+                and not Path(path).exists()
+                and places.is_catalog(self.spark, path)
+            ):
                 self._schema = path.split(".")
-            elif said_local or (not _REMOTE.match(path) and files_are_local(self.spark)):
+            elif said_local or (not places.REMOTE.match(path) and files_are_local(self.spark)):
                 self.folder = Path(path).absolute()
         self.where = str(self.folder or path)
 
@@ -216,7 +145,7 @@ class Tables:
     @staticmethod
     def expect(where: str | os.PathLike[str]) -> None:
         """Raises LakeError where a folder of this machine is named in which no lake is: that is told before Spark starts."""
-        folder = _local(where)
+        folder = places.local_folder(where)
         if folder and not folder.exists():
             raise NoPlaceError(f"{folder} is not a lake: there is no such folder. Make one with `pfspark init`.")
         if folder and not (folder / LEDGER / "_delta_log").is_dir():
@@ -287,7 +216,7 @@ class Tables:
         if found["row"] is None or (isinstance(as_of, int) and not 1 <= as_of <= found["last"]):
             raise LakeError(f"{self.where} has no round {as_of}: its rounds are 1 to {found['last']}.")
         row = Row.read(found["row"])
-        restores = {each["round"]: _restored(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
+        restores = {each["round"]: restored_of(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
         people = {} if as_of is None else {name: row.versions[name] for name in BY_PEOPLE}
         return Snapshot(self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"])
 
@@ -556,8 +485,8 @@ class Tables:
         if self.folder is None:
             yield
             return
-        with _lock_file(self.folder / APPEND_LOCK) as file:
-            _lock(file, self.folder, fcntl.LOCK_EX)
+        with lock_file(self.folder / APPEND_LOCK) as file:
+            lock(file, self.folder, fcntl.LOCK_EX)
             yield
 
     @contextlib.contextmanager
@@ -673,137 +602,11 @@ class Snapshot:
         return rows.where(f"round <= {self.row.round}" + (f" AND round NOT IN ({void})" if void else ""))
 
 
-class Writer:
-    """The one who plays rounds on a lake."""
-
-    def __init__(self, tables: Tables) -> None:
-        """Raises OtherWriterError at once if there is another in this local folder."""
-        self._tables = tables
-        self._lock: BinaryIO | None = None
-        self.name = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
-        self.last: Row | None = None
-        """The last row of the ledger; None: not known."""
-        if tables.folder is not None:
-            self._lock = _lock_file(tables.folder / WRITER_LOCK)
-            try:
-                _lock(self._lock, tables.folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError as error:
-                holder = self._lock.read(200).decode("utf-8", "replace").strip() or "not known"
-                self._lock.close()
-                raise OtherWriterError(
-                    f"Another writer plays rounds in {tables.where} (host, process: {holder}). "
-                    "Wait until it is through, or end it; reading and posting go on meanwhile."
-                ) from error
-            self._lock.truncate(0)
-            self._lock.write(self.name.rsplit(":", 1)[0].encode())
-            self._lock.flush()
-
-    def open(self) -> Snapshot:
-        """Takes the next number with an `opened` row, so that what others left under it is void; the lake as it stands.
-
-        A table that an upkeep wrote anew which never counted is taken back: of what it wrote the ledger has no digest.
-        """
-        before = self._tables.snapshot().row
-        if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
-            raise damaged(LEDGER, self._tables.where, flaws[0])
-        self.last = before
-        now = datetime.now(UTC)
-        row = Row(before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)
-        self.record(row)
-        for name in REWRITTEN:
-            if self._tables.written_anew(name, before.versions[name]):
-                self._tables.take_back(name, before.versions[name])
-        return self._tables.snapshot()
-
-    def record(self, row: Row) -> Row:
-        """Appends a row to the ledger: from now on its round counts.
-
-        Raises OtherWriterError when another writer has taken that number.
-        """
-        tables = self._tables
-        sealed = row.sealed(self.last.digest if self.last else "")
-        # A number that is committed already is skipped in silence, also by one who slept meanwhile: hence the reading back.
-        options = {"userMetadata": str(row.round), "txnAppId": "pfspark", "txnVersion": str(row.round), "mergeSchema": "true"}
-        self.last = None
-        told = rows_of(LEDGER, [sealed.written()])
-        if row.kind == "created" and tables.is_native:  # nobody else can know of it yet
-            tables._append_natively(LEDGER, tables._fit(LEDGER, told, None), row.round)
-            self.last = sealed
-            return sealed
-        try:
-            tables._save(LEDGER, tables._frame(LEDGER, told, None), "append", options)
-        except LakeError as error:
-            if "Concurrent" in str(error.__cause__):
-                raise self._taken_over(row.round) from error
-            raise
-        rows = tables.stored(LEDGER).where(f"round = {row.round}").select("writer").collect()
-        if [each["writer"] for each in rows] != [self.name]:
-            raise self._taken_over(row.round)
-        self.last = sealed
-        return sealed
-
-    def _taken_over(self, round: int) -> OtherWriterError:
-        return OtherWriterError(
-            f"Another writer has taken round {round} of {self._tables.where}; what this one has written under that number "
-            "does not count. Begin again."
-        )
-
-    def close(self) -> None:
-        """Lets another writer in."""
-        self.last = None
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
-
-
 def columns_of(name: str) -> pa.Schema:
     """The columns of a table, as Arrow has them."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     return to_arrow_schema(schema_of(name), timezone="UTC")
-
-
-def looked_up(ledger: pa.Table, as_of: AsOf) -> dict[str, Any]:
-    """What a snapshot needs of the ledger: the `row` as of then, the `last` round, those that are `void`, the `restores`, the
-    `furthest` that anybody has played, the highest `format`."""
-    rows = ledger.select(["round", "kind", "turns", "ended", "format"]).to_pylist()
-    latest = [max((turn["now"] for turn in row["turns"] or ()), default=None) for row in rows]
-
-    def is_wanted(row: Mapping[str, Any], played: datetime | None) -> bool:
-        if isinstance(as_of, datetime):
-            return (played or row["ended"]) <= as_of
-        return as_of is None or row["round"] <= as_of
-
-    wanted = {row["round"]: place for place, row in enumerate(rows) if is_wanted(row, latest[place])}
-    picked = ledger.slice(wanted[max(wanted)], 1).to_pylist()[0] if wanted else None
-    back = ledger.filter(pc.equal(ledger["kind"], "restored")).select(["round", "restored"])
-    return {
-        "row": picked, "last": max((row["round"] for row in rows), default=None), "restores": back.to_pylist(),
-        "void": [row["round"] for row in rows if row["kind"] == "opened"], "furthest": max(filter(None, latest), default=None),
-        "format": max((row["format"] for row in rows), default=None),
-    }  # fmt: skip
-
-
-def damaged(name: str, where: str, file: str) -> DamageError:
-    """What is said of a table with a file that cannot be read."""
-    return DamageError(
-        f"`{name}` of {where} cannot be read: its file {file} is gone or torn. `pfspark audit` says what else is; "
-        "put the file back from a copy of the lake. If somebody tidied the lake just now, ask again.",
-        name, file,
-    )  # fmt: skip
-
-
-def damage(error: BaseException) -> DamageError | None:
-    """The same of what Spark raised while it read, if a file was the cause."""
-    if isinstance(error, DamageError):
-        return error
-    found = _UNREAD.search(str(error))
-    if found is None:
-        return None
-    where, name, file = re.sub("^file:/+", "/", found["path"] or found["other"]).rsplit("/", 2)
-    if name == "_delta_log":
-        (where, name), file = where.rsplit("/", 1), f"{name}/{file}"
-    return damaged(name, where, file)
 
 
 def _whole(commit: Path) -> bool:
@@ -814,60 +617,6 @@ def _whole(commit: Path) -> bool:
         return False
 
 
-def _path(named: str) -> str:
-    """A path without `file:`, and without what stands at its end for nothing."""
-    return re.sub(r"^file:(//(?=/))?", "", named).rstrip("/") or "/"
-
-
-def _local(where: str | os.PathLike[str]) -> Path | None:
-    """The folder of this machine that is named, as far as can be said without Spark: not where a schema, or another file
-    system, may be meant."""
-    named = os.fspath(where)
-    path = _path(named)
-    if named.startswith("file:") or Path(path).exists():
-        return Path(path).absolute()
-    configured = {"HADOOP_CONF_DIR", "DATABRICKS_RUNTIME_VERSION"} & os.environ.keys()
-    other = _REMOTE.match(path) or _SCHEMA.fullmatch(path) or configured
-    session = SparkSession.getActiveSession()
-    return None if other or (session and not files_are_local(session)) else Path(path).absolute()
-
-
-def _surely_local(named: str) -> Path | None:
-    """The folder of this machine that is named, where nothing hints at another file system that Spark might take it for."""
-    hints = {*GIVEN, "HADOOP_CONF_DIR", "SPARK_CONF_DIR"} & os.environ.keys()
-    defaults = Path(os.environ.get("SPARK_HOME", "/nowhere")) / "conf" / "spark-defaults.conf"
-    path = _path(named)
-    hinted = hints or defaults.exists() or _REMOTE.match(path) or (_SCHEMA.fullmatch(path) and not Path(path).exists())
-    return Path(path).absolute() if named.startswith("file:") or not (hinted or SparkSession.getActiveSession()) else None
-
-
-def _restored(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Restored, ...]:
-    return tuple(Restored(**row) for row in rows or ())
-
-
-def _lock_file(path: Path) -> BinaryIO:
-    try:
-        return cast(BinaryIO, open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o664), "r+b"))
-    except OSError as error:
-        if error.errno == errno.ENOENT:
-            raise NoLakeError(f"{path.parent} is not a lake: there is no such folder. Make one with `pfspark init`.") from error
-        raise LakeError(f"{path.parent} cannot be written: {error.strerror}. Reading it needs no permission to write.") from error
-
-
-def _lock(file: BinaryIO, folder: Path, how: int) -> None:
-    """Raises BlockingIOError where another holds it."""
-    try:
-        fcntl.flock(file, how)
-    except OSError as error:
-        if error.errno in HELD:
-            raise BlockingIOError from error
-        file.close()
-        raise LakeError(
-            f"No file can be locked in {folder}: {error.strerror}. Without locks two who write at a time would spoil a lake "
-            "there. Put it on a disk that has them, or into a catalog."
-        ) from error
-
-
 def _says_nothing(file: Path) -> bool:
     """Whether a file of a log is no commit: half written under another name, a checksum, or empty."""
     return not file.is_symlink() and (file.suffix in (".tmp", ".crc") or file.stat().st_size == 0)
@@ -876,15 +625,6 @@ def _says_nothing(file: Path) -> bool:
 def _names_in(place: Path) -> set[str]:
     """What is in the folder of a table, and what commits that never were have left in its log."""
     return {*os.listdir(place), *(f"_delta_log/{name}" for name in os.listdir(place / "_delta_log") if ".tmp" in name)}
-
-
-def _is_catalog(spark: SparkSession, schema: str) -> bool:
-    name = schema.split(".")[0]
-    if name in {catalog.name for catalog in spark.catalog.listCatalogs()}:
-        return True
-    with contextlib.suppress(PySparkException):  # not every session lets its settings be read
-        return spark.conf.get(f"spark.sql.catalog.{name}", None) is not None  # one that nobody has used yet is not listed
-    return False
 
 
 def _unwritten(where: str, name: str, error: Exception) -> LakeError:

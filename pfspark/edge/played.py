@@ -13,9 +13,11 @@ import pyarrow as pa
 
 from pfspark.edge import restoring
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import FACTS, LEDGER, Restored, Row, Tables, Writer
+from pfspark.edge.delta import Tables
 from pfspark.edge.digests import digest, numbered
+from pfspark.edge.ledger import FACTS, LEDGER, Restored, Row
 from pfspark.edge.runner import named, with_rows
+from pfspark.edge.writer import Writer
 from pfspark.kept import Kept
 from pfspark.rows import rows_of
 from pfspark.settings import differences, load_profile

@@ -18,7 +18,8 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.edge.answers import Answers
 from pfspark.edge.auditing import altered, digest, forgotten, unequal_at_rest
-from pfspark.edge.delta import FACTS, LEDGER, Snapshot, Tables, among
+from pfspark.edge.delta import Snapshot, Tables, among
+from pfspark.edge.ledger import FACTS, LEDGER
 from pfspark.rules import checks
 
 TAKE_BACK, SET_ASIDE, NEW_LIFE = "take back", "set aside", "new life"

@@ -17,7 +17,8 @@ from pfspark.ask import lines, traffic
 from pfspark.ask.reasons import counted
 from pfspark.edge import certificates
 from pfspark.edge.answers import Answers
-from pfspark.edge.delta import LEDGER, Snapshot
+from pfspark.edge.delta import Snapshot
+from pfspark.edge.ledger import LEDGER
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
 from pfspark.units import show_span

@@ -19,9 +19,11 @@ import pyarrow.compute as pc
 
 from pfspark.edge import bases, native, restoring, upkeep
 from pfspark.edge.bases import Base
-from pfspark.edge.delta import CREATED, FACTS, REFUSALS, THREADS, Restored, Row, Snapshot, Tables, Writer
+from pfspark.edge.delta import CREATED, REFUSALS, THREADS, Snapshot, Tables
 from pfspark.edge.digests import digest, numbered
+from pfspark.edge.ledger import FACTS, Restored, Row
 from pfspark.edge.world import DIRECTORY, PAIR, as_kept, clocks, directory, kept_world, policies_of, turn
+from pfspark.edge.writer import Writer
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
 from pfspark.keyed import having, lacking

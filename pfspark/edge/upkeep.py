@@ -15,8 +15,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.edge.delta import FACTS, Snapshot, among
+from pfspark.edge.delta import Snapshot, among
 from pfspark.edge.digests import digest_of_pages
+from pfspark.edge.ledger import FACTS
 from pfspark.edge.pages import by_pages
 from pfspark.edge.world import HERE, begun, newest, open_array, own_rows, waiting
 from pfspark.kept import RANGE_KEY

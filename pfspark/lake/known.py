@@ -18,7 +18,7 @@ from pfspark.rows import rows_of
 from pfspark.units import confirmed, nearest, parse_time
 
 if TYPE_CHECKING:
-    from pfspark.edge.delta import AsOf
+    from pfspark.edge.ledger import AsOf
 
 
 Line = dict[str, Any]

@@ -20,7 +20,7 @@ from pfspark.ask.events import Log
 from pfspark.ask.hops import took_part
 from pfspark.edge import naming
 from pfspark.edge.answers import Answers
-from pfspark.edge.delta import damage
+from pfspark.edge.damage import damage
 from pfspark.edge.report import Page, page
 from pfspark.edge.world import HERE, clocks, directory, kept_world, policies_of, policy_of
 from pfspark.errors import LakeError, UsageError

@@ -17,7 +17,8 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge import bases
-from pfspark.edge.delta import Row, Tables, looked_up
+from pfspark.edge.delta import Tables
+from pfspark.edge.ledger import Row, looked_up
 from pfspark.edge.world import kept_world
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, assert_same_world

@@ -11,7 +11,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge import delta
-from pfspark.edge.delta import FACTS, Row, Tables, Writer
+from pfspark.edge.delta import Tables
+from pfspark.edge.ledger import FACTS, AsOf, Row
+from pfspark.edge.writer import Writer
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.rows import rows_of
 from pfspark.tables import TABLES
@@ -30,7 +32,7 @@ def edit(name: str) -> pa.Table:
     return rows_of("edits", [row])
 
 
-def stores(tables: Tables, as_of: delta.AsOf = None) -> set[str]:
+def stores(tables: Tables, as_of: AsOf = None) -> set[str]:
     return {row["store"] for row in tables.read("replicas", as_of).collect()}
 
 
@@ -98,7 +100,7 @@ def test_a_fact_does_not_count_before_its_ledger_row(lake: Tables, spark: SparkS
         (MONDAY + timedelta(hours=2), {"PFS1", "PFS3"}),
     ],
 )
-def test_the_past_is_read_by_round_or_by_time(lake: Tables, as_of: delta.AsOf, seen: set[str]) -> None:
+def test_the_past_is_read_by_round_or_by_time(lake: Tables, as_of: AsOf, seen: set[str]) -> None:
     assert stores(lake, as_of) == seen
 
 
@@ -111,7 +113,7 @@ def test_what_people_said_later_is_not_in_the_past(lake: Tables) -> None:
     ("as_of", "told"),
     [(0, "are 1 to 5"), (7, "are 1 to 5"), (MONDAY - timedelta(days=1), "no round yet at 2026-01-04T00:00:00Z")],
 )
-def test_a_round_that_never_was_is_refused(lake: Tables, as_of: delta.AsOf, told: str) -> None:
+def test_a_round_that_never_was_is_refused(lake: Tables, as_of: AsOf, told: str) -> None:
     with pytest.raises(LakeError, match=told):
         lake.read("replicas", as_of)
 

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
 
 from pfspark.edge import native
-from pfspark.edge.delta import LEDGER, Tables
+from pfspark.edge.delta import Tables
+from pfspark.edge.ledger import LEDGER
 from pfspark.errors import LakeError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of, schema_of

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge import delta
-from pfspark.edge.delta import APPEND_LOCK, WRITER_LOCK, Tables
+from pfspark.edge.delta import Tables
+from pfspark.edge.locks import APPEND_LOCK, WRITER_LOCK
+from pfspark.edge.writer import Writer
 from pfspark.errors import DamageError, LakeError, OtherWriterError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
@@ -114,7 +115,7 @@ def test_a_disk_without_locks_is_told_from_another_writer(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(error, match=told):
-        delta.Writer(Tables(spark, tmp_path))
+        Writer(Tables(spark, tmp_path))
     assert {file.name for file in tmp_path.iterdir()} <= {WRITER_LOCK, APPEND_LOCK}
 
 

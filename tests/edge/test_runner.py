@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.delta import FACTS
+from pfspark.edge.ledger import FACTS
 from pfspark.edge.world import clocks, world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake

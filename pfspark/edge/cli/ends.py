@@ -33,6 +33,6 @@ def known(error: BaseException) -> PfsparkError | None:
         return error
     if not isinstance(error, Exception) or not type(error).__module__.startswith(("py4j", "pyspark")):
         return None
-    from pfspark.edge.delta import damage
+    from pfspark.edge.damage import damage
 
     return damage(error)
