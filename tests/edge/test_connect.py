@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import socket
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +46,6 @@ at = "45m"
 show = ["state", "items"]
 """
 PATIENCE = 120
-TESTS = Path(__file__).parents[1]
 
 
 @pytest.fixture
@@ -97,12 +95,3 @@ def test_a_story_played_into_a_lake_by_a_server_is_the_same(server: str, spark: 
     assert said("play", str(story), "--lake", lake) == list(play(read([story], conf_folder()), spark))
     held = {(row["store"], row["applied"]) for row in said("state", "--lake", lake) if row["folder"] == "/Sales"}
     assert held == {("PFS1", "PFS1:1-5"), ("PFS2", "PFS1:1-5")}
-
-
-@pytest.mark.parametrize("tests", ["test_notebooks.py", "edge/test_door.py", "edge/test_showing.py", "edge/test_repair.py"])
-def test_whatever_runs_here_runs_by_a_server(server: str, tests: str, tmp_path: Path) -> None:
-    """Every notebook, and what a lake can do, as their own tests see it, where `open_session` finds a server."""
-    asked = [sys.executable, "-m", "pytest", "-q", "--lakes", "-p", "no:cacheprovider", f"--basetemp={tmp_path / 'there'}"]
-    env = environment(SPARK_REMOTE=server)
-    done = subprocess.run([*asked, str(TESTS / tests)], cwd=TESTS.parent, env=env, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-8000:]
