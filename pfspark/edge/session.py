@@ -280,6 +280,8 @@ def _settings(place: Path, jars: list[Path], *, small: bool, memory: str, app: s
         "spark.master": "local[*]",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
         "spark.sql.codegen.cache.maxEntries": "5000",  # 100 entries, the default, thrash within one round
+        # A larger table is handed over once, not written into every plan that reads it, nor sent row by row to every task.
+        "spark.sql.execution.arrow.localRelationThreshold": "2m",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.session.timeZone": "UTC",
@@ -301,9 +303,6 @@ def _settings(place: Path, jars: list[Path], *, small: bool, memory: str, app: s
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.codegen.wholeStage": "false",
             "spark.sql.adaptive.enabled": "false",  # it nearly doubles the jobs of a small round
-            # A larger table is handed over once, not written into every plan that reads it: a round of 1,000
-            # organizations takes a third less.
-            "spark.sql.execution.arrow.localRelationThreshold": "2m",
             "spark.sql.shuffle.partitions": "2",
             "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
         }

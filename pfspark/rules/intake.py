@@ -617,20 +617,21 @@ def _validate_places(
 
 def _validate_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:
     """Edits with a `reason` where the item is not there to be changed, and `upon` where it is."""
-    seen = lineage.withColumnRenamed("object", "item")
-    posts = edits.where((F.col("action") == Action.POST) & F.col("reason").isNull()).select(
+    is_post = F.col("action") == Action.POST
+    made = edits.where(is_post)
+    changing = edits.where(~is_post)
+    posts = made.where("reason is null").select(
         *HERE, F.concat(F.lit("@"), "edit_id").alias("item"), F.col("nth").alias("posted")
     )
-    full = edits.join(seen, [*HERE, "item"], "left").join(posts, [*HERE, "item"], "left")
+    seen = lineage.withColumnRenamed("object", "item")
+    full = changing.join(seen, [*HERE, "item"], "left").join(posts, [*HERE, "item"], "left")
     there = F.col("deleted").isNotNull() | F.coalesce(F.col("posted") < F.col("nth"), F.lit(False))
     earlier = Window.partitionBy(*HERE, "item").orderBy("nth").rowsBetween(Window.unboundedPreceding, -1)
     deletes = (F.col("action") == Action.DELETE) & F.col("reason").isNull() & there
     gone = F.coalesce("deleted", F.lit(False)) | F.coalesce(F.max(deletes).over(earlier), F.lit(False))
-    reason = F.coalesce(
-        "reason",
-        F.when(F.col("action") != Action.POST, F.when(~there, Reason.UNKNOWN_ITEM).when(gone, Reason.ITEM_DELETED)),
-    )
-    return full.withColumn("reason", reason).drop("deleted", "posted")
+    reason = F.coalesce("reason", F.when(~there, Reason.UNKNOWN_ITEM).when(gone, Reason.ITEM_DELETED))
+    changes = full.withColumn("reason", reason).drop("deleted", "posted")
+    return changes.unionByName(made, allowMissingColumns=True)
 
 
 @rule("edits")

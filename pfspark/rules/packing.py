@@ -184,18 +184,9 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
     )
     update = F.struct(cnset.order_of("origin").alias("order"), "cn", "origin", "bytes")
     queues = sized.groupBy(*MESSAGE, "limit", "most").agg(F.array_sort(F.collect_list(update)).alias("queue"))
-    cut = queues.withColumn("cuts", _cuts(F.col("queue"), F.col("limit"), F.col("most")))
-    batches = cut.select(
-        *MESSAGE,
-        "queue",
-        F.posexplode(F.arrays_zip(F.col("cuts").alias("first"), F.expr("slice(cuts, 2, size(cuts))").alias("next"))).alias(
-            "batch", "span"
-        ),
-    )
-    length = F.coalesce(F.col("span.next"), F.size("queue").cast("bigint")) - F.col("span.first")
-    loaded = batches.select(
-        *MESSAGE, "batch", F.inline(F.slice("queue", (F.col("span.first") + 1).cast("int"), length.cast("int")))
-    )
+    cuts = queues.withColumn("cuts", _cuts(F.col("queue"), F.col("limit"), F.col("most")))
+    batches = cuts.select(*MESSAGE, F.posexplode(_loads(F.col("queue"), F.col("cuts"))).alias("batch", "load"))
+    loaded = batches.select(*MESSAGE, "batch", F.inline("load"))
     return _as_ranges(loaded)
 
 
@@ -215,6 +206,17 @@ def _cuts(queue: Column, limit: Column, most: Column) -> Column:
     zero = F.lit(0).cast("bigint")
     start = F.struct(zero.alias("index"), zero.alias("used"), zero.alias("count"), F.array().cast("array<bigint>").alias("cuts"))
     return F.aggregate(queue, start, fit)["cuts"]
+
+
+def _loads(queue: Column, cuts: Column) -> Column:
+    """The queue in pieces, one a message. Each is cut out once: a queue beside every message of its own costs their product."""
+    spans = F.arrays_zip(cuts.alias("first"), F.slice(cuts, F.lit(2), F.size(cuts)).alias("next"))
+
+    def load(span: Column) -> Column:
+        length = F.coalesce(span["next"], F.size(queue).cast("bigint")) - span["first"]
+        return F.slice(queue, (span["first"] + 1).cast("int"), length.cast("int"))
+
+    return F.transform(spans, load)
 
 
 def _as_ranges(loaded: DataFrame) -> DataFrame:
