@@ -6,7 +6,8 @@ gives is folded into it by key. A lake's world is read once and then kept in the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -34,6 +35,10 @@ PIECES = 64
 """Pieces in which a table may lie: each round that adds rows adds one, and many small ones are slow to pick from."""
 FEW = 200
 """Rows of a folder that cost a round nothing."""
+BULK = ("edits", "changes")
+"""The tables of which there can be a great many rows in one round: what people do at once, and what goes to a new replica."""
+Suited = Callable[[SparkSession, int], AbstractContextManager[None]]
+"""What sets a session to a number of rows, for a while."""
 NIGHTLY = (Why.ERASE, Why.EXPIRE)
 """What the nightly maintenance does."""
 _NOT_KEPT = {
@@ -46,6 +51,12 @@ _NOT_KEPT = {
     "agenda": ("round", "at"),
 }
 """Columns of the tables that a world does not need between rounds."""
+
+
+@contextmanager
+def as_it_is(_spark: SparkSession, _rows: int) -> Iterator[None]:
+    """Leaves a session as it is."""
+    yield
 
 
 class Kept:
@@ -98,18 +109,23 @@ class Kept:
         """More rows of a table of the world."""
         self.append(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
 
-    def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
-        """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table."""
+    def play(self, turns: Mapping[str, Mapping[str, Any]], suited: Suited = as_it_is) -> dict[str, pa.Table]:
+        """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table.
+
+        `suited` sets the session to the number of edits and changes that go through the round.
+        """
         clock = rows_of("clock", ({"org": org, **columns} for org, columns in sorted(turns.items())))
         concern = Concern.of(self.tables, clock)
-        outcome = drawn()
-        wanted = {each.name: getattr(outcome, each.name) for each in fields(Outcome)}
-        made = execute(self.spark, wanted, self.given(clock, concern))
+        made = self._make(clock, concern, suited)
         if lacking(made["tree"], concern.whole, ["org"]).num_rows:  # what changes a tree was not foreseen
-            concern = concern.and_all_of(made["tree"])
-            made = execute(self.spark, wanted, self.given(clock, concern))
+            made = self._make(clock, concern.and_all_of(made["tree"]), suited)
         self.fold(made)
         return made
+
+    def _make(self, clock: pa.Table, concern: Concern, suited: Suited) -> dict[str, pa.Table]:
+        outcome, given = drawn(), self.given(clock, concern)
+        with suited(self.spark, sum(_count(given[name]) for name in BULK)):
+            return execute(self.spark, {each.name: getattr(outcome, each.name) for each in fields(Outcome)}, given)
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
         """What a round is given, by name."""
@@ -227,6 +243,10 @@ class Kept:
         if table.num_rows:
             whole = pa.concat_tables([self.tables[name], self._fit(name, table)])
             self.put(name, whole.combine_chunks() if whole.column(0).num_chunks > PIECES else whole)
+
+
+def _count(made: Made) -> int:
+    return 0 if made.rows is None else made.rows.num_rows
 
 
 def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str, Any]]:

@@ -22,6 +22,7 @@ from pfspark.edge.bases import Base
 from pfspark.edge.delta import CREATED, REFUSALS, THREADS, Snapshot, Tables
 from pfspark.edge.digests import digest, numbered
 from pfspark.edge.ledger import FACTS, Restored, Row
+from pfspark.edge.session import suited
 from pfspark.edge.world import DIRECTORY, PAIR, as_kept, clocks, directory, kept_world, policies_of, turn
 from pfspark.edge.writer import Writer
 from pfspark.errors import ViolationError
@@ -490,7 +491,7 @@ class Runner:
         newcomers = admit(kept, turns)
         cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(self.cut)]
         kept.reset("conditions", cut)
-        made = kept.play({org: turn(*self._policies[org], now) for org, now in turns.items()})
+        made = kept.play({org: turn(*self._policies[org], now) for org, now in turns.items()}, suited)
         if made["violations"].num_rows:
             raise _violated(made["violations"])
         made["replicas"] = with_rows(made["replicas"], newcomers)

@@ -193,11 +193,11 @@ def of_round(given: DataFrame, *, changes: DataFrame, array: DataFrame, applied:
     a folder that it now holds (I8). Each costs little, so each round is looked at before it counts.
     """
     numbered = ("org", "folder", "origin")
-    before = changes.join(given, list(numbered), "left_semi").groupBy(*numbered).agg(F.max("cn").alias("last"))
     spans = given.groupBy(*LINE).agg(
         F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"), F.count(F.lit(1)).alias("rows"),
         F.count_distinct("cn").alias("numbers"),
     )  # fmt: skip
+    before = changes.join(spans, list(numbered), "left_semi").groupBy(*numbered).agg(F.max("cn").alias("last"))
     twice = (F.col("rows") > F.col("numbers")) | (F.col("cn_min") <= F.col("last"))
     left_out = (F.col("cn_min") > F.col("last") + 1) | (F.col("cn_max") - F.col("cn_min") + 1 > F.col("numbers"))
     why = F.when(twice, "I5").when(left_out, "I6")

@@ -555,19 +555,26 @@ def write_items(numbered: DataFrame) -> DataFrame:
 
     Source: R28, R32.
     """
-    own = F.concat_ws(":", "label", F.col("cn").cast("string"))
-    posts = numbered.where(F.col("action") == Action.POST).select("org", "edit_id", own.alias("object"))
-    posted = _named("item", posts, numbered).withColumn("object", F.coalesce("item", own))
-    previous = F.lag("cn").over(Window.partitionBy(*HERE, "object").orderBy("nth"))
-    called = F.coalesce("name", "known_as", F.max("name").over(Window.partitionBy(*HERE, "object")), "object")
-    chained = posted.withColumns({"previous": previous, "name": called})
     none = F.array().cast(f"array<{PREDECESSOR}>")
+    changing = numbered.where(F.col("action") != Action.POST)
+    own = F.concat_ws(":", "label", F.col("cn").cast("string"))
+    posts = numbered.where(F.col("action") == Action.POST).withColumn("object", own)
+    again = F.broadcast(changing.select("org", F.col("item").alias("_again")).distinct())
+    by_id = (posts["org"] == again["org"]) & (F.concat(F.lit("@"), "edit_id") == F.col("_again"))
+    alone, edited = posts.join(again, by_id, "left_anti"), posts.join(again, by_id, "left_semi")
+    resolved = _named("item", edited.select("org", "edit_id", "object"), changing).withColumn("object", F.col("item"))
+    of_item = Window.partitionBy(*HERE, "object")
+    previous = F.lag("cn").over(of_item.orderBy("nth"))
+    called = F.coalesce("name", "known_as", F.max("name").over(of_item), "object")
+    chained = resolved.unionByName(edited).withColumns({"previous": previous, "name": called})
     last = F.when(F.col("previous").isNull(), none).otherwise(
         F.array(F.struct(F.col("label").alias("origin"), F.col("previous").alias("cn")))
     )
     others = F.filter(F.coalesce("upon", none), lambda one: F.col("previous").isNull() | (one["origin"] != F.col("label")))
     upon = F.array_sort(F.concat(others, last))
-    return chained.withColumn("predecessors", upon).drop("upon", "known_as", "previous")
+    written = chained.withColumn("predecessors", upon).drop("previous")
+    first = alone.withColumns({"name": F.coalesce("name", "object"), "predecessors": none})
+    return written.unionByName(first).drop("upon", "known_as")
 
 
 @rule(like="validated", inline=True)
@@ -620,9 +627,11 @@ def _validate_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:
     is_post = F.col("action") == Action.POST
     made = edits.where(is_post)
     changing = edits.where(~is_post)
-    posts = made.where("reason is null").select(
+    asked = F.broadcast(changing.select(*HERE, "item").distinct())
+    posted = made.where("reason is null").select(
         *HERE, F.concat(F.lit("@"), "edit_id").alias("item"), F.col("nth").alias("posted")
     )
+    posts = posted.join(asked, [*HERE, "item"], "left_semi")
     seen = lineage.withColumnRenamed("object", "item")
     full = changing.join(seen, [*HERE, "item"], "left").join(posts, [*HERE, "item"], "left")
     there = F.col("deleted").isNotNull() | F.coalesce(F.col("posted") < F.col("nth"), F.lit(False))

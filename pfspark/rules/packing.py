@@ -183,7 +183,7 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
         )
     )
     update = F.struct(cnset.order_of("origin").alias("order"), "cn", "origin", "bytes")
-    queues = sized.groupBy(*MESSAGE, "limit", "most").agg(F.array_sort(F.collect_list(update)).alias("queue"))
+    queues = sized.groupBy(*MESSAGE, "limit", "most").agg(F.sort_array(F.collect_list(update)).alias("queue"))
     cuts = queues.withColumn("cuts", _cuts(F.col("queue"), F.col("limit"), F.col("most")))
     batches = cuts.select(*MESSAGE, F.posexplode(_loads(F.col("queue"), F.col("cuts"))).alias("batch", "load"))
     loaded = batches.select(*MESSAGE, "batch", F.inline("load"))
@@ -193,19 +193,20 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
 def _cuts(queue: Column, limit: Column, most: Column) -> Column:
     """Where each message begins in the queue, from 0: a next-fit fold that keeps nothing but the places of the cuts."""
 
-    def fit(so_far: Column, update: Column) -> Column:
-        full = (so_far["used"] + update["bytes"] > limit) | (so_far["count"] >= most)
-        opens = (so_far["count"] == 0) | full
-        return F.struct(
-            (so_far["index"] + 1).alias("index"),
-            F.when(opens, update["bytes"]).otherwise(so_far["used"] + update["bytes"]).alias("used"),
-            F.when(opens, F.lit(1)).otherwise(so_far["count"] + 1).cast("bigint").alias("count"),
-            F.when(opens, F.concat(so_far["cuts"], F.array(so_far["index"]))).otherwise(so_far["cuts"]).alias("cuts"),
+    def fit(so_far: Column, size: Column) -> Column:
+        opens = (so_far["count"] == 0) | (so_far["used"] + size > limit) | (so_far["count"] >= most)
+        here = so_far["index"]
+        one = F.lit(1).cast("bigint")
+        return F.when(opens, state(here + 1, size, one, F.concat(so_far["cuts"], F.array(here)))).otherwise(
+            state(here + 1, so_far["used"] + size, so_far["count"] + 1, so_far["cuts"])
         )
 
+    def state(index: Column, used: Column, count: Column, cuts: Column) -> Column:
+        return F.struct(index.alias("index"), used.alias("used"), count.alias("count"), cuts.alias("cuts"))
+
     zero = F.lit(0).cast("bigint")
-    start = F.struct(zero.alias("index"), zero.alias("used"), zero.alias("count"), F.array().cast("array<bigint>").alias("cuts"))
-    return F.aggregate(queue, start, fit)["cuts"]
+    start = state(zero, zero, zero, F.array().cast("array<bigint>"))
+    return F.aggregate(queue["bytes"], start, fit)["cuts"]
 
 
 def _loads(queue: Column, cuts: Column) -> Column:

@@ -85,6 +85,29 @@ def test_columns_are_asked_for_once(spark: SparkSession) -> None:
     assert [tuple(row) for row in frame.join(frame, ["id"]).select("id").orderBy("id").collect()] == [(0,), (1,)]
 
 
+def test_a_session_for_little_is_set_to_much_while_there_is_much(spark: SparkSession) -> None:
+    """And back again, whatever happens; one that somebody has set otherwise stays as it is."""
+
+    def seen() -> dict[str, str | None]:
+        return {name: spark.conf.get(name) for name in session.FOR_MUCH}
+
+    assert seen() == session.FOR_LITTLE
+    with session.suited(spark, session.MANY - 1):
+        assert seen() == session.FOR_LITTLE
+    with pytest.raises(ZeroDivisionError), session.suited(spark, session.MANY):
+        assert seen() == session.FOR_MUCH
+        raise ZeroDivisionError
+    assert seen() == session.FOR_LITTLE
+    others = {**session.FOR_LITTLE, "spark.sql.codegen.factoryMode": "CODEGEN_ONLY"}
+    try:
+        spark.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
+        with session.suited(spark, session.MANY):
+            assert seen() == others
+        assert seen() == others
+    finally:
+        spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
+
+
 def test_an_open_session_is_taken_again(spark: SparkSession) -> None:
     assert session.open_session(small=False, memory="1g", app="another") is spark
     assert spark.conf.get("spark.app.name") == "pfspark"
