@@ -289,7 +289,7 @@ class Tables:
         Raises LakeError if they cannot be written; then none of them is.
         """
         with contextlib.nullcontext() if name in FACTS else self._appending_whole(name):
-            if not isinstance(rows, DataFrame) and rows.num_rows <= native.FEW and self.folder and native.IS_HERE:
+            if not isinstance(rows, DataFrame) and self.folder and native.IS_HERE:
                 self._append_natively(name, self._fit(name, rows, round), round)
             else:
                 said = {} if round is None else {"userMetadata": str(round)}

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 FEW = 20_000
-"""Rows up to which an append goes by here: above, the executors write side by side."""
+"""Names up to which a table is searched for them by here."""
 SMALL_ROWS, SMALL_SIZE = 2_000, 2**17
 """Up to so many rows, and bytes of files, a table is read by here and stands in the plan: Spark needs a second to list it."""
 IS_HERE = find_spec("deltalake") is not None
