@@ -4,7 +4,7 @@ pytest --bench -s tests/bench/test_bulk.py [-k million]
 
 Beside it PostgreSQL's logical replication of as many rows from one server to two, where `initdb` is on PATH.
 
-What is not moved here: no body is, for all stores of a lake share the table `content`; PostgreSQL sends rows of 1 KB over a socket.
+What is not moved here: no body is, as all stores of a lake share the table `content`; PostgreSQL sends rows of 1 KB.
 """
 
 from __future__ import annotations
