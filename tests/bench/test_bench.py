@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from pfspark import cnset
 from pfspark.edge.config import conf_folder
+from pfspark.edge.session import suited
 from pfspark.kept import Kept
 from pfspark.rows import local
 from pfspark.sim import invention
@@ -73,7 +74,7 @@ class Played:
         turns = {each.name: invention.turn(each, self.now, suspended=False) for each in self.scenarios}
         self.now += QUARTER
         began = time.perf_counter()
-        made = self.kept.play(turns)
+        made = self.kept.play(turns, suited)
         return time.perf_counter() - began, made
 
     def warm(self) -> Played:
