@@ -555,26 +555,36 @@ def write_items(numbered: DataFrame) -> DataFrame:
 
     Source: R28, R32.
     """
-    none = F.array().cast(f"array<{PREDECESSOR}>")
-    changing = numbered.where(F.col("action") != Action.POST)
     own = F.concat_ws(":", "label", F.col("cn").cast("string"))
     posts = numbered.where(F.col("action") == Action.POST).withColumn("object", own)
-    again = F.broadcast(changing.select("org", F.col("item").alias("_again")).distinct())
-    by_id = (posts["org"] == again["org"]) & (F.concat(F.lit("@"), "edit_id") == F.col("_again"))
-    alone, edited = posts.join(again, by_id, "left_anti"), posts.join(again, by_id, "left_semi")
+    changing = numbered.where(F.col("action") != Action.POST)
+    again = changing.select(F.col("org").alias("_org"), F.col("item").alias("_again")).distinct()
+    by_id = (F.col("org") == F.col("_org")) & (F.concat(F.lit("@"), "edit_id") == F.col("_again"))
+    # Handed to every partition, so that a million posts are not sorted to learn that nobody changes them yet.
+    alone, edited = (posts.join(F.broadcast(again), by_id, how) for how in ("left_anti", "left_semi"))
     resolved = _named("item", edited.select("org", "edit_id", "object"), changing).withColumn("object", F.col("item"))
+    written = _upon_each_other(resolved.unionByName(edited))
+    first = alone.withColumns({"name": F.coalesce("name", "object"), "predecessors": _no_predecessors()})
+    return written.unionByName(first).drop("upon", "known_as")
+
+
+def _upon_each_other(changes: DataFrame) -> DataFrame:
+    """Changes with `predecessors`: what the store saw of the item, and the change made before it in this round."""
     of_item = Window.partitionBy(*HERE, "object")
     previous = F.lag("cn").over(of_item.orderBy("nth"))
     called = F.coalesce("name", "known_as", F.max("name").over(of_item), "object")
-    chained = resolved.unionByName(edited).withColumns({"previous": previous, "name": called})
-    last = F.when(F.col("previous").isNull(), none).otherwise(
+    chained = changes.withColumns({"previous": previous, "name": called})
+    last = F.when(F.col("previous").isNull(), _no_predecessors()).otherwise(
         F.array(F.struct(F.col("label").alias("origin"), F.col("previous").alias("cn")))
     )
-    others = F.filter(F.coalesce("upon", none), lambda one: F.col("previous").isNull() | (one["origin"] != F.col("label")))
-    upon = F.array_sort(F.concat(others, last))
-    written = chained.withColumn("predecessors", upon).drop("previous")
-    first = alone.withColumns({"name": F.coalesce("name", "object"), "predecessors": none})
-    return written.unionByName(first).drop("upon", "known_as")
+    others = F.filter(
+        F.coalesce("upon", _no_predecessors()), lambda one: F.col("previous").isNull() | (one["origin"] != F.col("label"))
+    )
+    return chained.withColumn("predecessors", F.array_sort(F.concat(others, last))).drop("previous")
+
+
+def _no_predecessors() -> Column:
+    return F.array().cast(f"array<{PREDECESSOR}>")
 
 
 @rule(like="validated", inline=True)
