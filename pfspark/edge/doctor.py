@@ -113,7 +113,7 @@ def _maven_folder() -> Check:
 def _open(opened: list[SparkSession]) -> str:
     began = time.monotonic()
     opened.append(session.open_session())
-    return f"Spark {opened[0].version} after {time.monotonic() - began:.1f} s"
+    return f"Spark {opened[0].version} after {time.monotonic() - began:.1f} s, {session.tuning(opened[0])}"
 
 
 def _write_and_read(spark: SparkSession) -> str:

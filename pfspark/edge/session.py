@@ -137,6 +137,11 @@ def suited(spark: SparkSession, rows: int) -> Iterator[None]:
             spark.conf.set(name, str(old))
 
 
+def tuning(spark: SparkSession) -> str:
+    """For how much data a session is set, in words."""
+    return f"set for rounds of few rows, from {MANY:,} on for many" if _is_for_little(spark) else "set as it was found"
+
+
 def _is_for_little(spark: SparkSession) -> bool:
     from pyspark.errors import PySparkException
 
