@@ -112,7 +112,7 @@ class Tables:
 
     @property
     def is_native(self) -> bool:
-        """Whether small things are read and written here without Spark."""
+        """Whether what is small is read here, and rows that are here are written, without Spark."""
         return self.folder is not None and native.IS_HERE
 
     @classmethod
@@ -289,7 +289,7 @@ class Tables:
         Raises LakeError if they cannot be written; then none of them is.
         """
         with contextlib.nullcontext() if name in FACTS else self._appending_whole(name):
-            if not isinstance(rows, DataFrame) and self.folder and native.IS_HERE:
+            if self.is_native and not isinstance(rows, DataFrame):
                 self._append_natively(name, self._fit(name, rows, round), round)
             else:
                 said = {} if round is None else {"userMetadata": str(round)}

@@ -673,7 +673,7 @@ def as_folder_changes(taken: DataFrame) -> DataFrame:
         "action",
         F.lit(None).cast("string").alias("name"),
         F.col("properties_all").alias("properties"),
-        F.array().cast(f"array<{PREDECESSOR}>").alias("predecessors"),
+        _no_predecessors().alias("predecessors"),
         F.octet_length(text).cast("bigint").alias("size"),
         F.lit(None).cast("string").alias("hash"),
         "made_at",
