@@ -6,6 +6,10 @@ not taken in; made again it gets an id of its own, `<id>~<times>`, so that what 
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Iterable
+from typing import NamedTuple
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -13,11 +17,12 @@ from pfspark import cnset
 from pfspark.words import Outcome, Reason
 
 FOLDER = ("org", "folder", "origin")
+TAKEN_IN_AGAIN, MADE_ANEW = "^(again:)+", "~[0-9]+$"
 
 
 def first_id(edit_id: str | Column) -> Column:
     """The id under which an edit was made first, of one that was made anew, or taken in `again:` by a restore."""
-    return F.regexp_replace(F.regexp_replace(edit_id, "^(again:)+", ""), "~[0-9]+$", "")
+    return F.regexp_replace(F.regexp_replace(edit_id, TAKEN_IN_AGAIN, ""), MADE_ANEW, "")
 
 
 def next_id(first: Column, times: Column) -> Column:
@@ -40,6 +45,28 @@ def made(edits: DataFrame, *, receipts: DataFrame, lost: DataFrame) -> DataFrame
         .groupBy("org", first_id("edit_id").alias("first"))
         .agg(F.count(F.lit(1)).alias("times"), F.max(F.col("void").isNull()).alias("counts"))
     )
+
+
+class Made(NamedTuple):
+    """How often an edit was made, and whether one of these counts."""
+
+    times: int
+    counts: bool
+
+
+def made_here(edits: Iterable[str], *, void: Collection[str]) -> dict[str, Made]:
+    """What `made` says, by the id of the first making, of edits of one organization whose ids are here; `void` do not count."""
+    stand: dict[str, Made] = {}
+    for edit in set(edits):
+        first = re.sub(MADE_ANEW, "", re.sub(TAKEN_IN_AGAIN, "", edit))
+        times, counts = stand.get(first, Made(0, False))
+        stand[first] = Made(times + 1, counts or edit not in void)
+    return stand
+
+
+def anew(first: str, times: int) -> str:
+    """What `next_id` says."""
+    return f"{first}~{times + 1}" if times else first
 
 
 def lost(changes: DataFrame, *, held: DataFrame, mail: DataFrame) -> DataFrame:

@@ -7,6 +7,8 @@ import time
 import uuid
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import reduce
+from operator import and_
 
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
@@ -19,7 +21,7 @@ from pfspark.lake.questions import Questions
 from pfspark.rows import rows_of
 from pfspark.rules import state
 from pfspark.units import nearest
-from pfspark.words import HIERARCHY, Action, Outcome
+from pfspark.words import HIERARCHY, Action, Outcome, Reason
 
 
 class Edits(Questions):
@@ -78,13 +80,23 @@ class Edits(Questions):
 
     def _id_of(self, org: str, edit_id: str) -> str:
         """That id, unless the edit of that id was refused or is lost: then one that is new (`repeats`)."""
-        named = pc.or_kleene(pc.starts_with(pc.field("edit_id"), edit_id), pc.starts_with(pc.field("edit_id"), "again:"))
-        alike = self._tables.arrow("edits", keep=named, columns=["edit_id"])
-        if alike is not None and not alike.num_rows:
-            return edit_id
-        told = self._made(org, lambda edit: edit.startswith(edit_id) | edit.startswith("again:"))
-        rows = told.where((F.col("first") == edit_id) & ~F.col("counts")).collect()
-        return f"{edit_id}~{rows[0]['times'] + 1}" if rows else edit_id
+        times, counts = self._made_here(org, edit_id).get(edit_id, (0, False))
+        return edit_id if counts else repeats.anew(edit_id, times)
+
+    def _made_here(self, org: str, part: str) -> dict[str, repeats.Made]:
+        """How edits stand whose ids have that `part`, by the id of their first making; without Spark where that can be."""
+        snapshot = self._tables.snapshot()
+        these = (pc.field("org") == org) & pc.match_substring(pc.field("edit_id"), part)
+        edits = snapshot.arrow("edits", these, ["edit_id"])
+        if edits is not None and not edits.num_rows:
+            return {}
+        other = pc.field("reason").is_null() | (pc.field("reason") != str(Reason.ALREADY_TAKEN_IN))
+        refused = these & (pc.field("outcome") == str(Outcome.REFUSED)) & other
+        receipts = None if snapshot.restores else snapshot.arrow("receipts", refused, ["edit_id"])
+        if edits is None or receipts is None:
+            made = self._made(org, lambda edit: edit.contains(part)).toArrow().to_pylist()
+            return {row["first"]: repeats.Made(row["times"], row["counts"]) for row in made}
+        return repeats.made_here(edits["edit_id"].to_pylist(), void={*receipts["edit_id"].to_pylist()})
 
     def _made(self, org: str, these: Callable[[Column], Column]) -> DataFrame:
         """How edits of an organization stand by the id of their first making, `these` by their `edit_id`; see `repeats.made`."""
@@ -101,13 +113,13 @@ class Edits(Questions):
 
     def _creation_of(self, org: str, folder: str) -> str:
         """A name for a folder that it has from the edit that makes it on: that edit, else its id."""
-        made = self._tables.read("changes").where(
-            (F.col("org") == org)
-            & (F.col("folder") == HIERARCHY)
-            & (F.col("object") == folder)
-            & (F.col("action") == Action.CREATE_FOLDER)
-        )
-        found = [row["edit_id"] for row in made.select("edit_id").collect() if row["edit_id"]]
+        told = {"org": org, "folder": HIERARCHY, "object": folder, "action": str(Action.CREATE_FOLDER)}
+        snapshot = self._tables.snapshot()
+        made = snapshot.arrow("changes", reduce(and_, (pc.field(name) == value for name, value in told.items())), ["edit_id"])
+        if made is None:
+            asked = reduce(and_, (F.col(name) == value for name, value in told.items()))
+            made = snapshot.read("changes").where(asked).select("edit_id").toArrow()
+        found = [edit for edit in made["edit_id"].to_pylist() if edit]
         return f"@{found[0]}" if found else folder
 
     def _item(self, org: str, store: str, folder: str, item: str) -> str:

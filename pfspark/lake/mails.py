@@ -5,9 +5,13 @@ from __future__ import annotations
 import hashlib
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -16,20 +20,13 @@ from pfspark.edge.session import computed_once
 from pfspark.errors import LakeError, UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When
+from pfspark.rows import schema_of
 from pfspark.words import Action
 
-ENVELOPE = "envelope"
-"""The property that keeps an imported item's own mbox line: items with equal bodies share a row of `content`."""
-HEADERS = {
-    "subject": "subject",
-    "sender": "from",
-    "message_id": "message-id",
-    "in_reply_to": "in-reply-to",
-    "reason": "unparsed",
-}
-"""What of a mail becomes properties of its item; `unparsed`: why it was kept as it is (`mime.Reason`)."""
-
+TOLD = 100
+"""Of so many mails in each batch that are not kept it is told why."""
 Progress = Callable[[int, int], object]
+LeftOut = Callable[[str, str], object]
 
 
 class Mails(Edits):
@@ -44,7 +41,7 @@ class Mails(Edits):
         *,
         org: str | None = None,
         at: When = None,
-        left_out: Callable[[str, str], object] | None = None,
+        left_out: LeftOut | None = None,
     ) -> dict[str, int]:
         """Posts the mails of mbox files, .eml files and Maildirs; a mail that was imported into that folder adds nothing.
 
@@ -55,67 +52,70 @@ class Mails(Edits):
         Raises RefusedError, before anything is kept, where the store has no replica of the folder.
         """
         sources = mail.find([paths] if isinstance(paths, str | os.PathLike) else paths)
-        spark = self._tables.spark
         org = self._org(org, store)
         target = self._folder(org, store, folder)
         named = self._creation_of(org, target)
-        moment = self._at(at) or datetime.now(UTC)
+        now = datetime.now(UTC)
+        told = mail.Import(org, store, target, self._at(at) or now, time.time_ns(), now)
         self._check({"org": org, "store": store, "folder": target, "action": Action.POST, "properties": None}, folder)
-        first = time.time_ns()
-        counts = {"posted": 0, "known": 0, "unkept": 0}
-        with computed_once(self._made(org, lambda edit: edit.contains(f"mail:{named}:")).drop("org")) as made:
-            for mails in mail.read_batches(spark, sources, progress=progress or (lambda done, total: None)):
-                ids = mails.withColumn("first", mail.edit_id(F.lit(named), "sha256", "occurrence"))
-                known = (
-                    ids.join(F.broadcast(made), "first", "left")
-                    .withColumn("edit_id", repeats.next_id(F.col("first"), F.col("times")))
-                    .withColumn("known", F.coalesce("counts", F.lit(False)))
-                )
-                with computed_once(known) as told:
-                    self._take_mails(told, counts, (org, store, target), moment, first, left_out)
-        return counts
+        taken = self._taken_here if self._tables.is_native else self._taken_by_spark
+        counts = Counter(posted=0, known=0, unkept=0)
+        for some in taken(sources, named, told, progress or (lambda done, total: None), left_out or (lambda file, reason: None)):
+            counts.update(some)
+        return dict(counts)
 
-    def _take_mails(
-        self,
-        told: DataFrame,
-        counts: dict[str, int],
-        where: tuple[str, str, str],
-        at: datetime,
-        first: int,
-        left_out: Callable[[str, str], object] | None,
-    ) -> None:
-        """Keeps the mails of a batch that are not known yet, and counts them all."""
-        unkept, before = F.count_if(F.col("raw").isNull()), F.count_if(F.expr("raw is not null and known"))
-        [found] = told.agg(F.count("*").alias("all"), unkept.alias("unkept"), before.alias("known")).collect()
-        new = found["all"] - found["unkept"] - found["known"]
-        if new:
-            self._write_mails(told.where("raw is not null and not known"), *where, at, first)
-        if left_out and found["unkept"]:
-            for row in told.where("raw is null").select("source", "reason").orderBy("no", "position").limit(100).collect():
+    def _taken_here(
+        self, sources: list[mail.Source], named: str, told: mail.Import, progress: Progress, left_out: LeftOut
+    ) -> Iterator[dict[str, int]]:
+        """Keeps the mails that are not known yet, batch by batch; how many of each were what. No Spark is asked."""
+        before = self._made_here(told.org, f"mail:{named}:")
+        for mails in mail.read_here(sources, progress=progress):
+            firsts = mail.edit_ids(named, mails)
+            made = [before.get(first or "", repeats.Made(0, False)) for first in firsts]
+            kept = mails["raw"].is_valid()
+            known = pc.and_(kept, pa.array((each.counts for each in made), pa.bool_()))
+            ids = [first and repeats.anew(first, each.times) for first, each in zip(firsts, made, strict=True)]
+            new = mails.append_column("edit_id", pa.array(ids, pa.string())).filter(pc.and_not(kept, known))
+            if new.num_rows:  # before the edits: an edit whose body is not there would be a promise
+                self._tables.append("content", mail.bodies(new, told.written))
+                edits = mail.edits(new.drop_columns(["raw"]).to_batches(), told)
+                self._tables.append("edits", pa.Table.from_batches(edits))
+            unkept = mails.filter(pc.invert(kept)).select(["source", "reason"])
+            for row in unkept.slice(0, TOLD).to_pylist():
                 left_out(row["source"], row["reason"])
-        counts["posted"] += new
-        counts["known"] += found["known"]
-        counts["unkept"] += found["unkept"]
+            yield {"posted": new.num_rows, "known": pc.sum(known).as_py() or 0, "unkept": unkept.num_rows}
 
-    def _write_mails(self, mails: DataFrame, org: str, store: str, folder: str, at: datetime, first: int) -> None:
-        written = F.lit(datetime.now(UTC))
+    def _taken_by_spark(
+        self, sources: list[mail.Source], named: str, told: mail.Import, progress: Progress, left_out: LeftOut
+    ) -> Iterator[dict[str, int]]:
+        """What `_taken_here` does, on the executors: for lakes that are elsewhere."""
+        spark = self._tables.spark
+        with computed_once(self._made(told.org, lambda edit: edit.contains(f"mail:{named}:")).drop("org")) as before:
+            for mails in mail.read_batches(spark, sources, progress=progress):
+                firsts = mails.withColumn("first", mail.edit_id(F.lit(named), "sha256", "occurrence"))
+                known = (
+                    firsts.join(F.broadcast(before), "first", "left")
+                    .withColumn("edit_id", repeats.next_id(F.col("first"), F.col("times")))
+                    .withColumn("known", F.col("raw").isNotNull() & F.coalesce("counts", F.lit(False)))
+                )
+                with computed_once(known) as batch:
+                    unkept = F.count_if(F.col("raw").isNull()).alias("unkept")
+                    [found] = batch.agg(F.count("*").alias("all"), unkept, F.count_if("known").alias("known")).collect()
+                    posted = found["all"] - found["unkept"] - found["known"]
+                    if posted:
+                        self._write_mails(batch.where("raw is not null and not known"), told)
+                    if found["unkept"]:
+                        unkept_mails = batch.where("raw is null").orderBy("no", "position").select("source", "reason")
+                        for row in unkept_mails.limit(TOLD).collect():
+                            left_out(row["source"], row["reason"])
+                    yield {"posted": posted, "known": found["known"], "unkept": found["unkept"]}
+
+    def _write_mails(self, mails: DataFrame, told: mail.Import) -> None:
         bodies = mails.where("occurrence = 1").select(
-            F.col("sha256").alias("hash"), F.col("raw").alias("body"), "envelope", "size", written.alias("at")
+            F.col("sha256").alias("hash"), F.col("raw").alias("body"), "envelope", "size", F.lit(told.written).alias("at")
         )
         self._tables.append("content", bodies)
-        pairs = {
-            **{name: F.col(column) for column, name in HEADERS.items()},
-            "date": F.date_format("sent_at", "yyyy-MM-dd'T'HH:mm:ss'Z'"),
-            ENVELOPE: F.decode("envelope", "ISO-8859-1"),
-        }
-        said = F.create_map(*[part for name, value in pairs.items() for part in (F.lit(name), value)])
-        edits = mails.select(
-            F.lit(org).alias("org"), "edit_id", F.lit(store).alias("store"),
-            F.lit(at).alias("at"), (F.lit(first) + F.col("no") * 2**36 + F.col("position")).alias("place"),
-            F.lit(str(Action.POST)).alias("action"), F.lit(folder).alias("folder"), F.lit(None).cast("string").alias("item"),
-            F.col("subject").alias("name"), F.map_filter(said, lambda _, value: value.isNotNull()).alias("properties"),
-            "size", F.col("sha256").alias("hash"), written.alias("written"),
-        )  # fmt: skip
+        edits = mails.drop("raw").mapInArrow(partial(mail.edits, told=told), schema_of("edits"))
         self._tables.append("edits", edits)
 
     def export_mail(
@@ -147,7 +147,7 @@ class Mails(Edits):
 
 def _envelope(properties: Iterable[Mapping[str, str]]) -> bytes | None:
     """The line that an mbox had before the item, if it came from one."""
-    said = next((each["value"] for each in properties if each["name"] == ENVELOPE), None)
+    said = next((each["value"] for each in properties if each["name"] == mail.ENVELOPE), None)
     return None if said is None else said.encode("latin-1", "replace")
 
 

@@ -20,7 +20,7 @@ from pathlib import Path
 import pytest
 
 from tests.edge.lakes import DAY, LAKES
-from tests.edge.processes import environment
+from tests.edge.processes import ROOT, environment
 
 MAIN = "from pfspark.edge.engine.client import main; main()"
 TIMES = 5
@@ -32,6 +32,7 @@ WITHOUT_SPARK = {
     "link": ("link", "Redmond", "Paris", "--cost", "{}"),
     "folder create": ("folder", "create", "/F{}", "--store", "PFS1", "--now", f"{DAY}02:00:00Z"),
     "post": ("post", *AT, "--text", "hello {}"),
+    "import": ("import", str(ROOT / "conf" / "demo.mbox"), *AT),
     "store list": ("store", "list"),
     "state": ("state",),
     "status": ("status",),

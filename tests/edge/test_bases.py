@@ -22,7 +22,7 @@ from pfspark.edge.ledger import Row, looked_up
 from pfspark.edge.world import kept_world
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, assert_same_world
-from tests.edge.processes import NO_JAVA, PFSPARK, python
+from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, python
 
 ASKED = ("state", "replicas", "folders", "stores", "messages", "rounds")
 """What is told without Spark where a base is."""
@@ -215,6 +215,14 @@ def test_a_lake_is_made_and_asked_where_no_java_is(without_java: Path) -> None:
     assert "the folder '/Sales' is not known at PFS2" in refused
     assert "has an organization 'main' already" in pfspark_says(lake, "init", code=2)
     assert "Java" in pfspark_says(lake, "round", code=1)
+
+
+def test_mail_is_imported_where_no_java_is(without_java: Path, tmp_path: Path) -> None:
+    lake = {**NO_JAVA, "PFSPARK_LAKE": str(shutil.copytree(without_java, tmp_path / "lake"))}
+    words = ("import", str(ROOT / "conf" / "demo.mbox"), "--store", "PFS1", "--folder", "/Sales", "--json")
+    imported = [json.loads(pfspark_says(lake, *words)) for _ in range(2)]
+    assert imported == [{"kind": "import", "posted": 24 - known, "known": known, "unkept": 0} for known in (0, 24)]
+    assert "26 edits waiting" in pfspark_says(lake, "status")
 
 
 def test_what_was_made_without_java_is_played_and_asked_without(without_java: Path, spark: SparkSession, tmp_path: Path) -> None:

@@ -13,12 +13,13 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pfspark.edge import cli, door
+from pfspark.edge import cli, door, native
 from pfspark.edge.world import clocks
 from pfspark.errors import RefusedError, UsageError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from pfspark.words import LEVELS, PARENT
+from tests.edge import mailbox as post
 from tests.edge.lakes import DAY, Copy
 
 MBOX = b"From a@example.com Mon Jan  5 08:00:00 2026\nSubject: one\n\nhello\n\n"
@@ -136,10 +137,12 @@ def nothing_is_kept(frame: object) -> object:
     raise PySparkException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute.")
 
 
+@pytest.mark.parametrize("is_here", [True, False], ids=["this machine", "executors"])
 def test_what_was_refused_is_imported_where_it_can_be(
-    copied: Copy, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    copied: Copy, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_here: bool
 ) -> None:
     """Known is what was taken in and not refused; a store without a replica keeps nothing of an import."""
+    monkeypatch.setattr(native, "IS_HERE", is_here)
     (tmp_path / "b.mbox").write_bytes(MBOX)
     with Lake.open(copied("lake"), spark) as lake:
         lake.folder_create("PFS1", "/F", at=f"{DAY}00:00:00Z")
@@ -167,6 +170,28 @@ def test_what_was_refused_is_imported_where_it_can_be(
         assert lake.export_mail("PFS1", "/F", tmp_path / "out.mbox") == 1
         assert (tmp_path / "out.mbox").read_bytes() == MBOX
         assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/F") == {"posted": 0, "known": 1, "unkept": 0}
+
+
+def test_every_letter_is_posted_alike_from_this_machine_and_from_the_executors(
+    copied: Copy, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bodies and edits, of letters of every sort, some twice; only the times when they were made differ."""
+    raws = [post.in_mbox(letter.raw) for letter in post.letters(120)]
+    post.write_mbox(tmp_path / "box", raws + raws[:7])
+    said = []
+    for is_here in (True, False):
+        monkeypatch.setattr(native, "IS_HERE", is_here)
+        with Lake.open(copied(f"lake{is_here}"), spark) as lake:
+            before = lake.table("edits").count()
+            counts = lake.import_mail(tmp_path / "box", "PFS1", "/Sales", at=f"{DAY}00:15:00Z")
+            assert counts == {"posted": 127, "known": 0, "unkept": 0}
+            assert lake.import_mail(tmp_path / "box", "PFS1", "/Sales") == {"posted": 0, "known": 127, "unkept": 0}
+            edits = lake.table("edits").orderBy("place").toArrow().to_pylist()[before:]
+            first = edits[0]["place"]
+            content = lake.table("content").drop("at").orderBy("hash").toArrow().to_pylist()
+            said.append(([{**edit, "written": None, "place": edit["place"] - first} for edit in edits], content))
+    assert said[0] == said[1]
+    assert len({edit["edit_id"] for edit in said[0][0]}) == 127
 
 
 @pytest.mark.lakes

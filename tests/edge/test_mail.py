@@ -10,6 +10,7 @@ import os
 import re
 import resource
 import stat
+import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -17,7 +18,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pfspark.edge.mail import Kind, Source, edit_id, files, find, read, read_batches, split_mbox, write_eml, write_mbox
+from pfspark.edge.mail import (
+    Kind,
+    Source,
+    edit_id,
+    edit_ids,
+    files,
+    find,
+    processes,
+    read,
+    read_batches,
+    read_here,
+    split_mbox,
+    write_eml,
+    write_mbox,
+)
 from pfspark.edge.mail.writing import as_in_mbox
 from pfspark.errors import MailError, UsageError
 from tests.edge import mailbox as post
@@ -244,6 +259,28 @@ def rows(frame, *columns: str) -> list[tuple]:
     return [tuple(row) for row in frame.select(*columns).toLocalIterator()]
 
 
+@pytest.fixture(scope="module", params=["executors", "this machine"])
+def batches(spark, request):
+    """Mails in batches, as frames: read on the executors, or by processes of this machine."""
+
+    def here(sources, **how):
+        for table in read_here(sources, **how):
+            yield spark.createDataFrame(table)
+
+    return here if request.param == "this machine" else lambda sources, **how: read_batches(spark, sources, **how)
+
+
+@pytest.fixture(scope="module")
+def every(batches):
+    """All mails at once, as a frame."""
+
+    def read_all(sources):
+        [frame] = batches(sources)
+        return frame
+
+    return read_all
+
+
 DERIVED = ("subject", "sent_at", "message_id", "in_reply_to", "reason")
 
 
@@ -258,8 +295,8 @@ def by_sort(letters, found) -> dict[str, list]:
     return {letter.sort: [told(letter), row] for letter, row in pairs if told(letter) != row}
 
 
-def test_every_letter_of_an_mbox_is_a_row_with_its_bytes(spark, box, letters):
-    frame = read(spark, find([box])).cache()
+def test_every_letter_of_an_mbox_is_a_row_with_its_bytes(every, box, letters):
+    frame = every(find([box])).cache()
     in_order = frame.orderBy("position")
     raws = [post.in_mbox(letter.raw) for letter in letters]
     assert rows(in_order, "raw", "size") == [(raw, len(raw)) for raw in raws]
@@ -269,19 +306,19 @@ def test_every_letter_of_an_mbox_is_a_row_with_its_bytes(spark, box, letters):
     frame.unpersist()
 
 
-def test_an_mbox_comes_out_as_it_went_in(spark, box, tmp_path):
-    frame = read(spark, find([box])).orderBy("position")
+def test_an_mbox_comes_out_as_it_went_in(every, box, tmp_path):
+    frame = every(find([box])).orderBy("position")
     written = write_mbox((("any", *row) for row in rows(frame, "envelope", "raw")), tmp_path / "out.mbox")
     assert written == 3000
     assert (tmp_path / "out.mbox").read_bytes() == box.read_bytes()
 
 
 @pytest.mark.parametrize("shape", ["folder", "Maildir"])
-def test_mails_that_are_files_come_in_and_out_as_they_are(spark, tmp_path, letters, shape):
+def test_mails_that_are_files_come_in_and_out_as_they_are(every, tmp_path, letters, shape):
     write = post.write_folder if shape == "folder" else post.write_maildir
     write(tmp_path / "in", [letter.raw for letter in letters])
     sources = find([tmp_path / "in"])
-    frame = read(spark, sources).cache()
+    frame = every(sources).cache()
     found = {source: row for source, *row in rows(frame, "source", "position", "envelope", "raw", *DERIVED)}
     shown = [os.fsencode(source.path).decode("utf-8", "backslashreplace") for source in sources]
     assert [found[source][:3] for source in shown] == [[0, None, letter.raw] for letter in letters]
@@ -294,19 +331,19 @@ def test_mails_that_are_files_come_in_and_out_as_they_are(spark, tmp_path, lette
     frame.unpersist()
 
 
-def test_ranges_and_batches_change_nothing(spark, tmp_path):
+def test_ranges_and_batches_change_nothing(every, batches, spark, tmp_path):
     raws = [post.in_mbox(letter.raw) for letter in post.letters(400) if len(letter.raw) < 10_000]
     post.write_mbox(tmp_path / "box", raws)
     post.write_maildir(tmp_path / "Maildir", raws[:50])
     sources = find([tmp_path / "box", tmp_path / "Maildir"])
     columns = ("source", "position", "raw", "envelope", "sha256", "size", "sender", *DERIVED, "occurrence")
-    whole = rows(read(spark, sources), *columns)
+    whole = rows(every(sources), *columns)
     assert len(whole) == len(raws) + 50
     assert Counter(rows(read(spark, sources, batch_bytes=77), *columns)) == Counter(whole)
 
     said: list[tuple[int, int]] = []
     frames = []
-    for frame in read_batches(spark, sources, batch_bytes=50_000, progress=lambda *done: said.append(done)):
+    for frame in batches(sources, batch_bytes=50_000, progress=lambda *done: said.append(done)):
         assert len(said) == len(frames)
         frames.append(rows(frame, *columns))
     total = sum(source.size for source in sources)
@@ -315,14 +352,14 @@ def test_ranges_and_batches_change_nothing(spark, tmp_path):
     assert said == sorted(said) and said[-1] == (total, total) and {of for _, of in said} == {total}
 
 
-def test_a_second_import_adds_nothing_and_a_repeated_mail_is_two_items(spark, tmp_path):
+def test_a_second_import_adds_nothing_and_a_repeated_mail_is_two_items(batches, tmp_path):
     once, twice, new = HEADERS, b"Subject: twice\n\nx\n", b"Subject: new\n\nx\n"
     post.write_mbox(tmp_path / "box", [once, twice, twice], seed=1)
 
     def ids(*paths: Path, folder: str = "PFS1:7", batch_bytes: int = 2**20) -> list[str]:
         from pyspark.sql import functions as F
 
-        frames = read_batches(spark, find(paths), batch_bytes=batch_bytes)
+        frames = batches(find(paths), batch_bytes=batch_bytes)
         return [row[0] for frame in frames for row in rows(frame, edit_id(F.lit(folder), "sha256", "occurrence"))]
 
     first = ids(tmp_path / "box")
@@ -341,7 +378,7 @@ def test_a_second_import_adds_nothing_and_a_repeated_mail_is_two_items(spark, tm
     assert set(ids(tmp_path / "Maildir")) == set(first)
 
 
-def test_files_that_cannot_be_read_are_rows_that_say_so(spark, tmp_path):
+def test_files_that_cannot_be_read_are_rows_that_say_so(every, tmp_path):
     folder = tmp_path / "in"
     post.write_folder(folder, [HEADERS])
     (tmp_path / "secret").write_bytes(b"Subject: secret\n\n")
@@ -352,7 +389,7 @@ def test_files_that_cannot_be_read_are_rows_that_say_so(spark, tmp_path):
     sources = find([folder, tmp_path / "gone.mbox"])
     (folder / "gone.eml").unlink()
     (tmp_path / "gone.mbox").unlink()
-    found = {Path(source).name: row for source, *row in rows(read(spark, sources), "source", "raw", "size", "reason")}
+    found = {Path(source).name: row for source, *row in rows(every(sources), "source", "raw", "size", "reason")}
     assert found == {
         "00000-rf.eml": [HEADERS, len(HEADERS), None],
         **{name: [None, None, "unreadable"] for name in ("link.eml", "pipe.eml", "gone.eml", "gone.mbox")},
@@ -363,7 +400,38 @@ def test_no_source_is_no_row(spark, tmp_path):
     (tmp_path / "empty").touch()
     assert read(spark, []).columns == read(spark, find([tmp_path / "empty"])).columns
     assert read(spark, []).count() == read(spark, find([tmp_path / "empty"])).count() == 0
-    assert list(read_batches(spark, [])) == []
+    assert list(read_batches(spark, [])) == list(read_here([])) == []
+
+
+@pytest.mark.parametrize("alone", [0, 10**6], ids=["by processes", "alone"])
+def test_mails_are_the_same_read_here_and_on_the_executors(spark, box, monkeypatch, alone):
+    """In the same order, by one process or several, to the last column; and the same edits would post them."""
+    from pyspark.sql import functions as F
+
+    monkeypatch.setattr(processes, "ALONE", alone)
+    [here] = read_here(find([box]))
+    there = read(spark, find([box])).orderBy("position")
+    assert here.column_names == there.columns
+    assert here.to_pylist() == there.toArrow().to_pylist()
+    assert edit_ids("PFS1:7", here) == [row[0] for row in rows(there, edit_id(F.lit("PFS1:7"), "sha256", "occurrence"))]
+
+
+def test_a_process_that_ends_too_early_is_told(box, monkeypatch):
+    monkeypatch.setattr(processes, "ALONE", 0)
+    begun: list[subprocess.Popen[bytes]] = []
+
+    class Popen(subprocess.Popen):
+        def __init__(self, *words, **how):
+            super().__init__(*words, **how)
+            begun.append(self)
+
+    monkeypatch.setattr(processes.subprocess, "Popen", Popen)
+    mails = read_here(find([box]), batch_bytes=50_000)
+    next(mails)
+    begun[-1].kill()
+    with pytest.raises(MailError, match=r"ended before it was through \(exit code -9; no word\)\. What is imported stays"):
+        list(mails)
+    assert all(process.poll() is not None for process in begun)
 
 
 # --- writing ---

@@ -18,7 +18,7 @@ from pfspark.edge import engine
 from pfspark.edge.engine.wire import Line, Message
 
 NEED_SPARK = frozenset({
-    "audit", "delete", "diff", "drain", "export", "gaps", "import", "items", "maintain", "metrics", "modify", "referrals",
+    "audit", "delete", "diff", "drain", "export", "gaps", "items", "maintain", "metrics", "modify", "referrals",
     "report", "resolve", "restore", "round", "trace", "whatif", "why",
 })  # fmt: skip
 """The verbs that mostly need Spark."""

@@ -16,8 +16,13 @@ survive only as .eml: such a mail with lines that begin with `From `, and a mail
 (`mime.Reason`) and what headers could be derived. Only what does not fit into a row, or cannot be read, has no bytes.
 """
 
+from pfspark.edge.mail.executors import read, read_batches
 from pfspark.edge.mail.files import Kind, Source, find, split_mbox
-from pfspark.edge.mail.rows import edit_id, read, read_batches
+from pfspark.edge.mail.posts import ENVELOPE, Import, bodies, edit_id, edit_ids, edits
+from pfspark.edge.mail.processes import read_here
 from pfspark.edge.mail.writing import write_eml, write_mbox
 
-__all__ = ["Kind", "Source", "edit_id", "find", "read", "read_batches", "split_mbox", "write_eml", "write_mbox"]
+__all__ = [
+    "ENVELOPE", "Import", "Kind", "Source", "bodies", "edit_id", "edit_ids", "edits", "find", "read", "read_batches",
+    "read_here", "split_mbox", "write_eml", "write_mbox",
+]  # fmt: skip
