@@ -533,6 +533,7 @@ item | string | the item that the edit is about
 object | string | the item, or the folder of the hierarchy
 target | string | the folder that the edit is about; one that is made in this round: @ and its edit
 parent | string | the folder above; empty at the top
+above | string | a folder above it, in the tree of that store
 name | string | how people call it
 properties | map<string,string> | what the edit sets
 properties_all | array<{PROPERTY}> | all properties of the folder after the edit
@@ -661,6 +662,7 @@ FRAMES = _by_name(
             "org store edit_id at place action folder properties now nth decided",
         ),
         _frame("resolved_folders", "an edit of the hierarchy with the folder it is about", _PLACED),
+        _frame("ancestors", "a folder that has an ancestor so and so far above it", f"{_KEYS} above"),
         _frame("followed", "what becomes of a store's tree by its edits", "org store deleted_with too_deep"),
         _frame("deleted_with_parent", "a folder that a deletion takes along", f"{_KEYS} since:int"),
         _frame("too_deep", "an edit that would place a folder too deep", "org store nth"),

@@ -78,6 +78,6 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadSco
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = open_session()
+    session = open_session(lasting=True)
     yield session
     session.stop()

@@ -77,13 +77,20 @@ class Java(NamedTuple):
 
 
 def open_session(
-    *, small: bool = True, memory: str = "2g", app: str = "pfspark", archive_into: Path | None = None
+    *,
+    small: bool = True,
+    lasting: bool = False,
+    memory: str = "2g",
+    app: str = "pfspark",
+    archive_into: Path | None = None,
 ) -> SparkSession:
     """The session to work in: the one that is given here, else a new one.
 
     `small` tunes a new session for little data (some organizations, thousands of rows): few partitions, quick start,
-    no adaptive planning. `memory` is the heap of a new session's Java, as Java writes it ("2g"). `archive_into`: the
-    file into which that Java, when it ends, writes the classes it had loaded (`edge/archive.py`).
+    no adaptive planning. `lasting`: such a one that will work for minutes on end; its Java optimizes what it does often,
+    so the first minute is slower, and all after the second quicker by a quarter. `memory` is the heap of a new session's
+    Java, as Java writes it ("2g"). `archive_into`: the file into which that Java, when it ends, writes the classes it
+    had loaded (`edge/archive.py`).
 
     Raises SparkStartError, which says what was seen and what to do.
     """
@@ -94,7 +101,7 @@ def open_session(
     jars = delta_jars(java.path)
     sweep()
     place = own_folder()
-    settings = _settings(place, jars, small=small, memory=memory, app=app)
+    settings = _settings(place, jars, small=small, lasting=lasting, memory=memory, app=app)
     archive = class_archive(java)
     if archive_into or archive.is_file():
         classes = f"ArchiveClassesAtExit={archive_into}" if archive_into else f"SharedArchiveFile={archive}"
@@ -307,7 +314,7 @@ def _given_session() -> SparkSession:
     return spark
 
 
-def _settings(place: Path, jars: list[Path], *, small: bool, memory: str, app: str) -> dict[str, str]:
+def _settings(place: Path, jars: list[Path], *, small: bool, lasting: bool, memory: str, app: str) -> dict[str, str]:
     """The settings of a session of our own, each measured on small organizations; its files go below `place`."""
     quiet = (Path(__file__).parent / "log4j2.properties").as_uri()
     # Of the many alike classes that Spark writes for its plans, the default room holds too few.
@@ -341,7 +348,7 @@ def _settings(place: Path, jars: list[Path], *, small: bool, memory: str, app: s
     }
     if small:
         # Half the time to start and to read first; collecting on both cores takes a quarter of what one takes.
-        java_options += " -XX:TieredStopAtLevel=1 -XX:+UseParallelGC"
+        java_options += " -XX:+UseParallelGC" + (" -XX:TieredStopAtLevel=1" if not lasting else "")
         settings |= {
             # Every join and sort of a few rows takes a page, of 32 MB by default, and empties it first.
             "spark.buffer.pageSize": "256k",

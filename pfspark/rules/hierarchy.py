@@ -11,6 +11,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from pfspark import ancestors
 from pfspark.frame import rule
 from pfspark.words import DELETED, HIERARCHY, LEVELS, PARENT, REPLICA, WHOLE, Action, Listing, Standing
 
@@ -82,27 +83,54 @@ def of_viewers(tree: DataFrame, changed: DataFrame) -> DataFrame:
     return tree.join(changed.select("org", "store"), ["org", "store"], "left_semi")
 
 
-@rule("folders")
 def folders(tree: DataFrame) -> DataFrame:
     """One row a folder as a store sees it: parent, and whether it is `dead`: deleted, or under a deleted one (R140).
 
     Of one that only merging has put deeper than twice `LEVELS` an ancestor more distant than that does not tell: it lives on
     where that one was deleted, alike at all stores, and harms nobody but itself.
     """
-    value = F.col("value")
-    own = tree.groupBy(*HERE).agg(
-        F.max(F.when(F.col("property") == PARENT, value)).alias("parent"),
+    placed = place(tree)
+    dead = deleted(placed)
+    above = beneath(placed, dead=dead)
+    for _ in range(DOUBLINGS):
+        dead, above = take_along(dead, above=above), ancestors.twice_as_far(above)
+    return bury(placed, dead=dead)
+
+
+@rule("folders")
+def place(tree: DataFrame) -> DataFrame:
+    """One row a folder as a store sees it: its parent, and whether itself was deleted."""
+    return tree.groupBy(*HERE).agg(
+        F.max(F.when(F.col("property") == PARENT, F.col("value"))).alias("parent"),
         F.coalesce(F.max(F.col("property") == DELETED), F.lit(False)).alias("dead"),
     )
-    climbing = own.select(*HERE, F.col("parent").alias("up"), "dead")
-    for _ in range(DOUBLINGS):
-        above = climbing.select(
-            "org", "store", F.col("folder").alias("up"), F.col("up").alias("up2"), F.col("dead").alias("dead2")
-        )
-        climbing = climbing.join(above, ["org", "store", "up"], "left").select(
-            *HERE, F.col("up2").alias("up"), (F.col("dead") | F.coalesce("dead2", F.lit(False))).alias("dead")
-        )
-    return own.drop("dead").join(climbing.drop("up"), list(HERE))
+
+
+@rule("keys")
+def deleted(placed: DataFrame) -> DataFrame:
+    """The folders that were deleted themselves."""
+    return placed.where("dead").select(*HERE)
+
+
+@rule("ancestors", drives=("dead",))
+def beneath(placed: DataFrame, *, dead: DataFrame) -> DataFrame:
+    """Of the stores that see a dead folder, those beneath another: `above`, their parent."""
+    mourning = placed.join(dead.select("org", "store"), ["org", "store"], "left_semi")
+    return ancestors.parents(mourning)
+
+
+@rule(amends="dead", drives=("above",))
+def take_along(dead: DataFrame, *, above: DataFrame) -> DataFrame:
+    """The dead folders, and those whose ancestor `above` is one of them."""
+    there = dead.select("org", "store", F.col("folder").alias("above"))
+    return dead.unionByName(above.join(there, ["org", "store", "above"], "left_semi").select(*HERE)).distinct()
+
+
+@rule(amends="placed", drives=("dead",))
+def bury(placed: DataFrame, *, dead: DataFrame) -> DataFrame:
+    """The folders, with those that are dead told so."""
+    told = dead.withColumn("buried", F.lit(True))
+    return placed.join(told, list(HERE), "left").select(*HERE, "parent", F.col("buried").isNotNull().alias("dead"))
 
 
 @rule("lists")

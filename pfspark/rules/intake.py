@@ -9,7 +9,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark import cnset
+from pfspark import ancestors, cnset
 from pfspark.frame import rule
 from pfspark.tables import PREDECESSOR
 from pfspark.words import (
@@ -194,22 +194,28 @@ def deletions(edits: DataFrame) -> DataFrame:
     return edits.where(F.col("action") == Action.DELETE_FOLDER)
 
 
-@rule("stores")
 def reaching(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
     """The stores (org, store) in whose tree some folder might come to lie deeper than `LEVELS` by its resolved edits, which place
     one: all that these put anywhere is there at once, beside where it was. Ancestors are followed by doubling the step."""
-    there = placements(edits)
-    up = (
-        folders.where("not dead")
-        .join(there.select("org", "store"), ["org", "store"], "left_semi")
-        .select("org", "store", "folder", "parent")
-        .unionByName(there.select("org", "store", F.col("target").alias("folder"), "parent"))
-    )
+    above = placed_beneath(edits, folders=folders)
     for _ in range(DOUBLINGS):
-        above = up.select("org", "store", F.col("folder").alias("parent"), F.col("parent").alias("farther"))
-        up = up.join(above, ["org", "store", "parent"]).select("org", "store", "folder", F.col("farther").alias("parent"))
-        up = up.distinct()
-    return up.where(F.col("parent") != ROOT).select("org", "store").distinct()
+        above = ancestors.twice_as_far(above)
+    return with_ancestors(above)
+
+
+@rule("ancestors")
+def placed_beneath(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
+    """The living folders of stores whose resolved edits place one, and those that are placed, where they are beneath another."""
+    there = placements(edits)
+    living = folders.where("not dead").join(there.select("org", "store"), ["org", "store"], "left_semi")
+    placed = there.select("org", "store", F.col("target").alias("folder"), "parent")
+    return ancestors.parents(living.select("org", "store", "folder", "parent").unionByName(placed))
+
+
+@rule("stores")
+def with_ancestors(ancestors: DataFrame) -> DataFrame:
+    """The stores that see a folder that has one so far above."""
+    return ancestors.select("org", "store").distinct()
 
 
 @rule("followed", drives=("deleting", "reaching"))
