@@ -56,6 +56,18 @@ def _once(rows: pa.Table) -> pa.Table:
     return rows
 
 
+def _union(*frames: pa.Table) -> pa.Table:
+    return pa.concat_tables(frames, promote_options="permissive").select(frames[0].column_names).cast(frames[0].schema)
+
+
+def _going(rows: pa.Table) -> pa.Table:
+    return rows.filter(rows["goes"])
+
+
+def _staying(rows: pa.Table) -> pa.Table:
+    return rows.filter(pc.invert(rows["goes"]))
+
+
 def _keys_of(*frames: pa.Table) -> pa.Table:
     keys = [pa.table({name: each[name] for name in HERE}) for each in frames]  # whether a column may be null is not said
     return distinct(pa.concat_tables(keys), HERE)
@@ -63,6 +75,6 @@ def _keys_of(*frames: pa.Table) -> pa.Table:
 
 TWINS: dict[str, Callable[..., Any]] = {
     "frames.amend": _amend, "frames.append": together, "frames.in_folders": _in_folders, "frames.keys_of": _keys_of,
-    "frames.once": _once,
+    "frames.once": _once, "frames.together": _union, "frames.going": _going, "frames.staying": _staying,
 }  # fmt: skip
 """Rules that ask for nothing but rows by key, by name."""

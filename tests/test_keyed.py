@@ -17,9 +17,15 @@ from pfspark.rules.frames import amend
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-COLUMNS = "org string, store string, folder string, n bigint"
-SCHEMA = pa.schema([("org", pa.string()), ("store", pa.string()), ("folder", pa.string()), ("n", pa.int64())])
-ROWS = st.lists(st.tuples(st.just("o"), st.sampled_from("AB"), st.sampled_from("FG"), st.integers(0, 2)), max_size=4)
+COLUMNS = "org string, store string, folder string, n bigint, goes boolean"
+KEYS = [(name, pa.string()) for name in ("org", "store", "folder")]
+SCHEMA = pa.schema([*KEYS, ("n", pa.int64()), ("goes", pa.bool_())])
+ROW = st.tuples(
+    st.just("o"), st.sampled_from("AB"), st.sampled_from("FG"), st.integers(0, 2), st.sampled_from([None, True, False])
+)
+ROWS = st.lists(ROW, max_size=4)
+TAKES = {"frames.going": 1, "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1, "frames.together": 3}
+"""How many frames a rule is given, where that is not two."""
 
 
 def test_rows_are_picked_by_key_in_their_order() -> None:
@@ -45,7 +51,16 @@ def test_twins_say_the_same(spark: SparkSession, name: str, one: Any, other: Any
     """As often, too: rows that stand twice stand twice after."""
     assert amend.__module__.endswith("frames")  # the rules are declared
     named = {"key": ("org", "store", "folder")} if name == "frames.amend" else {}
-    given = {"frames.keys_of": [one, other, third], "frames.once": [one]}.get(name, [one, other])
+    given = [one, other, third][: TAKES.get(name, 2)]
     tables = [pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], schema=SCHEMA) for rows in given]
     frames = [spark.createDataFrame(rows, COLUMNS) for rows in given]
     assert rows_of(TWINS[name](*tables, **named)) == rows_of(RULES[name].body(*frames, **named))
+
+
+def test_what_a_frame_lacks_is_null_in_the_union() -> None:
+    """As in the rule (`allowMissingColumns`), in the columns of the first."""
+    some = pa.table({"org": ["o"], "n": pa.array([1], pa.int64()), "at": pa.array([[1]], pa.list_(pa.int64()))})
+    rest = pa.table({"n": pa.array([2], pa.int64()), "org": ["p"]})
+    both = TWINS["frames.together"](some, rest)
+    assert both.to_pylist() == [{"org": "o", "n": 1, "at": [1]}, {"org": "p", "n": 2, "at": None}]
+    assert both.schema == some.schema

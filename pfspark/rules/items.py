@@ -79,6 +79,7 @@ def readable(versions: DataFrame) -> DataFrame:
     )
 
 
+@rule("lineage")
 def lineage(versions: DataFrame) -> DataFrame:
     """What a change made now would be made upon: one row an item, `upon` per origin, whether all winners are `deleted`, and
     the name it is `known_as`.
@@ -97,8 +98,12 @@ def lineage(versions: DataFrame) -> DataFrame:
     return upon.join(winners, list(ITEM))
 
 
-@rule("lineage")
 def made_upon(edited: DataFrame, *, applied: DataFrame, empty: DataFrame) -> DataFrame:
     """The `lineage` of items that are edited, as each store holds them; `empty` are numbers settled without content."""
-    held = cnset.without(seen(edited, applied=applied), empty, ("org", "store", "folder", "origin"))
-    return lineage(versions(held))
+    return lineage(versions(with_content(edited, applied=applied, empty=empty)))
+
+
+@rule("versions_held")
+def with_content(changes: DataFrame, *, applied: DataFrame, empty: DataFrame) -> DataFrame:
+    """The versions that each store holds and has not settled without content."""
+    return cnset.without(seen(changes, applied=applied), empty, ("org", "store", "folder", "origin"))
