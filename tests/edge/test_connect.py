@@ -15,7 +15,7 @@ import pytest
 from pfspark.edge.config import conf_folder
 from pfspark.sim.player import play
 from pfspark.sim.scenario import read
-from tests.edge.processes import SMALL, SPARK_HOME, environment, pfspark, spark_submit
+from tests.edge.processes import ROOT, SMALL, SPARK_HOME, environment, pfspark, python, spark_submit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,10 +46,11 @@ at = "45m"
 show = ["state", "items"]
 """
 PATIENCE = 120
+NOTEBOOKS = ROOT / "notebooks"
 
 
-@pytest.fixture
-def server(spark: object, tmp_path: Path) -> Iterator[str]:
+@pytest.fixture(scope="module")
+def server(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with Delta; `spark`: the jars are fetched by then."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -64,8 +65,9 @@ def server(spark: object, tmp_path: Path) -> Iterator[str]:
     }
     asked = spark_submit("--class", SERVER, "spark-internal", settings=settings)
     env = environment(SPARK_HOME=str(SPARK_HOME))
-    with (tmp_path / "server.log").open("w") as log:
-        running = subprocess.Popen(asked, env=env, cwd=tmp_path, stdout=log, stderr=log)
+    place = tmp_path_factory.mktemp("server")
+    with (place / "server.log").open("w") as log:
+        running = subprocess.Popen(asked, env=env, cwd=place, stdout=log, stderr=log)
         try:
             _await(port, running)
             yield f"sc://127.0.0.1:{port}"
@@ -95,3 +97,51 @@ def test_a_story_played_into_a_lake_by_a_server_is_the_same(server: str, spark: 
     assert said("play", str(story), "--lake", lake) == list(play(read([story], conf_folder()), spark))
     held = {(row["store"], row["applied"]) for row in said("state", "--lake", lake) if row["folder"] == "/Sales"}
     assert held == {("PFS1", "PFS1:1-5"), ("PFS2", "PFS1:1-5")}
+
+
+def through_the_door(place: Path) -> str:
+    """What a program prints that makes a lake, cuts a store off, and asks what it lacks, why, and whether all is well."""
+    return f"""
+from pathlib import Path
+from pfspark import Lake
+place, day = Path({str(place)!r}), "2026-01-05T"
+with Lake.create(place / "lake") as lake:
+    lake.organization(profile="modern", start=day + "00:00:00Z")
+    lake.store("PFS1", "Redmond"), lake.store("PFS2", "Paris"), lake.link("Redmond", "Paris", delay="5m")
+    lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=day + "00:00:00Z")
+    lake.run(day + "00:30:00Z")
+    print(lake.import_mail(place / "in.mbox", "PFS1", "/Sales", at=day + "00:31:00Z"))
+    lake.round(day + "00:45:00Z", cut=["PFS2"])
+    print(lake.import_mail(place / "in.mbox", "PFS1", "/Sales", at=day + "00:46:00Z"))
+    lake.post("PFS1", "/Sales", b"after", name="after", at=day + "00:50:00Z")
+    lake.run(day + "01:06:00Z")
+    print([(line["store"], line["missing"], line["since"]) for line in lake.lines("gaps")])
+    print([(line["store"], line["item"], line["cause"]) for line in lake.why_lines()])
+    lake.modify("PFS1", "/Sales", "after", b"later", at=day + "01:07:00Z")
+    lake.run(day + "01:45:00Z")
+    print(sorted((row["name"], row["deleted"]) for row in lake.items("PFS2", "/Sales").collect()))
+    print(sorted((row["store"], row["applied"]) for row in lake.state().where("folder = '/Sales'").collect()))
+    print(lake.export_mail("PFS2", "/Sales", place / "out", "eml"), lake.gaps().count())
+    print(lake.maintain(), [line["id"] for line in lake.audit() if line.get("rows")])
+"""
+
+
+def test_a_lake_is_the_same_by_a_server(server: str, tmp_path: Path) -> None:
+    """What a program prints that makes one, plays rounds there, and asks."""
+    printed = []
+    for name, given in (("classic", {}), ("server", {"SPARK_REMOTE": server})):
+        place = tmp_path / name
+        place.mkdir()
+        (place / "in.mbox").write_bytes(b"From a@example.com Mon Jan  5 08:00:00 2026\nSubject: one\n\nhello\n\n")
+        done = python(through_the_door(place), **given)
+        assert (done.returncode, done.stderr) == (0, "")
+        printed.append(done.stdout.splitlines())
+    assert printed[0] == printed[1]
+    assert len(printed[0]) == 8 and printed[0][4] == "[('after', False), ('one', False)]"
+
+
+@pytest.mark.parametrize("notebook", sorted(NOTEBOOKS.glob("*.py")), ids=lambda file: file.stem)
+def test_a_notebook_runs_by_a_server(server: str, notebook: Path, tmp_path: Path) -> None:
+    done = python("import runpy, sys; runpy.run_path(sys.argv[1])", str(notebook), cwd=tmp_path, SPARK_REMOTE=server)
+    assert done.returncode == 0, done.stderr
+    assert "Warning" not in done.stderr

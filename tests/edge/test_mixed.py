@@ -29,7 +29,7 @@ Act = Callable[[Lake], object]
 BY_PEOPLE = [f"{when} {name}" for when in ("before", "after") for name in ("content", "edits")]
 BY_ROUNDS = [f"{when} {name}" for when in ("before", "after") for name in (*FACTS, "rounds")]
 STORES = ("PFS1", "PFS2")
-LETTERS, ROUNDS = 30, 8
+LETTERS, ROUNDS = 30, 4
 
 
 def acts(letters: list[bytes], place: Path) -> Iterator[tuple[Act, list[str]]]:
