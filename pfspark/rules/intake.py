@@ -213,9 +213,9 @@ def placed_beneath(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
 
 
 @rule("stores")
-def with_ancestors(ancestors: DataFrame) -> DataFrame:
-    """The stores that see a folder that has one so far above."""
-    return ancestors.select("org", "store").distinct()
+def with_ancestors(above: DataFrame) -> DataFrame:
+    """The stores that see a folder that has an ancestor so far `above`."""
+    return above.select("org", "store").distinct()
 
 
 @rule("followed", drives=("deleting", "reaching"))

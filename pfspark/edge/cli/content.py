@@ -82,7 +82,7 @@ def import_mail(
     from pfspark.edge import mail
 
     at = given.moment(now)
-    mail.find(paths)  # what is no mail is refused before Java starts
+    mail.find(paths)  # what is no mail is refused before a lake is looked for
     with given.opened(lake, "importing") as there:
         left_out: list[tuple[str, str]] = []
         counts = there.import_mail(

@@ -9,13 +9,10 @@ import stat
 from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from itertools import pairwise
-from typing import TYPE_CHECKING, BinaryIO, NamedTuple
+from typing import BinaryIO, NamedTuple
 
 from pfspark.edge.mime import KIB, MIB, Reason
 from pfspark.errors import MailError, UsageError
-
-if TYPE_CHECKING:
-    pass
 
 # A larger mail stays in its file: a row is held several times over on its way through Python, Arrow and Java, and with
 # rows of 120 MiB a heap of 2 GiB was seen to be too small (two tasks writing Parquet; 64 MiB passed).

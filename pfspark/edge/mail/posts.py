@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pfspark.rows import rows_of
 from pfspark.words import Action
@@ -56,7 +57,7 @@ def edit_ids(folder: str, mails: pa.Table) -> list[str | None]:
 
 def bodies(mails: pa.Table, written: datetime) -> pa.Table:
     """The rows of `content` of mails: equal bytes are kept once."""
-    first = mails.filter(pa.compute.equal(mails["occurrence"], 1)).select(["sha256", "raw", "envelope", "size"])
+    first = mails.filter(pc.equal(mails["occurrence"], 1)).select(["sha256", "raw", "envelope", "size"])
     at = pa.repeat(pa.scalar(written, pa.timestamp("us", "UTC")), first.num_rows)
     return first.rename_columns(["hash", "body", "envelope", "size"]).append_column("at", at)
 
