@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from datetime import time, timedelta
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_type_hints
+from typing import Annotated, Any, Literal
 
+from pydantic import Field, PlainSerializer
+
+from pfspark.entries import Entry, reads
 from pfspark.errors import ProfileError, UsageError
 from pfspark.units import nearest, parse_clock, parse_duration, parse_size, show_duration, show_size, unfit
 
@@ -28,13 +30,6 @@ _DOUBLING = re.compile(r"(\w+) doubling to (\w+)")
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
-
-
-class Kind(NamedTuple):
-    """How the value of an option is read from TOML or JSON, and written back."""
-
-    read: Callable[[Any], Any]
-    show: Callable[[Any], Any]
 
 
 def _positive(text: object) -> timedelta:
@@ -83,94 +78,105 @@ def _list(values: object) -> list[Any]:
     return list(values)
 
 
-def _switch(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise unfit(value, "true or false")
-    return value
-
-
-def _count(value: object) -> int:
+def _count(value: object) -> int | None:
+    if value in NONE:
+        return None
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 1000:  # F53
         raise unfit(value, "a number from 1 to 1000, or none")
     return value
 
 
-def _one_of(*values: str | int) -> Kind:
-    def read(value: object) -> str | int:
-        for each in values:
-            if value == each and type(value) is type(each):
-                return each
-        raise unfit(value, " or ".join(map(str, values)) + nearest(value, values))
-
-    return Kind(read, lambda value: value)
+def _conflict(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value not in (0, 1, 2):  # F30
+        raise unfit(value, "0, 1 or 2")
+    return value
 
 
-def _optional(kind: Kind) -> Kind:
-    return Kind(
-        lambda value: None if value in NONE else kind.read(value),
-        lambda value: "none" if value is None else kind.show(value),
-    )
+def _age(text: object) -> timedelta | None:
+    return None if text in NONE else _positive(text)
 
 
-DURATION = Kind(_positive, show_duration)
-WAIT = Kind(parse_duration, show_duration)
-TIMEOUTS = Kind(_timeouts, lambda value: [show_duration(each) for each in value])
-SIZE = Kind(_bytes, show_size)
-SWITCH = Kind(_switch, lambda value: value)
-COUNT = Kind(_count, lambda value: value)
-CLOCK = Kind(parse_clock, lambda value: f"{value:%H:%M}")
-CLOCKS = Kind(_clocks, lambda value: ",".join(f"{each:%H:%M}" for each in value) or "none")
-AGAIN = Kind(_again, lambda value: f"{show_duration(value[0])} doubling to {show_duration(value[1])}" if value else "off")
-RESPONDERS = _one_of("all", "three", "three_and_oldest")
-CONFLICT = _one_of(0, 1, 2)  # F30
+def _text(show: Callable[[Any], Any]) -> PlainSerializer:
+    """How a value is written back."""
+    return PlainSerializer(show)
 
 
-@dataclass(frozen=True)
-class Policy:
+Duration = Annotated[timedelta, reads(_positive), _text(show_duration)]
+Wait = Annotated[timedelta, reads(parse_duration), _text(show_duration)]
+Age = Annotated[timedelta | None, reads(_age), _text(lambda age: show_duration(age) if age else "none")]
+Timeouts = Annotated[
+    tuple[timedelta, timedelta, timedelta], reads(_timeouts), _text(lambda value: [show_duration(each) for each in value])
+]
+Size = Annotated[int, reads(_bytes), _text(show_size)]
+Count = Annotated[int | None, reads(_count), _text(lambda count: "none" if count is None else count)]
+Clock = Annotated[time, reads(parse_clock), _text(lambda clock: f"{clock:%H:%M}")]
+Clocks = Annotated[tuple[time, ...], reads(_clocks), _text(lambda clocks: ",".join(f"{each:%H:%M}" for each in clocks) or "none")]
+Again = Annotated[
+    tuple[timedelta, timedelta] | None,
+    reads(_again),
+    _text(lambda waits: f"{show_duration(waits[0])} doubling to {show_duration(waits[1])}" if waits else "off"),
+]
+Conflict = Annotated[int, reads(_conflict)]
+Responders = Literal["all", "three", "three_and_oldest"]
+
+
+class Options(Entry):
     """Every option of an organization. The names are those of the profile files and of `[policy]` in a scenario."""
+
+    source_order: Literal["five_keys", "six_groups"] = Field(description="how sources of backfill are ranked (C1)")
+    partial_sources: Literal["cover", "last_group_then_cover"] = Field(
+        description="what is asked of a source that has only a part (C2)"
+    )
+    preferred_source: bool = Field(description="whether a store may be a preferred source (R99)")
+    backfill_timeouts_local: Timeouts = Field(
+        description="first request, first retry, later retries, where a store of the same site has it (R91)"
+    )
+    backfill_timeouts_remote: Timeouts = Field(description="the same where only other sites have it (R91)")
+    delete_pending_timeout: Wait = Field(description="first request when a leaver has it (D6)")
+    responders_list_change: Responders = Field(description="who must answer on a list change or first start (R130, R131)")
+    responders_restore: Responders = Field(description="the same, after a restore or at start-up (R132-R134)")
+    answer_when: Literal["has_more", "always"] = Field(description="which status requests are answered (R135, C4)")
+    status_after: Duration = Field(description="from the last change to the unasked status (R136)")
+    status_clock: Clocks = Field(description="times of day at which it may go; none: any (R137, C9)")
+    status_again: Again = Field(
+        description="first and longest wait between repeats while a replica is believed to lack what is held here"
+    )
+    startup_status: Literal["off", "seeming_gaps", "all"] = Field(description="status requests at restart (R133, R134)")
+    relay_status: bool = Field(description="whether status tells of others too (C3)")
+    removal_rule: Literal["one_holds_all", "union_holds_all"] = Field(description="when a leaver may go (C5)")
+    hierarchy_merge: Literal["object", "property"] = Field(description="what the highest stamp wins: folder or property")
+    folders_per_hierarchy_message: Count = Field(description="none: only the size counts (F53)")
+    interval: Duration = Field(description="between two cycles of a store (R43, F42)")
+    size_limit: Size = Field(description="bytes that fit into one message (R53, F46)")
+    conflict: Conflict = Field(description="0 keep losers and tell, 1 last writer, 2 keep and be silent (F30)")
+    age_limit: Age = Field(description="age at which items expire, unless the folder says (F58)")
+    deleted_item_retention: Wait = Field(description="how long bodies of deleted items are kept (Q20)")
+    edit_memory: Duration = Field(description="how long a repeated edit is recognized")
+    maintenance_at: Clock = Field(description="time of day of the nightly maintenance, UTC (F56)")
+
+
+class Policy(Options):
+    """What an organization follows: the options of its profile, some of them overridden."""
 
     profile: str
     """The profile that the values come from."""
-    source_order: Annotated[str, _one_of("five_keys", "six_groups"), "how sources of backfill are ranked (C1)"]
-    partial_sources: Annotated[
-        str, _one_of("cover", "last_group_then_cover"), "what is asked of a source that has only a part (C2)"
-    ]
-    preferred_source: Annotated[bool, SWITCH, "whether a store may be a preferred source (R99)"]
-    backfill_timeouts_local: Annotated[
-        tuple[timedelta, timedelta, timedelta],
-        TIMEOUTS,
-        "first request, first retry, later retries, where a store of the same site has it (R91)",
-    ]
-    backfill_timeouts_remote: Annotated[
-        tuple[timedelta, timedelta, timedelta], TIMEOUTS, "the same where only other sites have it (R91)"
-    ]
-    delete_pending_timeout: Annotated[timedelta, WAIT, "first request when a leaver has it (D6)"]
-    responders_list_change: Annotated[str, RESPONDERS, "who must answer on a list change or first start (R130, R131)"]
-    responders_restore: Annotated[str, RESPONDERS, "the same, after a restore or at start-up (R132-R134)"]
-    answer_when: Annotated[str, _one_of("has_more", "always"), "which status requests are answered (R135, C4)"]
-    status_after: Annotated[timedelta, DURATION, "from the last change to the unasked status (R136)"]
-    status_clock: Annotated[tuple[time, ...], CLOCKS, "times of day at which it may go; none: any (R137, C9)"]
-    status_again: Annotated[
-        tuple[timedelta, timedelta] | None,
-        AGAIN,
-        "first and longest wait between repeats while a replica is believed to lack what is held here",
-    ]
-    startup_status: Annotated[str, _one_of("off", "seeming_gaps", "all"), "status requests at restart (R133, R134)"]
-    relay_status: Annotated[bool, SWITCH, "whether status tells of others too (C3)"]
-    removal_rule: Annotated[str, _one_of("one_holds_all", "union_holds_all"), "when a leaver may go (C5)"]
-    hierarchy_merge: Annotated[str, _one_of("object", "property"), "what the highest stamp wins: folder or property"]
-    folders_per_hierarchy_message: Annotated[int | None, _optional(COUNT), "none: only the size counts (F53)"]
-    interval: Annotated[timedelta, DURATION, "between two cycles of a store (R43, F42)"]
-    size_limit: Annotated[int, SIZE, "bytes that fit into one message (R53, F46)"]
-    conflict: Annotated[int, CONFLICT, "0 keep losers and tell, 1 last writer, 2 keep and be silent (F30)"]
-    age_limit: Annotated[timedelta | None, _optional(DURATION), "age at which items expire, unless the folder says (F58)"]
-    deleted_item_retention: Annotated[timedelta, WAIT, "how long bodies of deleted items are kept (Q20)"]
-    edit_memory: Annotated[timedelta, DURATION, "how long a repeated edit is recognized"]
-    maintenance_at: Annotated[time, CLOCK, "time of day of the nightly maintenance, UTC (F56)"]
-    source_orders: Mapping[str, tuple[str, ...]] = field(repr=False, compare=False)
+    source_orders: Mapping[str, tuple[str, ...]] = Field(repr=False)
     """The rows of every source order."""
-    choices: Mapping[str, tuple[Any, ...]] = field(repr=False, compare=False)
+    choices: Mapping[str, tuple[Any, ...]] = Field(repr=False)
     """Options of which this generation knows only some values."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Policy) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash(self._values())
+
+    def texts(self) -> dict[str, Any]:
+        """The options in the form that `override` takes and JSON can hold."""
+        return self.model_dump(include=set(OPTIONS))
+
+    def _values(self) -> tuple[Any, ...]:
+        return self.profile, *(getattr(self, name) for name in OPTIONS)
 
     @property
     def source_keys(self) -> tuple[str, ...]:
@@ -208,10 +214,8 @@ class Policy:
         }
 
 
-OPTIONS: dict[str, tuple[Kind, str]] = {
-    name: hint.__metadata__ for name, hint in get_type_hints(Policy, include_extras=True).items() if hasattr(hint, "__metadata__")
-}
-"""Every option by its name: how it is read and shown, and what it says."""
+OPTIONS = {name: str(field.description) for name, field in Options.model_fields.items()}
+"""Every option by its name, and what it says."""
 
 GROUPS = {group: tuple(name for name in OPTIONS if name.startswith(f"{group}_")) for group in ("backfill_timeouts", "responders")}
 """Options that may be written as one: `backfill_timeouts = { local = […], remote = […] }`, `responders = "all"`."""
@@ -222,30 +226,29 @@ def override(policy: Policy, options: Mapping[str, Any]) -> Policy:
 
     >>> override(policy, {"backfill_timeouts": {"local": ["5m", "15m", "1h"]}})  # doctest: +SKIP
     """
-    return replace(policy, **_values(options, policy.choices))
+    return _policy({**dict(policy), **policy.texts()}, options)
 
 
 def differences(policy: Policy, profile: Policy) -> dict[str, Any]:
     """The options in which a policy differs from its profile, in the form that `override` takes and JSON can hold."""
-    return {
-        name: kind.show(getattr(policy, name))
-        for name, (kind, _) in OPTIONS.items()
-        if getattr(policy, name) != getattr(profile, name)
-    }
+    return {name: text for name, text in policy.texts().items() if getattr(policy, name) != getattr(profile, name)}
 
 
-def _values(options: Mapping[str, Any], choices: Mapping[str, tuple[Any, ...]]) -> dict[str, Any]:
-    values = {}
-    for name, value in single(options):
+def _policy(known: Mapping[str, Any], options: Mapping[str, Any]) -> Policy:
+    """What is known of a policy, and options over that."""
+    told = dict(single(options))
+    for name in told:
         if name not in OPTIONS:
             raise UsageError(f"option {name!r} is not known{nearest(name, [*OPTIONS, *GROUPS])}")
-        try:
-            values[name] = OPTIONS[name][0].read(value)
-            if values[name] not in choices.get(name, (values[name],)):
-                raise unfit(value, f"{' or '.join(map(str, choices[name]))} in this profile")
-        except UsageError as error:
-            raise UsageError(f"option {name}: {error}") from None
-    return values
+    try:
+        policy = Policy.read({**known, **told})
+    except UsageError as error:
+        raise UsageError(f"option {error}") from None
+    for name, value in told.items():
+        allowed = policy.choices.get(name)
+        if allowed and getattr(policy, name) not in allowed:
+            raise UsageError(f"option {name}: {unfit(value, ' or '.join(map(str, allowed)) + ' in this profile')}")
+    return policy
 
 
 def text_of(value: Any) -> str:
@@ -302,15 +305,16 @@ def load_profile(name: str, folder: Path) -> Policy:
         for order, rows in table.pop("source_orders", {}).items()
     }
     choices = {option: tuple(_list(values)) for option, values in files[name].pop("choices", {}).items()}
+    options = dict(single(files[name]))
+    if missing := [option for option in OPTIONS if option not in options]:
+        raise ProfileError(f"{name}.toml: option {missing[0]!r} is missing; a profile sets every option")
     try:
-        values = _values(files[name], choices)
+        policy = _policy({"profile": name, "source_orders": orders, "choices": choices}, options)
     except UsageError as error:
         raise ProfileError(f"{name}.toml: {error}") from None
-    if missing := [option for option in OPTIONS if option not in values]:
-        raise ProfileError(f"{name}.toml: option {missing[0]!r} is missing; a profile sets every option")
-    if values["source_order"] not in orders:
-        raise ProfileError(f"{name}.toml: source order {values['source_order']} is defined in no profile of {folder}")
-    return Policy(profile=name, **values, source_orders=orders, choices=choices)
+    if policy.source_order not in orders:
+        raise ProfileError(f"{name}.toml: source order {policy.source_order} is defined in no profile of {folder}")
+    return policy
 
 
 def _toml(path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ TOP_LEVEL = {"README.md", "conf", "notebooks", "pfspark", "pyproject.toml", "tes
 
 # --- who may import what ---
 
-VOCABULARY = {"cntext", "errors", "schedules", "settings", "tables", "units", "words"}
+VOCABULARY = {"cntext", "entries", "errors", "schedules", "settings", "tables", "units", "words"}
 BELOW = {
     "vocabulary": set[str](),
     "cnset": {"vocabulary"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pickle
-from dataclasses import replace
 from datetime import time, timedelta
 from pathlib import Path
 
@@ -128,7 +127,7 @@ def test_unknown_profile_names_the_nearest() -> None:
 )
 def test_overrides(policy: Policy, options: dict[str, object], expected: dict[str, object]) -> None:
     changed = override(policy, options)
-    assert changed == replace(policy, **expected)  # type: ignore[arg-type]
+    assert changed == policy.model_copy(update=expected)
     assert override(policy, differences(changed, policy)) == changed
 
 
@@ -150,7 +149,7 @@ def test_overrides(policy: Policy, options: dict[str, object], expected: dict[st
         ({"folders_per_hierarchy_message": 0}, "expected a number from 1 to 1000, or none"),
         ({"startup_status": "all"}, "option startup_status: found 'all', expected off in this profile"),
         ({"maintenance_at": "25:00"}, "expected a time of day"),
-        ({"conflict": True}, "option conflict: found True, expected 0 or 1 or 2"),
+        ({"conflict": True}, "option conflict: found True, expected 0, 1 or 2"),
         ({"source_orders": {}}, "option 'source_orders' is not known; the nearest known is 'source_order'"),
     ],
 )
@@ -166,7 +165,7 @@ def test_start_up_switches_belong_to_2000_and_2003() -> None:
 
 @pytest.mark.parametrize("other", PROFILES)
 def test_differences_turn_one_profile_into_another(policy: Policy, other: str) -> None:
-    target = replace(load_profile(other, CONF), profile=policy.profile)
+    target = load_profile(other, CONF).model_copy(update={"profile": policy.profile})
     assert override(policy, differences(target, policy)) == target
 
 

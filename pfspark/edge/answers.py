@@ -115,12 +115,12 @@ class Answers:
     def options(self) -> Iterator[Line]:
         """The options in force, each beside its profile's."""
         for org, policy in self.policies.items():
-            profiled = load_profile(policy.profile, conf_folder())
-            for name, (kind, says) in OPTIONS.items():
-                value, profile = (kind.show(getattr(each, name)) for each in (policy, profiled))
+            value, profile = policy.texts(), load_profile(policy.profile, conf_folder()).texts()
+            for name, says in OPTIONS.items():
                 yield {
-                    "org": org, "at": lines.moment(self.at[org]), "kind": "option", "option": name, "value": text_of(value),
-                    "profile": text_of(profile), "differs": value != profile, "says": says,
+                    "org": org, "at": lines.moment(self.at[org]), "kind": "option", "option": name,
+                    "value": text_of(value[name]), "profile": text_of(profile[name]),
+                    "differs": value[name] != profile[name], "says": says,
                 }  # fmt: skip
 
     def gaps(self) -> Iterator[Line]:

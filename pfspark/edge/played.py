@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -99,7 +98,7 @@ def written(spark: SparkSession, where: str, scenarios: Sequence[Scenario]) -> I
 
 
 def _organization(scenario: Scenario) -> dict[str, Any]:
-    policy = replace(scenario.policy, interval=scenario.interval)
+    policy = scenario.policy.model_copy(update={"interval": scenario.interval})
     options = differences(policy, load_profile(scenario.profile, conf_folder()))
     return {
         "org": scenario.name, "profile": scenario.profile, "options": json.dumps(options, sort_keys=True),

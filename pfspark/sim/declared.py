@@ -11,10 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from pfspark.errors import ProfileError, ScenarioError, UsageError
-from pfspark.sim import values
-from pfspark.sim.properties import FOLDER_PROPERTIES, set_properties, slots
-from pfspark.sim.scenario import STORE, by_path, links_of, stores_of
-from pfspark.units import parse_time
+from pfspark.sim import language, values
+from pfspark.sim.properties import set_properties, slots
+from pfspark.sim.scenario import by_path, links_of, stores_of
 
 PLAYED = ("end", "interval", "seed", "faults", "steps")
 """Of scenario files what says how they are played; it says nothing of what an organization is."""
@@ -64,35 +63,25 @@ def read(document: Mapping[str, Any], file: str, stores: Mapping[str, str]) -> D
 
 
 def _declared(document: Mapping[str, Any], file: str, stores: Mapping[str, str]) -> Declared:
-    top = values.fields(
-        dict(document),
-        {
-            **dict.fromkeys(PLAYED, values.anything),
-            "name": values.word,
-            "profile": values.word,
-            "start": parse_time,
-            "suspended": values.switch,
-            **dict.fromkeys(("policy", "stores", "folders"), values.any_table),
-            "links": values.tables,
-        },
-    )
-    told = {name: _columns(said) for name, said in stores_of(top.get("stores", {}), STORE | {"retired": values.switch}).items()}
+    top = language.Organization.read(dict(document))
+    told = {name: _columns(said) for name, said in stores_of(top.stores, language.DeclaredStore).items()}
     sites = {**stores, **{name: said["site"] for name, said in told.items() if "site" in said}}
-    known = sorted({**stores, **told})
-    links = links_of(top.get("links", []), sorted(set(sites.values())))
-    entries = by_path(top.get("folders", {}))
+    known = language.Known(stores=sorted({**stores, **told}))
+    links = links_of(top.links, sorted(set(sites.values())))
+    entries = by_path(top.folders)
     return Declared(
         file=file,
-        name=top.get("name"),
-        profile=top.get("profile"),
-        options=top.get("policy", {}),
-        start=top.get("start"),
-        suspended=top.get("suspended"),
+        name=top.name,
+        profile=top.profile,
+        options=top.policy,
+        start=top.start,
+        suspended=top.suspended,
         stores=told,
         links={(one.from_site, one.to_site): {"cost": one.cost, "delay_s": int(one.delay.total_seconds())} for one in links},
         folders={path: _folder(path, entries[path], known) for path in sorted(entries, key=_level)},
         left_out=tuple(
-            [key for key in PLAYED if key in top] + [HOLDS] * any(isinstance(x, dict) and HOLDS in x for x in entries.values())
+            [key for key in PLAYED if key in top.said()]
+            + [HOLDS] * any(isinstance(x, dict) and HOLDS in x for x in entries.values())
         ),
     )
 
@@ -103,12 +92,10 @@ def _columns(said: dict[str, Any]) -> Columns:
     return said | ({"schedule": slots(said["schedule"])} if "schedule" in said else {})
 
 
-def _folder(path: str, entry: Any, stores: list[str]) -> Folder:
+def _folder(path: str, entry: Any, known: language.Known) -> Folder:
     with values.within(f'folders."{path}"'):
-        readers = {"replicas": values.many(values.one_of("store", stores)), HOLDS: values.anything, **FOLDER_PROPERTIES}
-        said = values.fields(entry, readers)
-        said.pop(HOLDS, None)
-        return Folder(said.pop("replicas", None), set_properties(said))
+        said = language.DeclaredFolder.read(entry, known)
+        return Folder(said.replicas, set_properties(said.properties()))
 
 
 def _level(path: str) -> int:

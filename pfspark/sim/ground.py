@@ -10,7 +10,7 @@ from typing import Any
 
 from pfspark.errors import ProfileError, ScenarioError, UsageError
 from pfspark.settings import differences, override
-from pfspark.sim import steps, values
+from pfspark.sim import language, steps, values
 from pfspark.sim.scenario import Scenario, faults_of, links_of, profile_named
 from pfspark.sim.steps import FolderRef, Step
 
@@ -49,19 +49,18 @@ def varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder: 
 
 def _varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder: Path) -> Scenario:
     before, now = ground.scenario, ground.now
-    texts = {"profile": values.word, "seed": values.number(0), "policy": values.any_table}
-    top = values.fields(document, {**texts, **dict.fromkeys(("links", "faults", "steps"), values.tables)})
+    told = language.Change.read(dict(document))
     policy = before.policy
-    if "profile" in top:
+    if told.profile:
         with values.within("profile"):
             own = differences(policy, profile_named(policy.profile, conf_folder))
-            policy = override(profile_named(top["profile"], conf_folder), own)
+            policy = override(profile_named(told.profile, conf_folder), own)
     with values.within("policy"):
-        policy = override(policy, top.get("policy", {}))
+        policy = override(policy, told.policy)
     names = [store.name for store in before.stores]
-    todo = steps.read(top.get("steps", []), names, now)
+    todo = steps.read(told.steps, names, now)
     _expect_to_be_played(todo, now)
-    said = links_of(top.get("links", []), sorted({store.site for store in before.stores}))
+    said = links_of(told.links, sorted({store.site for store in before.stores}))
     links = {(link.from_site, link.to_site): link for link in (*before.links, *said)}
     return replace(
         before,
@@ -71,8 +70,8 @@ def _varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder:
         links=tuple(links.values()),
         steps=steps.resolved(todo, ground.folders, now, ground.items),
         file=file,
-        faults=faults_of(top.get("faults", []), names, now, before.end),
-        seed=top.get("seed", before.seed),
+        faults=faults_of(told.faults, names, now, before.end),
+        seed=before.seed if told.seed is None else told.seed,
     )
 
 

@@ -2,31 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from datetime import timedelta
 from typing import Any
 
 from pfspark.schedules import ALWAYS, Schedule, parse_schedule, parse_slots, show_schedule, spell_schedule
-from pfspark.sim import values
-from pfspark.units import parse_duration, parse_size, show_duration, show_size
-
-PROPERTIES: dict[str, Callable[[Any], Any]] = {
-    "schedule": values.schedule,
-    "size_limit": parse_size,
-    "age_limit": values.age,
-    "conflict": values.conflict,
-}
-"""What a scenario file may set on the folders that are there at its start."""
-FOLDER_PROPERTIES = PROPERTIES | {
-    "deleted_item_retention": parse_duration,  # Q20
-    "description": values.word,  # R17
-    "note": values.word,  # R18
-    "permissions": values.word,  # R16
-    "priority": values.priority,  # F48
-}
-"""What may be set on a folder, with what reads it from a text or a TOML value."""
-
+from pfspark.units import show_duration, show_size
 
 NEW_STORE: Mapping[str, Any] = {"version": "2007", "preferred": False, "interval_s": None, "size_limit": None, "schedule": None}
 """What a store is, besides its site, unless that is said; None: as the policy says, and at all hours."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
@@ -21,10 +21,9 @@ from typing import Any, AnyStr
 from pfspark import cntext
 from pfspark.errors import ProfileError, ScenarioError, UsageError
 from pfspark.settings import PROFILE, Policy, load_profile, override
-from pfspark.sim import steps, values
-from pfspark.sim.properties import PROPERTIES
+from pfspark.sim import language, steps, values
 from pfspark.sim.steps import Step
-from pfspark.units import nearest, parse_duration, parse_size, parse_time
+from pfspark.units import nearest
 
 Document = str | os.PathLike[str] | Mapping[str, Any]
 """A file in the language of scenarios, or what one says."""
@@ -212,100 +211,72 @@ _DOTTED = re.compile(rf"""(?<![\w."'-])(?:{_PART}){{{MOST_DOTS}}}""")
 
 def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenario:
     """Reads from the top: what is named below must have been declared above it."""
-    tables = {
-        **dict.fromkeys(("policy", "stores", "folders"), values.any_table),
-        **dict.fromkeys(("links", "faults", "steps"), values.tables),
-    }
-    top = values.fields(
-        document,
-        {
-            "name": values.word,
-            "profile": values.word,
-            "start": parse_time,
-            "end": values.anything,
-            "interval": values.span,
-            "seed": values.number(0),
-            **tables,
-        },
-        required=("start", "end", "stores"),
-    )
-    start: datetime = top["start"]
+    said = language.Scenario.read(document)
+    start = said.start
     with values.within("end"):
-        end = values.time_from(start)(top["end"])
+        end = values.time_from(start)(said.end)
         if end < start:
-            raise UsageError(f"found {top['end']!r}, expected a time not before the start, {start:%Y-%m-%dT%H:%M:%SZ}")
+            raise UsageError(f"found {said.end!r}, expected a time not before the start, {start:%Y-%m-%dT%H:%M:%SZ}")
     with values.within("profile"):
-        policy = profile_named(top.get("profile", PROFILE), conf_folder)
+        policy = profile_named(said.profile or PROFILE, conf_folder)
     with values.within("policy"):
-        policy = override(policy, top.get("policy", {}))
-    stores = _stores(top["stores"])
+        policy = override(policy, said.policy)
+    stores = _stores(said.stores)
     names = [store.name for store in stores]
-    folders = _folders(top.get("folders", {}), names)
-    todo = steps.read(top.get("steps", []), names, start)
+    folders = _folders(said.folders, names)
+    todo = steps.read(said.steps, names, start)
     held = sum(cntext.size(each.holds) for each in folders)
     posted: int = sum(step.args["count"] for step in todo if step.verb == "post")
-    if held + posted > steps.MOST_POSTED:
+    if held + posted > language.MOST_POSTED:
         raise UsageError(
-            f"found {held:,} items held and {posted:,} posted, expected at most {steps.MOST_POSTED:,} in all; "
+            f"found {held:,} items held and {posted:,} posted, expected at most {language.MOST_POSTED:,} in all; "
             "a story of fewer tells the same"
         )
     return Scenario(
-        name=top.get("name", Path(file).stem),
+        name=said.name or Path(file).stem,
         profile=policy.profile,
         policy=policy,
         start=start,
         end=end,
-        interval=top.get("interval", policy.interval),
+        interval=said.interval or policy.interval,
         stores=stores,
-        links=links_of(top.get("links", []), sorted({store.site for store in stores})),
+        links=links_of(said.links, sorted({store.site for store in stores})),
         folders=folders,
         steps=steps.resolved(todo, {each.path: ("initial", place) for place, each in enumerate(folders)}, start),
         file=file,
-        faults=faults_of(top.get("faults", []), names, start, end),
-        seed=top.get("seed", 0),
+        faults=faults_of(said.faults, names, start, end),
+        seed=said.seed,
     )
 
 
 profile_named = cache(load_profile)
 
 
-STORE: dict[str, Callable[[Any], Any]] = {
-    "site": values.word,
-    "version": values.version,
-    "preferred": values.switch,
-    "interval": values.span,
-    "size_limit": parse_size,
-    "schedule": values.schedule,
-}
-"""What may be said of a store, with what reads it."""
-
-
 def _stores(table: Mapping[str, Any]) -> tuple[Store, ...]:
     if not table:
         raise UsageError("stores: none, expected at least one [stores.NAME]")
-    return tuple(Store(name, **{"site": DEFAULT_SITE} | said) for name, said in stores_of(table, STORE).items())
+    return tuple(Store(name, **{"site": DEFAULT_SITE} | said) for name, said in stores_of(table, language.Store).items())
 
 
-def stores_of(table: Mapping[str, Any], readers: Mapping[str, Callable[[Any], Any]]) -> dict[str, dict[str, Any]]:
+def stores_of(table: Mapping[str, Any], entry: type[language.Store]) -> dict[str, dict[str, Any]]:
     """What a text says of each store, by its name."""
     told = {}
-    for name, entry in table.items():
+    for name, found in table.items():
         with values.within(f"stores.{name if name.isprintable() else repr(name)}"):
             if not cntext.is_store_name(name):
                 raise UsageError("a store name has letters, digits and . _ - only, a letter or digit first, at most 64")
-            told[name] = values.fields(entry, readers)
+            told[name] = entry.read(found).said()
     return told
 
 
 def links_of(entries: list[Any], sites: list[str]) -> tuple[Link, ...]:
     """The links of a text: one link for each direction; of two for one direction the later counts."""
-    site = values.one_of("site", sites)
-    readers = {"sites": values.many(site), "from": site, "to": site, "cost": values.number(0), "delay": parse_duration}
+    known = language.Known(sites=sites)
     links = {}
     for place, entry in enumerate(entries, 1):
         with values.within(f"links {place}"):
-            said = values.fields(entry, readers)
-            match said.pop("sites", None), said.pop("from", None), said.pop("to", None):
+            said = language.Link.read(entry, known).said()
+            match said.pop("sites", None), said.pop("from_site", None), said.pop("to_site", None):
                 case (_, _, *_) as named, None, None:
                     pairs = list(permutations(named, 2))
                 case None, str(one), str(other) if one != other:
@@ -322,34 +293,25 @@ def links_of(entries: list[Any], sites: list[str]) -> tuple[Link, ...]:
 
 def faults_of(entries: list[Any], stores: list[str], start: datetime, end: datetime) -> tuple[Fault, ...]:
     """The faults of a text; those without an end last until that of the scenario."""
-    store, at = values.one_of("store", stores), values.time_from(start)
-    readers = {
-        "from": store,
-        "to": store,
-        "since": at,
-        "until": at,
-        "lost": values.share,
-        "twice": values.share,
-        "late": parse_duration,
-    }
+    known = language.Known(stores=stores, start=start)
     faults = []
     for place, entry in enumerate(entries, 1):
         with values.within(f"faults {place}"):
-            said = {"from": None, "to": None, "since": start, "until": end} | values.fields(entry, readers)
-            sender, recipient, since, until = (said.pop(name) for name in ("from", "to", "since", "until"))
-            if until <= since:
-                raise UsageError(f"until {until:%Y-%m-%dT%H:%M:%SZ} is not after since {since:%Y-%m-%dT%H:%M:%SZ}")
-            faults.append(Fault(sender, recipient, since, until, **said))
+            said = {"sender": None, "recipient": None, "since": start, "until": end} | language.Fault.read(entry, known).said()
+            fault = Fault(**said)
+            if fault.until <= fault.since:
+                raise UsageError(f"until {fault.until:%Y-%m-%dT%H:%M:%SZ} is not after since {fault.since:%Y-%m-%dT%H:%M:%SZ}")
+            faults.append(fault)
     return tuple(faults)
 
 
 def _folders(table: Mapping[str, Any], stores: list[str]) -> tuple[Folder, ...]:
-    readers = {"replicas": values.many(values.one_of("store", stores)), "holds": values.cnset(stores), **PROPERTIES}
+    known = language.Known(stores=stores)
     folders: dict[str, Folder] = {}
     for path, entry in by_path(table).items():
         with values.within(f'folders."{path}"'):
-            said = {"replicas": tuple(stores), "holds": {}} | values.fields(entry, readers)
-            folders[path] = Folder(path, said.pop("replicas"), holds=said.pop("holds"), properties=said)
+            said = language.Folder.read(entry, known)
+            folders[path] = Folder(path, said.replicas or tuple(stores), said.properties(), said.holds or {})
     for path in folders:
         expect_parent(path, folders)
     return tuple(folders.values())

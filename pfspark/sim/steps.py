@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -10,9 +10,8 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
-from pfspark.sim import values
-from pfspark.sim.properties import FOLDER_PROPERTIES
-from pfspark.units import nearest, parse_size, show_duration
+from pfspark.sim import language, values
+from pfspark.units import nearest, show_duration
 
 FolderRef = tuple[str, int | str]
 """`("initial", index)` of the file's folders, `("step", number)` of the step that creates it, or `("id", "PFS1:7")`."""
@@ -51,78 +50,22 @@ class Step:
         return {"type": self.verb, "folder": self.args.get("folder", self.args.get("path")), "item": self.args.get("item")}
 
 
-MOST_POSTED = 1_000_000
-"""Items that a scenario may hold at its start and post, all together: each is a row in memory, and more would only fill it."""
-
-
 def read(entries: list[Any], stores: list[str], start: datetime) -> list[Step]:
     """The steps in file order, their values read but not resolved."""
-    verbs = _verbs(stores, start)
-    at = values.time_from(start)
+    known = language.Known(stores=stores, start=start)
     steps = []
     for number, entry in enumerate(entries, 1):
         with values.within(f"step {number}"):
-            values.fields(entry, {"at": values.anything, **dict.fromkeys(verbs, values.anything)}, required=("at",))
-            done = [verb for verb in entry if verb != "at"]
+            said = language.Step.read(entry, known)
+            done = said.done()
             if len(done) != 1:
-                raise UsageError(f"found {' and '.join(done) or 'nothing to do'}, expected at and one verb: {', '.join(verbs)}")
-            with values.within("at"):
-                moment = at(entry["at"])
-                if moment < start:
-                    raise UsageError(f"found {entry['at']!r}, expected a time not before the start")
-            with values.within(done[0]):
-                steps.append(Step(number, moment, done[0], verbs[done[0]](entry[done[0]])))
+                verbs = ", ".join(language.VERBS)
+                raise UsageError(f"found {' and '.join(done) or 'nothing to do'}, expected at and one verb: {verbs}")
+            if said.at < start:
+                raise UsageError(f"at: found {entry['at']!r}, expected a time not before the start")
+            [(verb, args)] = done.items()
+            steps.append(Step(number, said.at, verb, args))
     return steps
-
-
-def _verbs(stores: list[str], start: datetime) -> dict[str, Callable[[Any], dict[str, Any]]]:
-    store = values.one_of("store", stores)
-    who = {"store": store}
-    where = {**who, "folder": values.folder_name}
-    what = {**where, "item": values.word}
-    replica = {**where, "replica": store}
-    isolate = _listed("stores", values.many(store))
-    return {
-        "post": _args(
-            {**what, "count": values.number(1, MOST_POSTED), "size": parse_size}, need=where, count=1, size=1024, item=None
-        ),
-        "modify": _args({**what, "size": parse_size}, need=what, size=1024),
-        "delete": _args(what, need=what),
-        "create_folder": _args(
-            {**who, "path": values.path, "replicas": values.many(store), **FOLDER_PROPERTIES},
-            need={**who, "path": values.path},
-        ),
-        "rename_folder": _args({**where, "name": values.folder_word}, need={**where, "name": values.folder_word}),
-        "move_folder": _args({**where, "to": values.folder_name}, need={**where, "to": values.folder_name}),
-        "delete_folder": _args(where, need=where),
-        "set_folder": _args({**where, **FOLDER_PROPERTIES}, need=where),
-        "add_replica": _args(replica, need=replica),
-        "remove_replica": _args(replica, need=replica),
-        "cut": isolate,
-        "heal": isolate,
-        "down": isolate,
-        "up": isolate,
-        "restore": _args({**who, "to": values.time_from(start)}, need={**who, "to": values.time_from(start)}),
-        "suspend": _true,
-        "resume": _true,
-        "clock": _listed("wrong", values.offset),
-        "why": _args({**where, "item": values.word}, need=where, item=None),
-        "show": _listed("what", values.many(values.one_of("table", ["state", "items", "folders"]))),
-    }
-
-
-def _args(readers: Mapping[str, Any], *, need: Iterable[str], **defaults: Any) -> Callable[[Any], dict[str, Any]]:
-    return lambda value: defaults | values.fields(value, readers, required=tuple(need))
-
-
-def _listed(name: str, reader: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
-    return lambda value: {name: reader(value)}
-
-
-def _true(value: object) -> dict[str, Any]:
-    if value is not True:
-        raise UsageError(f"found {value!r}, expected true")
-    return {}
 
 
 class _Tree:
@@ -222,17 +165,14 @@ def resolved(
 
 def _follow(tree: _Tree, step: Step, args: dict[str, Any]) -> None:
     """Adds what is left to resolve of hierarchy steps, and takes the tree with them."""
-    if step.verb in ("create_folder", "set_folder"):
-        args["properties"] = {name: args.pop(name) for name in FOLDER_PROPERTIES if name in args}
     match step.verb:
         case "create_folder":
             parent, _, args["name"] = args["path"].rpartition("/")
             with values.within("path"):
                 args["parent_ref"] = tree.find(parent, args["store"]) if parent else None
-            args.setdefault("replicas", (args["store"],))
             tree.put(("step", step.number), args["parent_ref"], args["name"], args["store"])
         case "set_folder" if not args["properties"]:
-            raise UsageError(f"found no property, expected at least one of {', '.join(FOLDER_PROPERTIES)}")
+            raise UsageError(f"found no property, expected at least one of {', '.join(language.FolderProperties.known_keys())}")
         case "rename_folder":
             tree.rename(args["folder_ref"], args["name"])
         case "move_folder":

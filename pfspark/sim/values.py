@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -24,48 +24,9 @@ def within(place: str) -> Iterator[None]:
         raise UsageError(f"{place}: {error}") from None
 
 
-def fields(table: object, readers: Mapping[str, Callable[[Any], Any]], *, required: tuple[str, ...] = ()) -> dict[str, Any]:
-    """The values of a table by its keys, each read by its reader."""
-    if not isinstance(table, dict):
-        raise UsageError(f"found {table!r}, expected a table with {', '.join(readers)}")
-    for key in table:
-        if key not in readers:
-            raise UsageError(f"key {key!r} is not known, expected {', '.join(readers)}{nearest(key, readers)}")
-    for key in required:
-        if key not in table:
-            raise UsageError(f"key {key!r} is missing")
-    values = {}
-    for key, value in table.items():
-        with within(key):
-            values[key] = readers[key](value)
-    return values
-
-
-def anything(value: Any) -> Any:
-    return value
-
-
-def any_table(value: object) -> dict[str, Any]:
-    if not isinstance(value, dict):
-        raise UsageError(f"found {value!r}, expected a table")
-    return value
-
-
-def tables(value: object) -> list[Any]:
-    if not isinstance(value, list):
-        raise UsageError(f"found {value!r}, expected a list of tables, each under a heading in double brackets")
-    return value
-
-
 def word(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise UsageError(f"found {value!r}, expected a text")
-    return value
-
-
-def switch(value: object) -> bool:
-    if not isinstance(value, bool):
-        raise UsageError(f"found {value!r}, expected true or false")
     return value
 
 
@@ -117,7 +78,7 @@ def time_from(start: datetime) -> Callable[[object], datetime]:
     return read_time
 
 
-def one_of(what: str, known: list[str]) -> Callable[[object], str]:
+def one_of(what: str, known: Sequence[str]) -> Callable[[object], str]:
     def read_name(value: object) -> str:
         if value not in known:
             raise UsageError(f"{what} {value!r} is not known, expected {', '.join(known)}{nearest(value, known)}")
@@ -154,10 +115,10 @@ def age(value: object) -> timedelta | None:
     return None if value in ("none", "off") else span(value)
 
 
-def conflict(value: object) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value not in (0, 1, 2):
-        raise UsageError(f"found {value!r}, expected 0, 1 or 2")
-    return value
+def yes(value: object) -> bool:
+    if value is not True:
+        raise UsageError(f"found {value!r}, expected true")
+    return True
 
 
 def priority(value: object) -> str:
@@ -166,7 +127,7 @@ def priority(value: object) -> str:
     return str(value)
 
 
-def cnset(stores: list[str]) -> Callable[[object], cntext.CnSet]:
+def cnset(stores: Sequence[str]) -> Callable[[object], cntext.CnSet]:
     def read_cnset(value: object) -> cntext.CnSet:
         if not isinstance(value, str):
             raise UsageError(f"found {value!r}, expected a set such as PFS1:1-10,PFS2:1-20")

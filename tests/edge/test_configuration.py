@@ -54,7 +54,7 @@ UNFIT = {
     'jars = "/tmp/evil"': "key 'jars' is not known, expected lake, org, store, engine",
     "lake = 7": "lake: found 7, expected a text",
     'store = " "': "store: found ' ', expected a text",
-    'engine = "maybe"': "engine: found 'maybe', expected 'on' or 'off'",
+    'engine = "maybe"': "engine: found 'maybe', expected on or off",
     "lake = ": "not TOML: ",
     "[lake]": "lake: found {}, expected a text",
 }

@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from pfspark.errors import ScenarioError, UsageError
+from pfspark.sim.language import VERBS
 from pfspark.sim.scenario import DEFAULT_SITE, Folder, Link, Scenario, Store, parse, read
-from pfspark.sim.steps import Step, _verbs
+from pfspark.sim.steps import Step
 
 CONF = Path(__file__).parents[2] / "conf"
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -131,7 +132,7 @@ def test_the_file_of_the_readme_can_be_read_and_its_table_has_every_verb() -> No
     found = scenario(head=example)
     assert (found.name, len(found.stores), len(found.links), len(found.faults)) == ("Paris is slow, then off", 2, 2, 1)
     [table] = re.findall(r"^\| a step \|.+?\n\n", readme, re.MULTILINE | re.DOTALL)
-    assert set(re.findall(r"`(\w+)`", table)) - {"true"} == set(_verbs(["PFS1"], START))
+    assert set(re.findall(r"`(\w+)`", table)) - {"true"} == set(VERBS)
 
 
 def test_rounds_end_with_the_last_one_not_after_the_end() -> None:
