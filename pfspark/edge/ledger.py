@@ -83,25 +83,49 @@ class Row:
         return replace(self, digest=hashlib.sha256(text.encode()).hexdigest())
 
 
+LOOKED_AT = ("round", "kind", "turns", "ended", "restored", "format")
+"""The columns in which a row is looked up; the others are as long as there are tables, and one row of them is needed."""
+
+
 def looked_up(ledger: pa.Table, as_of: AsOf) -> dict[str, Any]:
-    """What a snapshot needs of the ledger: the `row` as of then, the `last` round, those that are `void`, the `restores`, the
+    """What a snapshot needs of the ledger: the `round` as of then, the `last` one, those that are `void`, the `restores`, the
     `furthest` that anybody has played, the highest `format`."""
-    rows = ledger.select(["round", "kind", "turns", "ended", "format"]).to_pylist()
-    latest = [max((turn["now"] for turn in row["turns"] or ()), default=None) for row in rows]
-
-    def is_wanted(row: Mapping[str, Any], played: datetime | None) -> bool:
-        if isinstance(as_of, datetime):
-            return (played or row["ended"]) <= as_of
-        return as_of is None or row["round"] <= as_of
-
-    wanted = {row["round"]: place for place, row in enumerate(rows) if is_wanted(row, latest[place])}
-    picked = ledger.slice(wanted[max(wanted)], 1).to_pylist()[0] if wanted else None
+    turns = _turns(ledger)
     back = ledger.filter(pc.equal(ledger["kind"], "restored")).select(["round", "restored"])
     return {
-        "row": picked, "last": max((row["round"] for row in rows), default=None), "restores": back.to_pylist(),
-        "void": [row["round"] for row in rows if row["kind"] == "opened"], "furthest": max(filter(None, latest), default=None),
-        "format": max((row["format"] for row in rows), default=None),
+        "round": _most(_until(ledger, turns, as_of)["round"]), "last": _most(ledger["round"]), "restores": back.to_pylist(),
+        "void": ledger.filter(pc.equal(ledger["kind"], "opened"))["round"].to_pylist(), "furthest": _most(turns["now"]),
+        "format": _most(ledger["format"]),
     }  # fmt: skip
+
+
+def last_turns(ledger: pa.Table) -> dict[str, datetime]:
+    """The time of each organization's last round."""
+    turns = _turns(ledger.sort_by("round")).group_by("org", use_threads=False).aggregate([("now", "last")])
+    return dict(zip(turns["org"].to_pylist(), turns["now_last"].to_pylist(), strict=True))
+
+
+def _until(ledger: pa.Table, turns: pa.Table, as_of: AsOf) -> pa.Table:
+    """The rows up to a round, or to a time: that which was played, and where none was, that on the wall."""
+    if as_of is None:
+        return ledger
+    if not isinstance(as_of, datetime):
+        return ledger.filter(pc.less_equal(ledger["round"], as_of))
+    latest = turns.group_by("round").aggregate([("now", "max")])
+    played = latest["now_max"].take(pc.index_in(ledger["round"], latest["round"].combine_chunks()))
+    return ledger.filter(pc.less_equal(pc.coalesce(played, ledger["ended"]), as_of))
+
+
+def _turns(ledger: pa.Table) -> pa.Table:
+    """A row for each organization that a round played: the number of the round, `org`, `now`."""
+    turns = ledger["turns"].combine_chunks()
+    flat = turns.flatten()
+    number = ledger["round"].take(pc.list_parent_indices(turns))
+    return pa.table({"round": number, "org": pc.struct_field(flat, "org"), "now": pc.struct_field(flat, "now")})
+
+
+def _most(numbers: pa.ChunkedArray) -> Any:
+    return pc.max(numbers).as_py()
 
 
 def restored_of(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Restored, ...]:

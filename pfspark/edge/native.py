@@ -10,9 +10,13 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 FEW = 20_000
 """Names up to which a table is searched for them by here."""
@@ -37,13 +41,25 @@ def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Ex
 
     None where they cannot be read.
     """
+    opened = dataset(place, version)
+    return None if opened is None else rows(opened, schema, keep)
+
+
+def dataset(place: Path, version: int | None = None) -> ds.Dataset | None:
+    """A table, of which nothing but its log is read yet; None where it cannot be."""
     from deltalake import DeltaTable
 
     with suppress(Exception):
-        rows = DeltaTable(place, version=version).to_pyarrow_dataset()
-        there = [name for name in schema.names if name in rows.schema.names]
+        return DeltaTable(place, version=version).to_pyarrow_dataset()
+    return None
+
+
+def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = None) -> pa.Table | None:
+    """Its rows, as `read` gives them."""
+    there = [name for name in schema.names if name in opened.schema.names]
+    with suppress(Exception):
         # Threads that are not through when a process ends, and would ask Python for a file, end it by an abort.
-        return _fit(rows.to_table(columns=there, filter=keep, use_threads=False), schema)
+        return _fit(opened.to_table(columns=there, filter=keep, use_threads=False), schema)
     return None
 
 
@@ -56,6 +72,23 @@ def is_small(place: Path, version: int | None = None) -> bool:
         rows, size = (pc.sum(files[column]).as_py() or 0 for column in ("num_records", "size_bytes"))
         return bool(rows <= SMALL_ROWS and size <= SMALL_SIZE)
     return False
+
+
+def files(place: Path) -> int:
+    """How many files a table has; none where that cannot be said."""
+    from deltalake import DeltaTable
+
+    with suppress(Exception):
+        return len(DeltaTable(place).file_uris())
+    return 0
+
+
+def compact(place: Path) -> None:
+    """Joins the small files of a table. Where that cannot be, they stay as they are."""
+    from deltalake import DeltaTable
+
+    with suppress(Exception):
+        DeltaTable(place).optimize.compact()
 
 
 def added(place: Path, schema: pa.Schema, first: int, last: int) -> pa.Table | None:

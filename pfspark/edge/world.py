@@ -23,6 +23,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pfspark import cnset, cntext, said
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Snapshot, Tables
+from pfspark.edge.ledger import last_turns
 from pfspark.errors import UsageError
 from pfspark.execute import Made, execute
 from pfspark.frame import rule, source
@@ -140,8 +141,7 @@ def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, 
 def clocks(snapshot: Snapshot) -> dict[str, datetime]:
     """The time of each organization's last round, by the ledger alone; absent: it had none yet."""
     if (ledger := snapshot.arrow("rounds", columns=["round", "turns"])) is not None:
-        rounds = ledger.sort_by("round").to_pylist()
-        return {turn["org"]: turn["now"] for row in rounds for turn in row["turns"] or ()}
+        return last_turns(ledger)
     turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
     return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
 

@@ -52,6 +52,7 @@ class Writer:
         before = self._tables.snapshot().row
         if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
             raise damaged(LEDGER, self._tables.where, flaws[0])
+        self._tables.gather(LEDGER)
         self.last = before
         now = datetime.now(UTC)
         row = Row(before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)

@@ -709,7 +709,7 @@ def as_item_changes(taken: DataFrame) -> DataFrame:
         "object",
         "action",
         "name",
-        headers.alias("properties"),
+        F.array_sort(headers).alias("properties"),  # the order in which an edit says them says nothing
         "predecessors",
         F.coalesce("size", F.lit(0)).alias("size"),
         "hash",

@@ -6,7 +6,6 @@ import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -64,11 +63,8 @@ def assert_same_world(kept: Mapping[str, pa.Table], read: Mapping[str, pa.Table]
 
 
 def facts(lake: Lake, as_of: str | None = None) -> dict[str, list[str]]:
-    """All valid facts without their round numbers; what a message claims is a set, which may be cut elsewhere, and what an edit
-    sets has no order."""
+    """All valid facts without their round numbers; what a message claims is a set, which may be cut elsewhere."""
     found = {name: lake.table(name, as_of).drop("round").toArrow().to_pylist() for name in FACTS}
-    for row in found["changes"]:
-        row["properties"].sort(key=itemgetter("name"))
     for row in found["messages"]:
         row["status"] = merged(row["status"], ("about", "entry", "origin"))
     return {name: sorted(repr(sorted(row.items())) for row in some) for name, some in found.items()}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
 
-from pfspark.edge import native
+from pfspark.edge import delta, native
 from pfspark.edge.delta import Tables
 from pfspark.edge.ledger import LEDGER
 from pfspark.errors import LakeError
@@ -118,3 +118,27 @@ def test_a_small_table_stands_in_the_plan_and_says_what_spark_reads(holed: Lake,
         if not snapshot.untouched(name):
             plans = [frame._jdf.queryExecution().toString() for frame in (few, many)]
             assert "LocalRelation" in plans[0] and "parquet" in plans[1].lower(), name
+
+
+def test_the_files_of_a_long_ledger_are_joined_by_who_plays_next(
+    holed_place: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows stay, and its history; the chain is whole, and a round is taken once."""
+
+    def told() -> list[dict[str, Any]]:
+        with Lake.open(holed_place, spark) as lake:
+            return list(lake.lines("rounds"))
+
+    before, there = told(), native.files(holed_place / LEDGER)
+    assert there > 3
+    monkeypatch.setattr(delta, "MANY_FILES", there + 1)
+    with Lake.open(holed_place, spark) as lake:
+        lake.round(lake.answers().at["main"] + timedelta(minutes=15))
+    after = native.files(holed_place / LEDGER)
+    assert after > there
+    with Lake.open(holed_place, spark) as lake:
+        lake.round(lake.answers().at["main"] + timedelta(minutes=15))
+        assert [line["id"] for line in lake.audit() if line.get("rows")] == []
+    assert native.files(holed_place / LEDGER) < after
+    assert told()[: len(before)] == before
+    assert Tables.open(spark, holed_place).snapshot(before[-1]["round"]).row.round == before[-1]["round"]
