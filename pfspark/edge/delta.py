@@ -36,7 +36,7 @@ from pfspark.edge import bases, certificates, native, places
 from pfspark.edge.damage import damage, damaged
 from pfspark.edge.digests import numbered
 from pfspark.edge.ledger import BY_PEOPLE, FACTS, FORMAT, LEDGER, LOOKED_AT, AsOf, Restored, Row, looked_up, restored_of
-from pfspark.edge.locks import APPEND_LOCK, WRITER_LOCK, lock, lock_file
+from pfspark.edge.locks import APPEND_LOCK, UNKNOWN, WRITER_LOCK, left_at, lock, lock_file
 from pfspark.edge.session import files_are_local
 from pfspark.edge.writer import Writer
 from pfspark.errors import LakeError, NoLakeError, NoPlaceError
@@ -373,6 +373,16 @@ class Tables:
             raise _unwritten(self.where, name, error) from error
         self.hook(f"after {name}")
 
+    def _append_once(self, name: str, rows: pa.Table, app: str, number: int) -> bool:
+        assert self.folder is not None
+        self.hook(f"before {name}")
+        try:
+            done = native.append_once(self.folder / name, rows, str(number), app, number)
+        except Exception as error:
+            raise _unwritten(self.where, name, error) from error
+        self.hook(f"after {name}")
+        return done
+
     @contextlib.contextmanager
     def _appending_whole(self, name: str) -> Iterator[None]:
         """An append of people: in turns, and with nothing left where it fails."""
@@ -408,7 +418,8 @@ class Tables:
     def flaws(self, name: str) -> list[str]:
         """Files of a table's log that are gone or torn, as far as its folder tells; a log that is gone whole, as a folder.
 
-        Each commit leaves a checksum beside it, so the last one cannot go unnoticed either.
+        Spark leaves a checksum beside each commit, and who plays rounds says how far he has written the ledger; so the last
+        one cannot go unnoticed either.
         """
         if self.folder is None:
             return []
@@ -423,7 +434,8 @@ class Tables:
         if not commits | checkpoints:
             return ["_delta_log"] if checksums or self._data_files() else []
         begin = max(checkpoints) + 1 if checkpoints else 0
-        wanted = range(begin, max(commits | checksums | checkpoints) + 1)
+        left = left_at(self.folder) if name == LEDGER else UNKNOWN
+        wanted = range(begin, max(commits | checksums | checkpoints | {left}) + 1)
         return [f"_delta_log/{version:020}.json" for version in wanted if not _whole(place / f"{version:020}.json")]
 
     def _data_files(self) -> list[Path]:

@@ -11,7 +11,10 @@ from typing import BinaryIO, cast
 from pfspark.errors import LakeError, NoLakeError
 
 WRITER_LOCK = "_writer.lock"
+"""Who plays rounds (host, process); in the line below, the version at which the ledger was left."""
 APPEND_LOCK = "_append.lock"
+
+UNKNOWN = -1
 
 HELD = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 """What a lock says that another holds; all else says that there are no locks."""
@@ -39,3 +42,17 @@ def lock(file: BinaryIO, folder: Path, how: int) -> None:
             f"No file can be locked in {folder}: {error.strerror}. Without locks two who write at a time would spoil a lake "
             "there. Put it on a disk that has them, or into a catalog."
         ) from error
+
+
+def left_at(folder: Path) -> int:
+    """The version at which the last writer left the ledger of a lake; below all there are, where that is not known."""
+    try:
+        return read_left(folder.joinpath(WRITER_LOCK).read_bytes())
+    except OSError:
+        return UNKNOWN
+
+
+def read_left(said: bytes) -> int:
+    """The same of what the file of the lock says."""
+    _, _, version = said[:200].partition(b"\n")
+    return int(version) if version.strip().isdigit() else UNKNOWN

@@ -36,6 +36,24 @@ def append(place: Path, rows: pa.Table, said: str | None) -> None:
     write_deltalake(DeltaTable(place), rows, mode="append", commit_properties=told)
 
 
+def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -> bool:
+    """The same under a number of an application, as Spark's `txnAppId` and `txnVersion`: not, if it is taken already, or is
+    while they are written. A column that the table does not have yet is added.
+    """
+    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+
+    table = DeltaTable(place)
+    told = CommitProperties(custom_metadata={"userMetadata": said}, app_transactions=[Transaction(app, number)])
+    try:
+        if (table.transaction_version(app) or 0) < number:
+            write_deltalake(table, rows, mode="append", schema_mode="merge", commit_properties=told)
+            return True
+    except Exception:
+        if (DeltaTable(place).transaction_version(app) or 0) < number:
+            raise
+    return False
+
+
 def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Expression | None = None) -> pa.Table | None:
     """Rows of a table, all or those to `keep`, in the columns of that schema; a column it does not have is null.
 

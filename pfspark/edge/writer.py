@@ -11,12 +11,17 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from pfspark.edge.damage import damaged
 from pfspark.edge.ledger import LEDGER, REWRITTEN, Row
-from pfspark.edge.locks import WRITER_LOCK, lock, lock_file
+from pfspark.edge.locks import WRITER_LOCK, lock, lock_file, read_left
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.rows import rows_of
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from pfspark.edge.delta import Snapshot, Tables
+
+APP = "pfspark"
+"""Under whose name the numbers of rounds are taken in the log of the ledger."""
 
 
 class Writer:
@@ -34,15 +39,13 @@ class Writer:
             try:
                 lock(self._lock, tables.folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                holder = self._lock.read(200).decode("utf-8", "replace").strip() or "not known"
+                holder = self._lock.read(200).decode("utf-8", "replace").partition("\n")[0] or "not known"
                 self._lock.close()
                 raise OtherWriterError(
                     f"Another writer plays rounds in {tables.where} (host, process: {holder}). "
                     "Wait until it is through, or end it; reading and posting go on meanwhile."
                 ) from error
-            self._lock.truncate(0)
-            self._lock.write(self.name.rsplit(":", 1)[0].encode())
-            self._lock.flush()
+            self._tell(read_left(self._lock.read(200)))
 
     def open(self) -> Snapshot:
         """Takes the next number with an `opened` row, so that what others left under it is void; the lake as it stands.
@@ -67,27 +70,42 @@ class Writer:
 
         Raises OtherWriterError when another writer has taken that number.
         """
-        tables = self._tables
-        sealed = row.sealed(self.last.digest if self.last else "")
-        # A number that is committed already is skipped in silence, also by one who slept meanwhile: hence the reading back.
-        options = {"userMetadata": str(row.round), "txnAppId": "pfspark", "txnVersion": str(row.round), "mergeSchema": "true"}
-        self.last = None
+        tables, last = self._tables, self.last
+        sealed = row.sealed(last.digest if last else "")
         told = rows_of(LEDGER, [sealed.written()])
+        self.last = None
         if row.kind == "created" and tables.is_native:  # nobody else can know of it yet
             tables._append_natively(LEDGER, tables._fit(LEDGER, told, None), row.round)
-            self.last = sealed
-            return sealed
+        elif tables.is_native:
+            if not tables._append_once(LEDGER, tables._fit(LEDGER, told, None), APP, row.round):
+                raise self._taken_over(row.round)
+            self._tell(tables.version(LEDGER))
+        else:
+            self._record_by_spark(row.round, told)
+        self.last = sealed
+        return sealed
+
+    def _record_by_spark(self, round: int, told: pa.Table) -> None:
+        tables = self._tables
+        # A number that is committed already is skipped in silence, also by one who slept meanwhile: hence the reading back.
+        options = {"userMetadata": str(round), "txnAppId": APP, "txnVersion": str(round), "mergeSchema": "true"}
         try:
             tables._save(LEDGER, tables._frame(LEDGER, told, None), "append", options)
         except LakeError as error:
             if "Concurrent" in str(error.__cause__):
-                raise self._taken_over(row.round) from error
+                raise self._taken_over(round) from error
             raise
-        rows = tables.stored(LEDGER).where(f"round = {row.round}").select("writer").collect()
+        rows = tables.stored(LEDGER).where(f"round = {round}").select("writer").collect()
         if [each["writer"] for each in rows] != [self.name]:
-            raise self._taken_over(row.round)
-        self.last = sealed
-        return sealed
+            raise self._taken_over(round)
+
+    def _tell(self, left: int) -> None:
+        """Says in the file of the lock who holds it, and at which version the ledger was left."""
+        if self._lock is not None:
+            self._lock.seek(0)
+            self._lock.truncate()
+            self._lock.write(f"{self.name.rsplit(':', 1)[0]}\n{left}\n".encode())
+            self._lock.flush()
 
     def _taken_over(self, round: int) -> OtherWriterError:
         return OtherWriterError(

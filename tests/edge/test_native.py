@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
@@ -15,7 +17,8 @@ from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, Long
 from pfspark.edge import delta, native
 from pfspark.edge.delta import Tables
 from pfspark.edge.ledger import LEDGER
-from pfspark.errors import LakeError
+from pfspark.edge.locks import WRITER_LOCK
+from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of, schema_of
 from pfspark.tables import TABLES
@@ -142,3 +145,47 @@ def test_the_files_of_a_long_ledger_are_joined_by_who_plays_next(
     assert native.files(holed_place / LEDGER) < after
     assert told()[: len(before)] == before
     assert Tables.open(spark, holed_place).snapshot(before[-1]["round"]).row.round == before[-1]["round"]
+
+
+def test_a_number_is_taken_once_whoever_takes_it(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is there already, one that Spark has written, and one that another takes meanwhile: their rows do not come in."""
+    assert tables.folder is not None
+    place, some = tables.folder / LEDGER, rows(LEDGER).slice(0, 1)
+
+    def by_spark(number: int) -> None:
+        options = {"txnAppId": "test", "txnVersion": str(number)}
+        tables._save(LEDGER, tables._frame(LEDGER, some, None), "append", options)
+
+    def by_here(number: int) -> bool:
+        return native.append_once(place, tables._fit(LEDGER, some, None), str(number), "test", number)
+
+    before = tables.count(LEDGER)
+    assert by_here(1) and not by_here(1) and by_here(2)
+    by_spark(2)
+    assert tables.count(LEDGER) == before + 2
+    by_spark(3)
+    assert not by_here(3) and tables.count(LEDGER) == before + 3
+
+    def while_another_does(*given: Any, **more: Any) -> None:
+        monkeypatch.undo()
+        assert by_here(4)
+        deltalake.write_deltalake(*given, **more)
+
+    monkeypatch.setattr(deltalake, "write_deltalake", while_another_does)
+    assert not by_here(4) and tables.count(LEDGER) == before + 4
+    assert by_here(5)
+
+
+def test_a_writer_whose_lock_was_taken_away_stops(holed_place: Path, spark: SparkSession) -> None:
+    """The file of the lock was removed by hand: two hold it, and the number is one's alone."""
+    tables = Tables.open(spark, holed_place)
+    with tables.writing() as one:
+        one.open()
+        (holed_place / WRITER_LOCK).unlink()
+        with tables.writing() as other:
+            other.open()
+            assert one.last is not None
+            with pytest.raises(OtherWriterError, match=r"Another writer has taken round \d+"):
+                one.record(replace(one.last, round=one.last.round + 1))
+        last = tables.snapshot().row
+    assert (last.writer, last.kind) == (other.name, "opened")
