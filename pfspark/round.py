@@ -25,8 +25,10 @@ from pfspark.rules import (
     aging,
     backfill,
     checks,
+    folder_edits,
     hierarchy,
     intake,
+    item_edits,
     items,
     packing,
     receipt,
@@ -298,19 +300,20 @@ def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing
     received = intake.receive(
         world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, clock=clock
     )  # fmt: skip
-    edits = intake.resolve_items(received, names=names)
+    edits = intake.resolve(received, names=names)
     own_words = _say_by_themselves(news, standing, clock)
     of_folders, deleted = _take_in_folders(together(intake.of_folders(edits), *own_words), names, news, standing)
-    folder_changes = intake.as_folder_changes(of_folders)
+    folder_changes = folder_edits.as_changes(of_folders)
     trees, changed = _see(news.trees, folder_changes, world, clock)
-    moves = hierarchy.stand(standing.replicas, lists=changed.lists, folders=changed.folders, entries=intake.entries(of_folders))
+    entries = folder_edits.entries(of_folders)
+    moves = hierarchy.stand(standing.replicas, lists=changed.lists, folders=changed.folders, entries=entries)
     last = dated(moves, clock=clock)
     stood = _amend("replicas", standing.replicas, last)
     tonight = removal.tonight(due.entries)
     erased = dated(removal.erase(stood, tonight=tonight, applied=inbox.in_hand, empty=news.empty), clock=clock)
     replicas = _amend("replicas", stood, erased)
-    of_items = _take_in_items(intake.of_items(edits), of_folders, deleted, replicas, world, news, inbox, standing)
-    changes = append(folder_changes, intake.as_item_changes(of_items))
+    of_items = _take_in_items(intake.of_items(edits), of_folders, entries, deleted, replicas, world, news, inbox, standing)
+    changes = append(folder_changes, item_edits.as_changes(of_items))
     written = intake.as_changes(changes)
     let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
     steps = reduce(partial(_amend, "replicas"), (standing.begun, standing.leaving, last, erased), news.steps)
@@ -346,19 +349,20 @@ def _say_by_themselves(news: News, standing: Standing, clock: DataFrame) -> tupl
 def _take_in_folders(edits: DataFrame, names: DataFrame, news: News, standing: Standing) -> tuple[DataFrame, DataFrame]:
     """Edits of the hierarchy with their verdicts, and the folders that deletions take along."""
     tree, folders, lists = news.trees.tree, news.trees.folders, news.trees.lists
-    resolved = intake.resolve_folders(edits, names=names)
-    reaching = intake.reaching(intake.placements(resolved), folders=folders)
-    followed = intake.follow(resolved, deleting=intake.deletions(resolved), folders=folders, reaching=reaching)
-    deleted, too_deep = intake.deleted_with_parent(followed), intake.too_deep(followed)
-    validated = intake.validate_folders(resolved, folders=folders, lists=lists, tree=tree, deleted=deleted, too_deep=too_deep)
+    resolved = folder_edits.resolve(edits, names=names)
+    reaching = folder_edits.reaching(folder_edits.placements(resolved), folders=folders)
+    followed = folder_edits.follow(resolved, deleting=folder_edits.deletions(resolved), folders=folders, reaching=reaching)
+    deleted, too_deep = folder_edits.deleted_with_parent(followed), folder_edits.too_deep(followed)
+    validated = folder_edits.validate(resolved, folders=folders, lists=lists, tree=tree, deleted=deleted, too_deep=too_deep)
     last = intake.last_numbers(standing.replicas, applied=news.applied)
-    written = intake.write_folders(intake.number_folders(validated, numbers=last), tree=tree)
-    return intake.verdicts_of_folders(written, intake.refused(validated)), deleted
+    written = folder_edits.record(folder_edits.number(validated, numbers=last), tree=tree)
+    return folder_edits.verdicts(written, intake.refused(validated)), deleted
 
 
 def _take_in_items(
     edits: DataFrame,
-    folder_edits: DataFrame,
+    of_folders: DataFrame,
+    entries: DataFrame,
     deleted: DataFrame,
     replicas: DataFrame,
     world: World,
@@ -367,14 +371,15 @@ def _take_in_items(
     standing: Standing,
 ) -> DataFrame:
     """Edits of items with their verdicts."""
-    lineage = items.made_upon(intake.edited(world.changes, edits), applied=inbox.in_hand, empty=news.empty)
-    validated = intake.validate_items(
+    lineage = items.made_upon(item_edits.edited(world.changes, edits), applied=inbox.in_hand, empty=news.empty)
+    validated = item_edits.validate(
         edits,
-        standing=standing.replicas, folders=news.trees.folders, folder_edits=folder_edits, deleted=deleted, lineage=lineage,
+        standing=standing.replicas, folders=news.trees.folders, folder_edits=of_folders, entries=entries, deleted=deleted,
+        lineage=lineage,
     )  # fmt: skip
     last = intake.last_numbers(replicas, applied=news.applied)
-    written = intake.write_items(intake.number_items(validated, replicas=replicas, numbers=last))
-    return intake.verdicts_of_items(written, intake.refused(validated))
+    written = item_edits.record(item_edits.number(validated, replicas=replicas, numbers=last))
+    return item_edits.verdicts(written, intake.refused(validated))
 
 
 @phase

@@ -23,7 +23,8 @@ BELOW = {
     "cnset": {"vocabulary"},
     "frame": set(),
     "ancestors": {"vocabulary", "frame"},
-    "rules": {"vocabulary", "cnset", "frame", "ancestors"},
+    "naming": {"vocabulary"},
+    "rules": {"vocabulary", "cnset", "frame", "ancestors", "naming"},
     "round": {"vocabulary", "cnset", "frame", "rules"},
     "ddl": set(),
     "rows": {"vocabulary", "ddl"},
@@ -55,6 +56,7 @@ BELOW = {
 BETTER_IMPORT = {
     "vocabulary": "the vocabulary knows nobody: move what needs more to where it is used",
     "cnset": "the algebra knows ranges and words only: let the caller hand in the frame",
+    "naming": "a name is what its edit says: let the caller hand in the frame",
     "ancestors": "trees are followed by what stands in their rows: let the caller hand in the frame",
     "rules": "a rule takes what it needs as a frame: let round.py, where rules meet, hand it in",
     "round": "a round is pure: let the edge hand in the snapshot and take the new rows",

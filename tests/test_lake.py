@@ -191,7 +191,7 @@ def test_a_round_that_breaks_a_promise_does_not_count(lake: Lake, monkeypatch: p
     def wrong(judged: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
         return right.body(judged, replicas=replicas, numbers=numbers.withColumn("last", F.col("last") - 1))
 
-    right, call = RULES["intake.number_items"], Frame.call
+    right, call = RULES["item_edits.number"], Frame.call
 
     def with_it(frame: Frame, made: Any, body: Any = None) -> Any:
         return call(frame, made, body or (wrong if frame.rule is right else None))

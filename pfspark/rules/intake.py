@@ -1,7 +1,7 @@
-"""Taking in what people did at a store: the verdict on each edit, its change number, its place in the tree (R11-R33, R42).
+"""Taking in what people did at a store: what is due, what is refused at once, and what became of each edit (R20, R42).
 
-Edits of a store are taken in the order of `place`. An edit that the rules refuse gets a reason and no number; numbers of
-one replica life in one folder rise by one from edit to edit (R31).
+Edits of a store are taken in the order of `place`; those of the tree are judged by `folder_edits`, those of items, which may
+be made in a folder of the same round, by `item_edits` thereafter.
 """
 
 from __future__ import annotations
@@ -9,37 +9,27 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark import ancestors, cnset
+from pfspark import cnset, naming
 from pfspark.frame import rule
-from pfspark.tables import PREDECESSOR
 from pfspark.words import (
     DELETED,
     FIRST,
-    HIERARCHY,
     HIERARCHY_ACTIONS,
     LARGEST,
     LAST,
-    LEVELS,
     LONGEST_S,
     NAME,
     PARENT,
     PRIORITIES,
     REPLICA,
-    ROOT,
     SLOTS,
     WHOLE,
     Action,
     Listing,
     Reason,
-    Standing,
 )
 
 HERE = ("org", "store", "folder")
-DOUBLINGS = (LEVELS - 1).bit_length()
-REACH = 2 * LEVELS
-"""How many levels of a tree are followed down: what merging joins may be deeper than edits may make it."""
-BEFORE = -(2**31)
-"""The place of what a folder was before all edits of the round, and before what leavers say of themselves."""
 
 
 @rule("names", inline=True)
@@ -77,6 +67,12 @@ def receive(edits: DataFrame, *, taken: DataFrame, stores: DataFrame, conditions
         .withColumn("decided", F.lit(None).cast("timestamp"))
         .drop("known", "before")
     )
+
+
+@rule("edits")
+def resolve(received: DataFrame, *, names: DataFrame) -> DataFrame:
+    """Edits with `folder` and `item` as ids, where they name an edit that was taken in before this round."""
+    return naming.named("item", names, naming.named("folder", names, received))
 
 
 def legible(edits: DataFrame) -> DataFrame:
@@ -151,13 +147,6 @@ def of_items(received: DataFrame) -> DataFrame:
     return received.where(F.col("reason").isNull() & ~F.col("action").isin(*HIERARCHY_ACTIONS))
 
 
-@rule(like="changes", needs=("edits",))
-def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
-    """The changes of the items that are edited."""
-    items = edits.select("org", "folder", F.col("item").alias("object"))
-    return changes.join(items, ["org", "folder", "object"], "left_semi")
-
-
 @rule("last_numbers", inline=True)
 def last_numbers(replicas: DataFrame, *, applied: DataFrame) -> DataFrame:
     """The last change number given by each replica in its current life: org, store, folder, label, last (0: none yet)."""
@@ -168,568 +157,10 @@ def last_numbers(replicas: DataFrame, *, applied: DataFrame) -> DataFrame:
     )
 
 
-def _named(column: str, names: DataFrame, rows: DataFrame) -> DataFrame:
-    """Rows with `column` resolved where it is `@` and an edit whose change has a number by now."""
-    known = names.select("org", F.concat(F.lit("@"), "edit_id").alias(column), F.col("object").alias("_object"))
-    return rows.join(known, ["org", column], "left").withColumn(column, F.coalesce("_object", column)).drop("_object")
-
-
-@rule("resolved_folders")
-def resolve_folders(edits: DataFrame, *, names: DataFrame) -> DataFrame:
-    """Hierarchy edits with the folder each is about in `target` (its own edit, where it creates one) and its `parent`."""
-    own = F.when(F.col("action") == Action.CREATE_FOLDER, F.concat(F.lit("@"), "edit_id")).otherwise(F.col("folder"))
-    resolved = edits.drop("reason").withColumn("target", own)
-    return _named("parent", names, resolved.withColumn("parent", F.coalesce(F.col("properties")[PARENT], F.lit(ROOT))))
-
-
-@rule("resolved_folders")
-def placements(edits: DataFrame) -> DataFrame:
-    """Those of hierarchy edits that create a folder, or move one."""
-    return edits.where((F.col("action") == Action.CREATE_FOLDER) | F.col("properties")[PARENT].isNotNull())
-
-
-@rule("resolved_folders")
-def deletions(edits: DataFrame) -> DataFrame:
-    """Those of hierarchy edits that delete a folder."""
-    return edits.where(F.col("action") == Action.DELETE_FOLDER)
-
-
-def reaching(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
-    """The stores (org, store) in whose tree some folder might come to lie deeper than `LEVELS` by its resolved edits, which place
-    one: all that these put anywhere is there at once, beside where it was. Ancestors are followed by doubling the step."""
-    above = placed_beneath(edits, folders=folders)
-    for _ in range(DOUBLINGS):
-        above = ancestors.twice_as_far(above)
-    return with_ancestors(above)
-
-
-@rule("ancestors")
-def placed_beneath(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
-    """The living folders of stores whose resolved edits place one, and those that are placed, where they are beneath another."""
-    there = placements(edits)
-    living = folders.where("not dead").join(there.select("org", "store"), ["org", "store"], "left_semi")
-    placed = there.select("org", "store", F.col("target").alias("folder"), "parent")
-    return ancestors.parents(living.select("org", "store", "folder", "parent").unionByName(placed))
-
-
-@rule("stores")
-def with_ancestors(above: DataFrame) -> DataFrame:
-    """The stores that see a folder that has an ancestor so far `above`."""
-    return above.select("org", "store").distinct()
-
-
-@rule("followed", drives=("deleting", "reaching"))
-def follow(edits: DataFrame, *, deleting: DataFrame, folders: DataFrame, reaching: DataFrame) -> DataFrame:
-    """What becomes of the trees of stores that delete folders (`deleting` are those of the edits), and of those that are
-    `reaching` too deep, edit by edit: org, store, the folders `deleted_with` others, each with `since`, and the places of
-    edits that are `too_deep`.
-
-    A deletion takes all that is beneath its folder at its place: what was moved or made there before it too, and not what
-    was moved away. An edit that would place a folder so that it, or a living one beneath it, lies deeper than `LEVELS`
-    changes nothing. A folder made in this round is named `@` and its edit.
-
-    What only merging brings, as when two stores move folders and neither knows of the other, is followed twice as deep
-    (`REACH`); what lies deeper still is not reached by the deletion of so distant an ancestor, and harms nobody but itself.
-
-    Source: R12, R140.
-    """
-    stores = deleting.select("org", "store").unionByName(reaching.select("org", "store")).distinct()
-    places = F.struct(F.col("folder"), F.col("parent"))
-    trees = (
-        folders.join(stores, ["org", "store"], "left_semi")
-        .groupBy("org", "store")
-        .agg(F.collect_list(places).alias("tree"), F.collect_set(F.when(F.col("dead"), F.col("folder"))).alias("gone"))
-    )
-    edit = F.struct("nth", "action", "target", "parent")
-    in_order = (
-        placements(edits)
-        .unionByName(deleting.where(F.col("properties")[PARENT].isNull()))
-        .join(stores, ["org", "store"], "left_semi")
-        .groupBy("org", "store")
-        .agg(F.array_sort(F.collect_list(edit)).alias("edits"))
-    )
-    steps = F.sequence(F.lit(1), F.lit(REACH))
-
-    def beneath(tree: Column, folder: Column) -> Column:
-        def lower(those: Column, _: Column) -> Column:
-            return F.array_union(those, F.filter(tree, lambda each: F.array_contains(those, each["parent"]))["folder"])
-
-        return F.aggregate(steps, F.array(folder), lower)
-
-    def height(tree: Column, folder: Column) -> Column:
-        def lower(so_far: Column, _: Column) -> Column:
-            below = F.filter(tree, lambda each: F.array_contains(so_far["row"], each["parent"]))["folder"]
-            row = F.array_except(below, so_far["all"])
-            levels = so_far["levels"] + F.when(F.size(row) > 0, 1).otherwise(0)
-            return F.struct(F.array_union(so_far["all"], row).alias("all"), row.alias("row"), levels.alias("levels"))
-
-        start = F.struct(F.array(folder).alias("all"), F.array(folder).alias("row"), F.lit(1).alias("levels"))
-        return F.aggregate(steps, start, lower)["levels"]
-
-    def level(tree: Column, folder: Column) -> Column:
-        def higher(line: Column, _: Column) -> Column:
-            above = F.filter(tree, lambda each: each["folder"] == F.element_at(line, -1))["parent"]
-            return F.array_union(line, F.filter(above, lambda one: F.exists(tree, lambda each: each["folder"] == one)))
-
-        return F.size(F.aggregate(steps, F.array(folder), higher))
-
-    def take(so_far: Column, edit: Column) -> Column:
-        gone = so_far["gone"]
-        alive = F.filter(so_far["tree"], lambda each: ~F.array_contains(gone, each["folder"]))
-
-        def living(folder: Column) -> Column:
-            return F.exists(alive, lambda each: each["folder"] == folder)
-
-        creates, deletes = (edit["action"] == action for action in (Action.CREATE_FOLDER, Action.DELETE_FOLDER))
-        follows = (creates | living(edit["target"])) & (deletes | (edit["parent"] == ROOT) | living(edit["parent"]))
-        above = F.when(edit["parent"] == ROOT, 0).otherwise(level(alive, edit["parent"]))
-        deep = follows & ~deletes & (above + height(alive, edit["target"]) > LEVELS)
-        taken = follows & ~deep
-        elsewhere = F.filter(so_far["tree"], lambda each: each["folder"] != edit["target"])
-        placed = F.concat(elsewhere, F.array(F.struct(edit["target"].alias("folder"), edit["parent"].alias("parent"))))
-        along = F.array_except(beneath(so_far["tree"], edit["target"]), gone)
-        since = F.transform(along, lambda folder: F.struct(folder.alias("folder"), edit["nth"].alias("since")))
-        refused = F.array_append(so_far["too_deep"], edit["nth"])
-        return F.struct(
-            F.when(taken & ~deletes, placed).otherwise(so_far["tree"]).alias("tree"),
-            F.when(taken & deletes, F.array_union(gone, along)).otherwise(gone).alias("gone"),
-            F.when(taken & deletes, F.concat(so_far["deleted"], since)).otherwise(so_far["deleted"]).alias("deleted"),
-            F.when(deep, refused).otherwise(so_far["too_deep"]).alias("too_deep"),
-        )
-
-    def no(kind: str) -> Column:
-        return F.array().cast(f"array<{kind}>")
-
-    start = F.struct(
-        F.coalesce("tree", no("struct<folder:string,parent:string>")).alias("tree"),
-        F.coalesce("gone", no("string")).alias("gone"),
-        no("struct<folder:string,since:int>").alias("deleted"),
-        no("int").alias("too_deep"),
-    )
-    after = in_order.join(trees, ["org", "store"], "left").withColumn("after", F.aggregate("edits", start, take))
-    return after.select("org", "store", F.col("after.deleted").alias("deleted_with"), "after.too_deep")
-
-
-@rule("deleted_with_parent")
-def deleted_with_parent(followed: DataFrame) -> DataFrame:
-    """The folders that deletions take along: org, store, folder, `since`, the place of the deletion."""
-    return followed.select("org", "store", F.inline("deleted_with"))
-
-
-@rule("too_deep")
-def too_deep(followed: DataFrame) -> DataFrame:
-    """The edits that would place a folder too deep: org, store, nth."""
-    return followed.select("org", "store", F.explode("too_deep").alias("nth"))
-
-
-@rule("validated_folders")
-def validate_folders(
-    edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, deleted: DataFrame, too_deep: DataFrame
-) -> DataFrame:
-    """Resolved edits, each with its `reason`, and whether its store is `on` the folder's list after it: judged in order
-    against the list as the edits before it leave it.
-
-    Taking the last replica off a list is refused, and so is taking off a store that is not on it; so is what concerns a
-    folder the store does not know or knows to be deleted, or would place one there, or too deep. A list that keeps a replica
-    because merging left it empty does so until another is put on it. What a leaver says by itself it does not say once it was
-    put on the list again, though it be taken off once more: it has all to prove anew.
-
-    Source: R11-R19; Q26, R148.
-    """
-    live = folders.select("org", "store", F.col("folder").alias("target"), "dead")
-    ending = deleted.withColumnRenamed("folder", "target")
-    kept = _lists(lists.where(F.col("listing") == Listing.LISTED), F.col("peer"), "kept")
-    entry = F.col("property").startswith(REPLICA) & (F.col("value") == Listing.LISTED)
-    listed = _lists(tree.where(entry), _peer(F.col("property")), "listed")
-    full = (
-        _beneath(edits, folders=folders, deleted=deleted, too_deep=too_deep)
-        .join(live, ["org", "store", "target"], "left")
-        .join(ending, ["org", "store", "target"], "left")
-        .join(listed, ["org", "store", "target"], "left")
-        .join(kept, ["org", "store", "target"], "left")
-    )
-    entries = F.map_filter("properties", lambda name, _: name.startswith(REPLICA))
-
-    def peers(listing: Listing) -> Column:
-        those = F.map_filter(entries, lambda _, value: value == listing)
-        return F.transform(F.map_keys(those), _peer)
-
-    edit = F.struct(
-        "nth",
-        "edit_id",
-        "action",
-        F.when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED).otherwise(F.col("nowhere")).alias("nowhere"),
-        F.col("decided").isNotNull().alias("by_itself"),
-        peers(Listing.LISTED).alias("adds"),
-        peers(Listing.REMOVED).alias("drops"),
-    )
-    missing = F.when(F.col("dead"), Reason.FOLDER_DELETED).when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
-    none = F.array().cast("array<string>")
-    of_folder = full.groupBy("org", "store", "target").agg(
-        F.array_sort(F.collect_list(edit)).alias("edits"),
-        F.max(missing).alias("missing"),
-        F.coalesce(F.max("listed"), none).alias("listed"),
-        F.coalesce(F.max("kept"), none).alias("kept"),
-    )
-
-    def standing(listed: Column) -> Column:
-        return F.when(F.size(listed) > 0, listed).otherwise(F.col("kept"))
-
-    def judge(so_far: Column, edit: Column) -> Column:
-        before = standing(so_far["listed"])
-        after = F.array_except(F.array_union(so_far["listed"], edit["adds"]), edit["drops"])
-        drops = F.size(edit["drops"]) > 0
-        creates = edit["action"] == Action.CREATE_FOLDER
-        returned = F.exists(so_far["verdicts"], lambda verdict: verdict["on"])
-        reason = (
-            F.when(~creates & so_far["missing"].isNotNull(), so_far["missing"])
-            .when(edit["nowhere"].isNotNull(), edit["nowhere"])
-            .when(drops & (F.size(F.array_intersect(before, edit["drops"])) == 0), Reason.NOT_LISTED)
-            .when(drops & (F.size(after) == 0), Reason.LAST_REPLICA)
-            .when(edit["by_itself"] & (F.array_contains(before, F.col("store")) | returned), Reason.NOT_LEAVING)
-        )
-        taken = reason.isNull()
-        listed = F.when(taken, after).otherwise(so_far["listed"])
-        verdict = F.struct(
-            edit["edit_id"].alias("edit_id"),
-            reason.cast("string").alias("reason"),
-            F.array_contains(standing(listed), F.col("store")).alias("on"),
-        )
-        return F.struct(
-            listed.alias("listed"),
-            F.when(~(taken & creates), so_far["missing"]).cast("string").alias("missing"),
-            F.concat(so_far["verdicts"], F.array(verdict)).alias("verdicts"),
-        )
-
-    nothing = F.array().cast("array<struct<edit_id:string,reason:string,on:boolean>>")
-    start = F.struct(F.col("listed").alias("listed"), F.col("missing").cast("string").alias("missing"), nothing.alias("verdicts"))
-    verdicts = of_folder.select("org", F.inline(F.aggregate("edits", start, judge)["verdicts"]))
-    return edits.join(verdicts, ["org", "edit_id"])
-
-
-def _beneath(edits: DataFrame, *, folders: DataFrame, deleted: DataFrame, too_deep: DataFrame) -> DataFrame:
-    """Resolved edits with `nowhere`: the reason where their `parent` is no folder, or a deleted one, at their place, or lies so
-    deep that nothing may lie there.
-
-    A folder made earlier in the round will do, unless it was refused for a place of its own.
-    """
-    above = ["org", "store", "parent"]
-    known = folders.select("org", "store", F.col("folder").alias("parent"), F.col("dead").alias("parent_dead"))
-    ending = deleted.select("org", "store", F.col("folder").alias("parent"), F.col("since").alias("parent_since"))
-    creations = edits.where(F.col("action") == Action.CREATE_FOLDER)
-    made = creations.select("org", "store", F.col("target").alias("parent"), F.col("nth").alias("made"))
-    there = (F.col("parent") == ROOT) | F.col("parent_dead").isNotNull() | (F.col("made") < F.col("nth"))
-    nowhere = F.when(F.col("parent_dead") | (F.col("parent_since") < F.col("nth")), Reason.FOLDER_DELETED).when(
-        ~F.coalesce(there, F.lit(False)), Reason.UNKNOWN_FOLDER
-    )
-    placed = (
-        edits.join(known, above, "left")
-        .join(ending, above, "left")
-        .join(made, above, "left")
-        .join(too_deep.withColumn("deep", F.lit(Reason.TOO_DEEP)), ["org", "store", "nth"], "left")
-        .withColumn("nowhere", F.coalesce(nowhere, "deep"))
-        .drop("parent_dead", "parent_since", "made", "deep")
-    )
-
-    def refuse(so_far: Column, creation: Column) -> Column:
-        refused = creation["nowhere"].isNotNull() | F.array_contains(so_far, creation["parent"])
-        return F.when(refused, F.array_append(so_far, creation["target"])).otherwise(so_far)
-
-    in_doubt = (
-        placed.where(F.col("action") == Action.CREATE_FOLDER)
-        .where(F.col("nowhere").isNotNull() | F.col("parent").startswith("@"))
-        .groupBy("org", "store")
-        .agg(F.array_sort(F.collect_list(F.struct("nth", "target", "parent", "nowhere"))).alias("creations"))
-    )
-    not_made = F.aggregate("creations", F.array().cast("array<string>"), refuse)
-    orphans = in_doubt.select("org", "store", F.explode(not_made).alias("parent"), F.lit(Reason.UNKNOWN_FOLDER).alias("orphaned"))
-    return placed.join(orphans, above, "left").withColumn("nowhere", F.coalesce("nowhere", "orphaned")).drop("orphaned")
-
-
-def _lists(rows: DataFrame, peer: Column, name: str) -> DataFrame:
-    """The peers in `rows` as one array a folder: org, store, target, `name`."""
-    return rows.groupBy("org", "store", F.col("folder").alias("target")).agg(F.array_sort(F.collect_set(peer)).alias(name))
-
-
-def _peer(entry: Column) -> Column:
-    """The store that an entry of a replica list is about."""
-    return F.substr(entry, F.lit(len(REPLICA) + 1))
-
-
-@rule("numbered_folders")
-def number_folders(validated: DataFrame, *, numbers: DataFrame) -> DataFrame:
-    """The edits that are not refused, with `label` and `cn`: their number in folder 1-1, and the folder in `object`.
-
-    A folder is its number, whatever its name: another one under the same name is another folder.
-
-    Source: R31, R40, R41, R47, R141.
-    """
-    taken = validated.where("reason is null")
-    last = numbers.where(F.col("folder") == HIERARCHY).select("org", "store", "label", "last")
-    order = Window.partitionBy("org", "store").orderBy("nth")
-    numbered = taken.join(last, ["org", "store"]).withColumn("cn", F.col("last") + F.row_number().over(order)).drop("last")
-    named = F.concat_ws(":", "label", F.col("cn").cast("string"))
-    made = numbered.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", named.alias("object"))
-    return _named("parent", made, _named("target", made, numbered)).withColumnRenamed("target", "object")
-
-
-@rule("written_folders", inline=True)
-def write_folders(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
-    """Numbered edits with `made_at` and `properties_all`: all of the folder's, each with the stamp of what set it (R27, F31).
-
-    A stamp is never older than the newest the store holds of the folder, so that a clock that was put back loses nothing.
-    What a store does by itself is stamped just after the decision it carries out (`decided`), and sets only its own entry.
-    """
-    held = tree.withColumnRenamed("folder", "object").join(
-        numbered.select("org", "store", "object"), ["org", "store", "object"], "left_semi"
-    )
-    newest = held.groupBy("org", "store", "object").agg(F.max("stamp.at").alias("newest"))
-    turn = Window.partitionBy("org", "store", "object", F.col("decided").isNull()).orderBy("nth")
-    decided = F.timestamp_add("MICROSECOND", F.lit(1), F.col("decided"))
-    first = F.coalesce(decided, F.greatest("now", F.timestamp_add("MICROSECOND", F.lit(1), F.col("newest"))))
-    stamped = (
-        numbered.join(newest, ["org", "store", "object"], "left")
-        .withColumn("made_at", F.timestamp_add("MICROSECOND", F.row_number().over(turn) - 1, first))
-        .withColumn("stamp", F.struct(F.col("made_at").alias("at"), F.col("label").alias("origin"), "cn"))
-        .drop("newest")
-    )
-    deletion = F.create_map(F.lit(DELETED), F.lit("true"))
-    placed = F.transform_values("properties", lambda name, value: F.when(name == PARENT, F.col("parent")).otherwise(value))
-    sets = F.when(F.col("action") == Action.DELETE_FOLDER, deletion).otherwise(
-        F.coalesce(placed, F.create_map().cast("map<string,string>"))
-    )
-    settings = stamped.select(
-        "org", "store", "object", F.col("nth").alias("set"), "stamp", F.explode(sets).alias("name", "value")
-    )
-    before = held.where(~F.col("property").startswith(WHOLE)).select(
-        "org", "store", "object", F.lit(BEFORE).alias("set"), "stamp", F.col("property").alias("name"), "value"
-    )
-    latest = (
-        stamped.select("org", "store", "object", "nth")
-        .join(before.unionByName(settings), ["org", "store", "object"])
-        .where("set <= nth")
-        .groupBy("org", "store", "object", "nth", "name")
-        .agg(F.max_by(F.struct("value", "stamp"), "set").alias("top"))
-    )
-    carried = latest.groupBy("org", "store", "object", "nth").agg(
-        F.array_sort(F.collect_list(F.struct("name", "top.value", "top.stamp"))).alias("all")
-    )
-    return stamped.drop("properties", "stamp").join(
-        carried.withColumnRenamed("all", "properties_all"), ["org", "store", "object", "nth"]
-    )
-
-
-@rule("validated_items")
-def validate_items(
-    edits: DataFrame,
-    *,
-    standing: DataFrame,
-    folders: DataFrame,
-    folder_edits: DataFrame,
-    deleted: DataFrame,
-    lineage: DataFrame,
-) -> DataFrame:
-    """Content edits, each with its `reason`, and with what a change of its item is made `upon`.
-
-    An edit is judged by the replica's standing as of its place: `standing` before this round's folder edits, then those
-    that come before it, deletions of folders above among them (`deleted`). An item that the store does not see, or that it
-    sees deleted, cannot be changed.
-
-    Source: R22-R25; D2 (no client may use a replica that is delete pending).
-    """
-    placed = _validate_places(edits, standing=standing, folders=folders, folder_edits=folder_edits, deleted=deleted)
-    return _validate_items(placed, lineage=lineage)
-
-
-@rule("numbered_items")
-def number_items(validated: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
-    """The edits that are not refused, with `label` and `cn`: their number in their folder.
-
-    Source: R30-R33, R41, R47.
-    """
-    lives = replicas.select(*HERE, cnset.label_of("store", "life").alias("label"))
-    taken = validated.where("reason is null").join(lives, list(HERE)).join(numbers.drop("label"), list(HERE), "left")
-    order = Window.partitionBy(*HERE).orderBy("nth")
-    return taken.withColumn("cn", F.coalesce("last", F.lit(0)) + F.row_number().over(order)).drop("last")
-
-
-@rule("written_items", inline=True)
-def write_items(numbered: DataFrame) -> DataFrame:
-    """Numbered edits with their `object`, its `name`, and the `predecessors` of their change.
-
-    A change is made upon all versions its store sees and upon those made before it in this round (F12).
-
-    Source: R28, R32.
-    """
-    own = F.concat_ws(":", "label", F.col("cn").cast("string"))
-    posts = numbered.where(F.col("action") == Action.POST).withColumn("object", own)
-    changing = numbered.where(F.col("action") != Action.POST)
-    again = changing.select(F.col("org").alias("_org"), F.col("item").alias("_again")).distinct()
-    by_id = (F.col("org") == F.col("_org")) & (F.concat(F.lit("@"), "edit_id") == F.col("_again"))
-    # Handed to every partition, so that a million posts are not sorted to learn that nobody changes them yet.
-    alone, edited = (posts.join(F.broadcast(again), by_id, how) for how in ("left_anti", "left_semi"))
-    resolved = _named("item", edited.select("org", "edit_id", "object"), changing).withColumn("object", F.col("item"))
-    written = _upon_each_other(resolved.unionByName(edited))
-    first = alone.withColumns({"name": F.coalesce("name", "object"), "predecessors": _no_predecessors()})
-    return written.unionByName(first).drop("upon", "known_as")
-
-
-def _upon_each_other(changes: DataFrame) -> DataFrame:
-    """Changes with `predecessors`: what the store saw of the item, and the change made before it in this round."""
-    of_item = Window.partitionBy(*HERE, "object")
-    previous = F.lag("cn").over(of_item.orderBy("nth"))
-    called = F.coalesce("name", "known_as", F.max("name").over(of_item), "object")
-    chained = changes.withColumns({"previous": previous, "name": called})
-    last = F.when(F.col("previous").isNull(), _no_predecessors()).otherwise(
-        F.array(F.struct(F.col("label").alias("origin"), F.col("previous").alias("cn")))
-    )
-    others = F.filter(
-        F.coalesce("upon", _no_predecessors()), lambda one: F.col("previous").isNull() | (one["origin"] != F.col("label"))
-    )
-    return chained.withColumn("predecessors", F.array_sort(F.concat(others, last))).drop("previous")
-
-
-def _no_predecessors() -> Column:
-    return F.array().cast(f"array<{PREDECESSOR}>")
-
-
 @rule(like="validated", inline=True)
 def refused(validated: DataFrame) -> DataFrame:
     """The edits that were refused; what a store says by itself (`decided`) and can say no more is nobody's edit."""
     return validated.where("reason is not null and decided is null")
-
-
-@rule("keys_on", inline=True)
-def entries(folder_edits: DataFrame) -> DataFrame:
-    """Whether a store is `on` a folder's replica list after each of its edits: org, store, folder, nth, on."""
-    return folder_edits.where("reason is null").select("org", "store", F.col("object").alias("folder"), "nth", "on")
-
-
-def _validate_places(
-    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, deleted: DataFrame
-) -> DataFrame:
-    """Edits with a `reason` where the store has no active replica of the folder at that place."""
-    accepted = folder_edits.where("reason is null")
-    made = accepted.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", "object")
-    resolved = _named("folder", made, edits.drop("reason").join(deleted.select(*HERE, "since"), list(HERE), "left"))
-    as_of = (
-        resolved.select(*HERE, "nth", "edit_id")
-        .join(entries(folder_edits).withColumnRenamed("nth", "set"), list(HERE))
-        .where("set < nth")
-        .groupBy("org", "edit_id")
-        .agg(F.max_by("on", "set").alias("on"))
-    )
-    full = (
-        resolved.join(as_of, ["org", "edit_id"], "left")
-        .join(standing.select(*HERE, "standing"), list(HERE), "left")
-        .join(folders.select(*HERE, "dead"), list(HERE), "left")
-    )
-    active = F.col("standing") == Standing.ACTIVE
-    reason = (
-        F.when(F.col("folder") == HIERARCHY, Reason.UNKNOWN_FOLDER)  # the tree is a folder of folders: no item lies there
-        .when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED)
-        .when(F.col("on"), F.lit(None))
-        .when(F.col("on").isNotNull(), Reason.NO_REPLICA_HERE)
-        .when(F.coalesce(active, F.lit(False)), F.lit(None))
-        .when(F.col("dead"), Reason.FOLDER_DELETED)
-        .when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
-        .otherwise(Reason.NO_REPLICA_HERE)
-    )
-    return full.withColumn("reason", reason).drop("standing", "dead", "on", "since")
-
-
-def _validate_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:
-    """Edits with a `reason` where the item is not there to be changed, and `upon` where it is."""
-    is_post = F.col("action") == Action.POST
-    made = edits.where(is_post)
-    changing = edits.where(~is_post)
-    asked = F.broadcast(changing.select(*HERE, "item").distinct())
-    posted = made.where("reason is null").select(
-        *HERE, F.concat(F.lit("@"), "edit_id").alias("item"), F.col("nth").alias("posted")
-    )
-    posts = posted.join(asked, [*HERE, "item"], "left_semi")
-    seen = lineage.withColumnRenamed("object", "item")
-    full = changing.join(seen, [*HERE, "item"], "left").join(posts, [*HERE, "item"], "left")
-    there = F.col("deleted").isNotNull() | F.coalesce(F.col("posted") < F.col("nth"), F.lit(False))
-    earlier = Window.partitionBy(*HERE, "item").orderBy("nth").rowsBetween(Window.unboundedPreceding, -1)
-    deletes = (F.col("action") == Action.DELETE) & F.col("reason").isNull() & there
-    gone = F.coalesce("deleted", F.lit(False)) | F.coalesce(F.max(deletes).over(earlier), F.lit(False))
-    reason = F.coalesce("reason", F.when(~there, Reason.UNKNOWN_ITEM).when(gone, Reason.ITEM_DELETED))
-    changes = full.withColumn("reason", reason).drop("deleted", "posted")
-    return changes.unionByName(made, allowMissingColumns=True)
-
-
-@rule("edits")
-def resolve_items(received: DataFrame, *, names: DataFrame) -> DataFrame:
-    """Edits with `folder` and `item` as ids, where they name an edit that was taken in before this round."""
-    return _named("item", names, _named("folder", names, received))
-
-
-@rule("new_changes")
-def as_folder_changes(taken: DataFrame) -> DataFrame:
-    """Rows of `changes` for folder edits that were taken in, with the `store` and `nth` they came from."""
-    accepted = taken.where("reason is null")
-    text = F.to_json(F.map_from_entries(F.transform("properties_all", lambda p: F.struct(p["name"], p["value"]))))
-    return accepted.select(
-        "org",
-        F.lit(HIERARCHY).alias("folder"),
-        F.col("label").alias("origin"),
-        "cn",
-        "object",
-        "action",
-        F.lit(None).cast("string").alias("name"),
-        F.col("properties_all").alias("properties"),
-        _no_predecessors().alias("predecessors"),
-        F.octet_length(text).cast("bigint").alias("size"),
-        F.lit(None).cast("string").alias("hash"),
-        "made_at",
-        F.when(F.col("decided").isNull(), F.col("edit_id")).alias("edit_id"),
-        F.col("now").alias("at"),
-        "store",
-    )
-
-
-@rule("new_changes", inline=True)
-def as_item_changes(taken: DataFrame) -> DataFrame:
-    """Rows of `changes` for content edits that were taken in, with the `store` they came from.
-
-    The moment an item was modified is the moment of the edit, not that of the round (F31).
-    """
-    accepted = taken.where("reason is null")
-    stamp = F.struct(F.col("at").alias("at"), F.col("label").alias("origin"), "cn")
-    headers = F.transform(
-        F.map_entries(F.coalesce("properties", F.create_map().cast("map<string,string>"))),
-        lambda e: F.struct(e["key"].alias("name"), e["value"].alias("value"), stamp.alias("stamp")),
-    )
-    return accepted.select(
-        "org",
-        "folder",
-        F.col("label").alias("origin"),
-        "cn",
-        "object",
-        "action",
-        "name",
-        F.array_sort(headers).alias("properties"),  # the order in which an edit says them says nothing
-        "predecessors",
-        F.coalesce("size", F.lit(0)).alias("size"),
-        "hash",
-        F.col("at").alias("made_at"),
-        "edit_id",
-        F.col("now").alias("at"),
-        "store",
-    )
-
-
-@rule("folder_edits")
-def verdicts_of_folders(written: DataFrame, refused: DataFrame) -> DataFrame:
-    """The edits of the hierarchy of a round: those that were taken in, as they are written, and those that were not."""
-    return written.unionByName(refused, allowMissingColumns=True)
-
-
-@rule("item_edits")
-def verdicts_of_items(written: DataFrame, refused: DataFrame) -> DataFrame:
-    """The same of edits of items."""
-    return written.unionByName(refused, allowMissingColumns=True)
 
 
 @rule("new_changes", inline=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark.rows import arrow, local, schema_of
-from pfspark.rules import aging, hierarchy, intake, packing, sources
+from pfspark.rules import aging, folder_edits, hierarchy, intake, packing, sources
 from pfspark.tables import STAMP
 
 if TYPE_CHECKING:
@@ -147,11 +147,11 @@ def test_no_edit_places_a_folder_deeper_than_a_tree_is_followed(spark: SparkSess
         columns,
     )
     folders = spark.createDataFrame([("o", "P1", *each, False) for each in DEEP], schema_of("folders"))
-    reaching = intake.reaching(resolved, folders=folders)
-    followed = intake.follow(resolved, deleting=intake.deletions(resolved), folders=folders, reaching=reaching)
-    assert [row["nth"] for row in intake.too_deep(followed).collect()] == refused
+    reaching = folder_edits.reaching(resolved, folders=folders)
+    followed = folder_edits.follow(resolved, deleting=folder_edits.deletions(resolved), folders=folders, reaching=reaching)
+    assert [row["nth"] for row in folder_edits.too_deep(followed).collect()] == refused
     shallow = folders.where("folder in ('T', 'T2', 'T3')")
-    assert not intake.reaching(resolved.where("target = '@a'"), folders=shallow).count()
+    assert not folder_edits.reaching(resolved.where("target = '@a'"), folders=shallow).count()
 
 
 def tree(spark: SparkSession, **said: dict[str, str]) -> DataFrame:

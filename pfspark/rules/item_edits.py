@@ -1,0 +1,191 @@
+"""Edits of items: the verdict on each, its change number, and what its change is made upon (R22-R33).
+
+Numbers of one replica life in one folder rise by one from edit to edit (R31).
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F
+
+from pfspark import cnset, naming
+from pfspark.frame import rule
+from pfspark.tables import PREDECESSOR
+from pfspark.words import HIERARCHY, Action, Reason, Standing
+
+HERE = ("org", "store", "folder")
+
+
+@rule(like="changes", needs=("edits",))
+def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
+    """The changes of the items that are edited."""
+    items = edits.select("org", "folder", F.col("item").alias("object"))
+    return changes.join(items, ["org", "folder", "object"], "left_semi")
+
+
+@rule("validated_items")
+def validate(
+    edits: DataFrame,
+    *,
+    standing: DataFrame,
+    folders: DataFrame,
+    folder_edits: DataFrame,
+    entries: DataFrame,
+    deleted: DataFrame,
+    lineage: DataFrame,
+) -> DataFrame:
+    """Content edits, each with its `reason`, and with what a change of its item is made `upon`.
+
+    An edit is judged by the replica's standing as of its place: `standing` before this round's folder edits, then those
+    that come before it, deletions of folders above among them (`deleted`). An item that the store does not see, or that it
+    sees deleted, cannot be changed.
+
+    Source: R22-R25; D2 (no client may use a replica that is delete pending).
+    """
+    placed = _validate_places(
+        edits, standing=standing, folders=folders, folder_edits=folder_edits, entries=entries, deleted=deleted
+    )
+    return _validate_items(placed, lineage=lineage)
+
+
+def _validate_places(
+    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, entries: DataFrame, deleted: DataFrame
+) -> DataFrame:
+    """Edits with a `reason` where the store has no active replica of the folder at that place."""
+    accepted = folder_edits.where("reason is null")
+    made = accepted.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", "object")
+    resolved = naming.named("folder", made, edits.drop("reason").join(deleted.select(*HERE, "since"), list(HERE), "left"))
+    as_of = (
+        resolved.select(*HERE, "nth", "edit_id")
+        .join(entries.withColumnRenamed("nth", "set"), list(HERE))
+        .where("set < nth")
+        .groupBy("org", "edit_id")
+        .agg(F.max_by("on", "set").alias("on"))
+    )
+    full = (
+        resolved.join(as_of, ["org", "edit_id"], "left")
+        .join(standing.select(*HERE, "standing"), list(HERE), "left")
+        .join(folders.select(*HERE, "dead"), list(HERE), "left")
+    )
+    active = F.col("standing") == Standing.ACTIVE
+    reason = (
+        F.when(F.col("folder") == HIERARCHY, Reason.UNKNOWN_FOLDER)  # the tree is a folder of folders: no item lies there
+        .when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED)
+        .when(F.col("on"), F.lit(None))
+        .when(F.col("on").isNotNull(), Reason.NO_REPLICA_HERE)
+        .when(F.coalesce(active, F.lit(False)), F.lit(None))
+        .when(F.col("dead"), Reason.FOLDER_DELETED)
+        .when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
+        .otherwise(Reason.NO_REPLICA_HERE)
+    )
+    return full.withColumn("reason", reason).drop("standing", "dead", "on", "since")
+
+
+def _validate_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:
+    """Edits with a `reason` where the item is not there to be changed, and `upon` where it is."""
+    is_post = F.col("action") == Action.POST
+    made = edits.where(is_post)
+    changing = edits.where(~is_post)
+    asked = F.broadcast(changing.select(*HERE, "item").distinct())
+    posted = made.where("reason is null").select(
+        *HERE, F.concat(F.lit("@"), "edit_id").alias("item"), F.col("nth").alias("posted")
+    )
+    posts = posted.join(asked, [*HERE, "item"], "left_semi")
+    seen = lineage.withColumnRenamed("object", "item")
+    full = changing.join(seen, [*HERE, "item"], "left").join(posts, [*HERE, "item"], "left")
+    there = F.col("deleted").isNotNull() | F.coalesce(F.col("posted") < F.col("nth"), F.lit(False))
+    earlier = Window.partitionBy(*HERE, "item").orderBy("nth").rowsBetween(Window.unboundedPreceding, -1)
+    deletes = (F.col("action") == Action.DELETE) & F.col("reason").isNull() & there
+    gone = F.coalesce("deleted", F.lit(False)) | F.coalesce(F.max(deletes).over(earlier), F.lit(False))
+    reason = F.coalesce("reason", F.when(~there, Reason.UNKNOWN_ITEM).when(gone, Reason.ITEM_DELETED))
+    changes = full.withColumn("reason", reason).drop("deleted", "posted")
+    return changes.unionByName(made, allowMissingColumns=True)
+
+
+@rule("numbered_items")
+def number(validated: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
+    """The edits that are not refused, with `label` and `cn`: their number in their folder.
+
+    Source: R30-R33, R41, R47.
+    """
+    lives = replicas.select(*HERE, cnset.label_of("store", "life").alias("label"))
+    taken = validated.where("reason is null").join(lives, list(HERE)).join(numbers.drop("label"), list(HERE), "left")
+    order = Window.partitionBy(*HERE).orderBy("nth")
+    return taken.withColumn("cn", F.coalesce("last", F.lit(0)) + F.row_number().over(order)).drop("last")
+
+
+@rule("written_items", inline=True)
+def record(numbered: DataFrame) -> DataFrame:
+    """Numbered edits with their `object`, its `name`, and the `predecessors` of their change.
+
+    A change is made upon all versions its store sees and upon those made before it in this round (F12).
+
+    Source: R28, R32.
+    """
+    own = F.concat_ws(":", "label", F.col("cn").cast("string"))
+    posts = numbered.where(F.col("action") == Action.POST).withColumn("object", own)
+    changing = numbered.where(F.col("action") != Action.POST)
+    again = changing.select(F.col("org").alias("_org"), F.col("item").alias("_again")).distinct()
+    by_id = (F.col("org") == F.col("_org")) & (F.concat(F.lit("@"), "edit_id") == F.col("_again"))
+    # Handed to every partition, so that a million posts are not sorted to learn that nobody changes them yet.
+    alone, edited = (posts.join(F.broadcast(again), by_id, how) for how in ("left_anti", "left_semi"))
+    resolved = naming.named("item", edited.select("org", "edit_id", "object"), changing).withColumn("object", F.col("item"))
+    written = _upon_each_other(resolved.unionByName(edited))
+    first = alone.withColumns({"name": F.coalesce("name", "object"), "predecessors": _no_predecessors()})
+    return written.unionByName(first).drop("upon", "known_as")
+
+
+def _upon_each_other(changes: DataFrame) -> DataFrame:
+    """Changes with `predecessors`: what the store saw of the item, and the change made before it in this round."""
+    of_item = Window.partitionBy(*HERE, "object")
+    previous = F.lag("cn").over(of_item.orderBy("nth"))
+    called = F.coalesce("name", "known_as", F.max("name").over(of_item), "object")
+    chained = changes.withColumns({"previous": previous, "name": called})
+    last = F.when(F.col("previous").isNull(), _no_predecessors()).otherwise(
+        F.array(F.struct(F.col("label").alias("origin"), F.col("previous").alias("cn")))
+    )
+    others = F.filter(
+        F.coalesce("upon", _no_predecessors()), lambda one: F.col("previous").isNull() | (one["origin"] != F.col("label"))
+    )
+    return chained.withColumn("predecessors", F.array_sort(F.concat(others, last))).drop("previous")
+
+
+def _no_predecessors() -> Column:
+    return F.array().cast(f"array<{PREDECESSOR}>")
+
+
+@rule("new_changes", inline=True)
+def as_changes(taken: DataFrame) -> DataFrame:
+    """Rows of `changes` for content edits that were taken in, with the `store` they came from.
+
+    The moment an item was modified is the moment of the edit, not that of the round (F31).
+    """
+    accepted = taken.where("reason is null")
+    stamp = F.struct(F.col("at").alias("at"), F.col("label").alias("origin"), "cn")
+    headers = F.transform(
+        F.map_entries(F.coalesce("properties", F.create_map().cast("map<string,string>"))),
+        lambda e: F.struct(e["key"].alias("name"), e["value"].alias("value"), stamp.alias("stamp")),
+    )
+    return accepted.select(
+        "org",
+        "folder",
+        F.col("label").alias("origin"),
+        "cn",
+        "object",
+        "action",
+        "name",
+        F.array_sort(headers).alias("properties"),  # the order in which an edit says them says nothing
+        "predecessors",
+        F.coalesce("size", F.lit(0)).alias("size"),
+        "hash",
+        F.col("at").alias("made_at"),
+        "edit_id",
+        F.col("now").alias("at"),
+        "store",
+    )
+
+
+@rule("item_edits")
+def verdicts(written: DataFrame, refused: DataFrame) -> DataFrame:
+    """The edits of items of a round: those that were taken in, as they are written, and those that were not."""
+    return written.unionByName(refused, allowMissingColumns=True)
