@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from pfspark.edge import lookups
+from pfspark.edge.without_pandas import take_pandas_in
 from pfspark.errors import SparkStartError
 
 if TYPE_CHECKING:
@@ -94,6 +95,7 @@ def open_session(
 
     Raises SparkStartError, which says what was seen and what to do.
     """
+    take_pandas_in()
     if any(name in os.environ for name in GIVEN) or _session_is_active():
         return _given_session()
     spark_home()

@@ -16,6 +16,7 @@ from types import FrameType
 
 from pfspark.edge import engine
 from pfspark.edge.engine.wire import Line, Message
+from pfspark.edge.without_pandas import leave_pandas_out
 
 NEED_SPARK = frozenset({
     "audit", "delete", "diff", "drain", "export", "gaps", "items", "maintain", "metrics", "modify", "referrals",
@@ -43,6 +44,8 @@ def main() -> None:
         print("pfspark: stopped", file=sys.stderr)
         code = INTERRUPTED
     if code is None:
+        if not needs_spark(words):
+            leave_pandas_out()
         from pfspark.edge.cli import run
 
         code = run(words)
