@@ -97,7 +97,7 @@ class Tables:
                 and not Path(path).exists()
                 and places.is_catalog(self.spark, path)
             ):
-                self._schema = path.split(".")
+                self._schema = places.parts_of(path)
             elif said_local or (not places.REMOTE.match(path) and files_are_local(self.spark)):
                 self.folder = Path(path).absolute()
         self.where = str(self.folder or path)
@@ -158,8 +158,7 @@ class Tables:
 
     def name(self, table: str) -> str:
         """The name of a table in SQL."""
-        parts = [*self._schema, table] if self._schema else ["delta", f"{self._place}/{table}"]
-        return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
+        return places.quoted(*self._schema, table) if self._schema else places.quoted("delta", f"{self._place}/{table}")
 
     def version(self, table: str) -> int:
         """The newest version of a table."""
@@ -481,8 +480,7 @@ class Tables:
             if file.parent.name != LEDGER:  # a row that never came into an empty ledger is the beginning of a lake
                 raise damaged(LEDGER, self.where, "_delta_log")
         if self._schema:
-            schema = ".".join("`" + part.replace("`", "``") + "`" for part in self._schema)
-            self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+            self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {places.quoted(*self._schema)}")
         if self.folder:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)

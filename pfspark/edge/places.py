@@ -13,12 +13,28 @@ from pyspark.sql import SparkSession
 from pfspark.edge.session import GIVEN, files_are_local
 
 REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
-SCHEMA = re.compile(r"[^./\\:]+\.[^./\\:]+")
+PART = re.compile(r"`((?:[^`]|``)+)`|([^./\\:`]+)")
+SCHEMA = re.compile(rf"(?:{PART.pattern})(?:\.(?:{PART.pattern}))+")
+"""A catalog, and the schema in it: two names, or more where schemas lie in each other. Who likes may quote them as SQL does."""
 
 
 def path_of(named: str) -> str:
     """A path without `file:`, and without what stands at its end for nothing."""
     return re.sub(r"^file:(//(?=/))?", "", named).rstrip("/") or "/"
+
+
+def parts_of(schema: str) -> list[str]:
+    """The names that a schema's name is made of.
+
+    >>> parts_of("main.`my.lake`")
+    ['main', 'my.lake']
+    """
+    return [quoted.replace("``", "`") or plain for quoted, plain in PART.findall(schema)]
+
+
+def quoted(*parts: str) -> str:
+    """Names as SQL reads them, whatever is in them."""
+    return ".".join("`" + part.replace("`", "``") + "`" for part in parts)
 
 
 def local_folder(where: str | os.PathLike[str]) -> Path | None:
@@ -45,7 +61,7 @@ def surely_local(named: str) -> Path | None:
 
 def is_catalog(spark: SparkSession, schema: str) -> bool:
     """Whether the first part of that name is a catalog of the session."""
-    name = schema.split(".")[0]
+    name = parts_of(schema)[0]
     if name in {catalog.name for catalog in spark.catalog.listCatalogs()}:
         return True
     with contextlib.suppress(PySparkException):  # not every session lets its settings be read
