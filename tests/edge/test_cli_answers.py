@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
+from pfspark.edge.cli import ends, live
 from pfspark.lake import Lake
 
 pytestmark = pytest.mark.lakes
@@ -77,6 +82,35 @@ def test_parts_of_the_log(run: Callable[..., str], lake: str) -> None:
     run("log", "events", "--lake", lake, "--replid", "2=PFS1", code=2, told="--read FILE needs the table")
     run("log", "events", "--read", "no such file", "--replid", "2=PFS1", code=2, told="'no such file' cannot be read")
     run("log", "events", "--read", str(SCENARIO), "--replid", "PFS1", code=2, told="expected HEX=ORIGIN")
+
+
+def test_events_are_printed_as_they_come(
+    lake: str, spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All that rounds have brought, whatever part of the log was asked for first; the table of REPLIDs stands once."""
+    here = shutil.copytree(lake, tmp_path / "lake")
+    looks: list[int] = []
+    events: list[dict[str, Any]] = []
+
+    def sleep(seconds: float) -> None:
+        looks.append(len(looks))
+        if len(looks) == 2:
+            with Lake.open(here, spark) as other:
+                events.extend(other.lines("events"))
+                at = other.answers().at[events[0]["org"]]
+                other.folder_create("PFS2", "/New", ["PFS1", "PFS2"], at=at)
+                other.run(until=at + timedelta(minutes=30))
+                events[:] = [*events[-1:], *list(other.lines("events"))[len(events) :]]
+        if len(looks) == 4:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(live, "time", SimpleNamespace(sleep=sleep))
+    assert cli.run(["log", "events", "--follow", "--limit", "1", "--lake", str(here)]) == ends.INTERRUPTED
+    told = capsys.readouterr()
+    assert told.err.count("REPLIDs") == 1
+    numbers = [int(number) for number in re.findall("^Event ID: ([0-9]+)$", told.out, re.MULTILINE)]
+    assert numbers == [line["event"] for line in events]
+    assert numbers[0] == 3005 and {3017, 3018, 3028} <= {*numbers[1:]}
 
 
 @pytest.mark.rule("R10", "R146")

@@ -19,6 +19,7 @@ from pyspark.sql import SparkSession
 
 from pfspark.ask import edits
 from pfspark.edge import cli
+from pfspark.edge.cli import answers as answers_cli
 from pfspark.edge.cli import ends, live
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
@@ -125,11 +126,50 @@ def test_parts_of_the_logs(answers: Answers) -> None:
     rounds = answers("log", "rounds")
     assert answers("log", "rounds", "--since", rounds[-2]["ended"]) == rounds[-2:]
     assert answers("log", "rounds", "--limit", "1") == rounds[-1:]
+    events = answers("log", "events")
+    assert [line["event"] for line in events[-3:]] == [3020, 3020, 3025]
+    assert [line["at"][11:16] for line in events[-3:]] == ["00:15", "00:25", "00:30"]
+    assert answers("log", "events", "--since", "2026-01-05T00:20") == events[-2:]
+    assert answers("log", "events", "--since", "20m", "--limit", "1") == events[-1:]
+
+
+def test_what_was_at_no_time_is_from_no_time_on() -> None:
+    """Such an edit may stand in a lake, and such an event in a server's log."""
+
+    def parts(since: datetime | timedelta | None, limit: int | None, *times: datetime | None) -> list[int]:
+        return [place for place, _ in answers_cli.tail(enumerate(times), since, limit, at=lambda each: each[1])]
+
+    later = AT + timedelta(hours=2)
+    assert parts(None, None, AT, None, later) == [0, 1, 2]
+    assert parts(AT, None, AT, None, later) == [0, 2]
+    assert parts(timedelta(hours=1), None, AT, None, later) == [2]
+    assert parts(timedelta(hours=2), 1, AT, None, later) == [2]
+    assert parts(timedelta(hours=1), None, None) == [0]  # nobody knows which was the last
+    assert parts(timedelta(hours=1), None) == []
+
+
+def test_parts_of_a_servers_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """No lake is opened for it."""
+    (tmp_path / "log").write_text("".join(
+        f"Event ID: 3017\nDate: 1/{day}/2026\nTime: 09:00:00 AM\nComputer: PFS1\nDescription:\n"
+        f"An outgoing replication message was issued.\nType: 0x20\nMessage ID: 1-{day}\nFolders: (1-1) IPM_SUBTREE\n\n"
+        for day in (5, 6, 7)
+    ))  # fmt: skip
+
+    def days(*words: str) -> list[str]:
+        assert cli.run(["log", "events", "--read", str(tmp_path / "log"), "--replid", "1=PFS1", "--json", *words]) == 0
+        return [json.loads(line)["at"][:10] for line in capsys.readouterr().out.splitlines()]
+
+    assert days() == ["2026-01-05", "2026-01-06", "2026-01-07"]
+    assert days("--since", "1d") == days("--since", "2026-01-06") == days("--limit", "2") == ["2026-01-06", "2026-01-07"]
+    assert cli.run(["log", "events", "--read", "log", "--replid", "1=PFS1", "--follow"]) == 2
+    assert "say it without --read" in capsys.readouterr().err
 
 
 def test_words_that_do_not_go_together(lake: str, capsys: pytest.CaptureFixture[str]) -> None:
     for words, said in {
         ("log", "rounds", "--follow", "--as-of", "3"): "--follow goes on until Ctrl-C",
+        ("log", "events", "--follow", "--as-of", "3"): "--follow goes on until Ctrl-C",
         ("status", "--watch", "--check"): "--watch goes on until Ctrl-C",
         ("log", "rounds", "--follow", "--format", "csv"): "a file has an end",
         ("log", "rounds", "--since", "soon"): "found 'soon', expected a time",
@@ -169,17 +209,18 @@ def test_what_comes_is_printed_as_it_comes(
         looks.append(len(looks))
         if len(looks) == 2:
             with Lake.open(lake, spark) as other:
-                other.post("PFS1", "/Sales", b"new", name="fourth", at="2026-01-05T00:32:00Z")
+                for name in ("fourth", "fifth"):
+                    other.post("PFS1", "/Sales", b"new", name=name, at="2026-01-05T00:32:00Z")
         if len(looks) == 4:
             raise KeyboardInterrupt
 
     monkeypatch.setattr(live, "time", SimpleNamespace(sleep=sleep))  # its own alone: others sleep in threads of theirs
     assert cli.run(["log", "edits", "--follow", "--limit", "1", "--json", "--lake", lake]) == ends.INTERRUPTED
-    assert [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()] == ["third", "fourth"]
+    assert [json.loads(line)["name"] for line in capsys.readouterr().out.splitlines()] == ["third", "fourth", "fifth"]
     looks.clear()
     assert cli.run(["status", "--watch", "--json", "--lake", lake]) == ends.INTERRUPTED
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [line["waiting"] for line in lines if line["kind"] == "status"] == [2, 3]
+    assert [line["waiting"] for line in lines if line["kind"] == "status"] == [3, 5]
 
 
 def test_scenarios_at_hand(capsys: pytest.CaptureFixture[str]) -> None:

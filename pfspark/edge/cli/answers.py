@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 import typer
 
@@ -19,7 +19,11 @@ from pfspark.words import Outcome
 
 if TYPE_CHECKING:
     from pfspark.ask.events import Log
+    from pfspark.lake import Lake
 
+T = TypeVar("T")
+Told = tuple[dict[str, Any], str]
+"""An event, and the text of it."""
 PANEL = "Answers"
 
 verbs = typer.Typer()
@@ -29,6 +33,7 @@ verbs.add_typer(log, name="log", rich_help_panel=PANEL)
 NONE = {
     "state": "no replicas yet", "folders": "no folders yet", "stores": "no stores yet", "items": "no items", "gaps": "no gaps",
     "messages": "no messages", "rounds": "no rounds", "edits": "no edits", "links": "no links", "options": "no organizations yet",
+    "events": "no events",
 }  # fmt: skip
 """What a person is told where an answer has no line."""
 
@@ -219,7 +224,7 @@ def log_edits(
 
 @log.command("events")
 def log_events(
-    store: OfStore = None, folder: OfFolder = None,
+    store: OfStore = None, folder: OfFolder = None, since: Since = None, limit: Limit = None, follow: Follow = False,
     read: Annotated[str | None, typer.Option(help="A server's own log, in place of the lake's.", metavar="FILE")] = None,
     replid: Annotated[list[str] | None, typer.Option(help="An origin of that log.", metavar="HEX=ORIGIN")] = None,
     lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
@@ -227,13 +232,23 @@ def log_events(
     """Print the replication events, as Exchange logs them; of a lake, or of a log to be laid beside it."""
     if bool(read) != bool(replid):
         raise UsageError("--read FILE needs the table of REPLIDs of that server, --replid 1=PFS1 for each, and only it does")
+    when, begin, said = given.round_or_moment(as_of), given.since(since), set[str]()
+
+    def told(logs: Iterable[Log]) -> Iterator[Told]:
+        return _told(logs, store, folder, said=None if json else said)
+
     if read:
-        _events([_server_log(read, replid or [])], store, folder, json)
+        if follow:
+            raise UsageError("--follow prints what a lake plays next: say it without --read")
+        _events(tail(told([_server_log(read, replid or [])]), begin, limit, at=_when_told), json=json)
         return
-    when = given.round_or_moment(as_of)
+    _expect_no_end(follow, as_of)
     with given.opened(lake) as there:
         there.expect(store, folder, when, org=org)
-        _events(there.event_logs(when, org=org), store, folder, json)
+        none = NONE["events"]
+        for found in _looks(there, lambda: told(there.event_logs(when, org=org)), begin, limit, follow, at=_when_told):
+            _events(found, json=json, none=none)
+            none = ""
 
 
 @log.command("rounds")
@@ -252,34 +267,63 @@ def _log(
 ) -> None:  # fmt: skip
     """Prints what happened, from a time on, or the last of it; and what happens next, until Ctrl-C."""
     when, begin = given.round_or_moment(as_of), given.since(since)
+    _expect_no_end(follow, as_of)
+    with given.opened(lake) as there:
+        several = org is None and kind != "rounds" and len(there.organizations) > 1
+        none = NONE[kind]
+
+        def look() -> Iterable[dict[str, Any]]:
+            return filter(keep, there.lines(kind, when, org=org, store=store, folder=folder))
+
+        for found in _looks(there, look, begin, limit, follow, at=_at):
+            screen.lines(found, json=json, orgs=several, none=none)
+            none = ""
+
+
+def _expect_no_end(follow: bool, as_of: str | None) -> None:
     if follow and as_of:
         raise UsageError("--follow goes on until Ctrl-C: say it without --as-of")
     if follow and screen.FORMAT.get() not in (None, Format.JSON):
         raise UsageError("a file has an end: say --follow with --format json, or without")
-    with given.opened(lake) as there:
-        several = org is None and kind != "rounds" and len(there.organizations) > 1
-        seen: set[str] = set()
-        for _ in live.changes(there.version, "waiting for more") if follow else (0,):
-            found = there.lines(kind, when, org=org, store=store, folder=folder)
-            fresh = [line for line in tail(filter(keep, found), begin, limit) if str(line) not in seen]
-            screen.lines(fresh, json=json, orgs=several, none="" if seen else NONE[kind])
-            if follow:
-                seen |= {*map(str, fresh)}
 
 
-def tail(found: Iterable[dict[str, Any]], since: datetime | timedelta | None, limit: int | None) -> Iterable[dict[str, Any]]:
-    """The lines from a time on, or from so long before the last; of those the last so many."""
+def _looks(
+    there: Lake, look: Callable[[], Iterable[T]], since: datetime | timedelta | None, limit: int | None, follow: bool, *,
+    at: Callable[[T], datetime | None],
+) -> Iterator[Iterable[T]]:  # fmt: skip
+    """What a look at the lake finds; where it is followed also what is new whenever something was played, said or done."""
+    if not follow:
+        yield tail(look(), since, limit, at=at)
+        return
+    seen: set[str] = set()
+    for _ in live.changes(there.version, "waiting for more"):
+        fresh = [each for each in look() if str(each) not in seen]
+        seen.update(map(str, fresh))
+        yield tail(fresh, since, limit, at=at)
+        since = limit = None  # of what was there; all that comes is told
+
+
+def tail(
+    found: Iterable[T], since: datetime | timedelta | None, limit: int | None, *, at: Callable[[T], datetime | None]
+) -> Iterable[T]:
+    """What is from a time on, or from so long before the last; of that the last so many.
+
+    `at` says when each was; what was at no known time is from no time on.
+    """
     if isinstance(since, timedelta):
         found = list(found)
-        since = max(map(_at, found)) - since if found else None
+        last = max(filter(None, map(at, found)), default=None)
+        since = last and last - since
     if since is not None:
-        found = (line for line in found if _at(line) >= since)
+        begin = since
+        found = (each for each in found if (when := at(each)) and when >= begin)
     return found if limit is None else deque(found, maxlen=limit)
 
 
-def _at(line: Mapping[str, Any]) -> datetime:
+def _at(line: Mapping[str, Any]) -> datetime | None:
     """When it happened: of a round when it ended by the clock on the wall."""
-    return parse_time(line["at"] if "at" in line else line["ended"])
+    told = line["at"] if "at" in line else line["ended"]
+    return told and parse_time(told)
 
 
 def answer(
@@ -292,25 +336,35 @@ def answer(
         screen.lines(there.lines(kind, when, org=org, store=store, folder=folder), json=json, orgs=several, none=NONE[kind])
 
 
-def _events(logs: Iterable[Log], store: str | None, folder: str | None, json: bool) -> None:
+def _told(logs: Iterable[Log], store: str | None, folder: str | None, *, said: set[str] | None) -> Iterator[Told]:
+    """Each event about a store or folder, with its text. Before those of an organization its table of REPLIDs, by which texts
+    are read, is said, unless it was; None: nobody reads them."""
     from pfspark.ask.lines import about
 
-    told = False
     for each in logs:
-        if not json:
-            table = ", ".join(f"{number:X} {origin}" for origin, number in each.replids.items())
-            screen.note(f"REPLIDs{f' of {each.org}' if each.org else ''}: {table}")
-        for line, text in each.lines():
-            if not any(about([line], store, folder)):
-                continue
-            told = True
-            if json:
-                screen.json_line(line)
-            else:
-                for part in (*text.split("\n"), ""):
-                    screen.say(part)
-    if not (told or json):
-        screen.note(("no events", "dim"))
+        table = ", ".join(f"{number:X} {origin}" for origin, number in each.replids.items())
+        note = f"REPLIDs{f' of {each.org}' if each.org else ''}: {table}"
+        if said is not None and note not in said:
+            said.add(note)
+            screen.note(note)
+        yield from ((line, text) for line, text in each.lines() if any(about([line], store, folder)))
+
+
+def _when_told(told: Told) -> datetime | None:
+    return _at(told[0])
+
+
+def _events(found: Iterable[Told], *, json: bool, none: str = NONE["events"]) -> None:
+    """Prints events; `none`: what a person is told where there is none."""
+    for line, text in found:
+        none = ""
+        if json:
+            screen.json_line(line)
+        else:
+            for part in (*text.split("\n"), ""):
+                screen.say(part)
+    if none and not json:
+        screen.note((none, "dim"))
 
 
 def _server_log(file: str, table: Iterable[str]) -> Log:

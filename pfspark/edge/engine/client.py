@@ -25,7 +25,7 @@ NEED_SPARK = frozenset({
 """The verbs that mostly need Spark."""
 OF_THE_PAST = frozenset({"folder", "log", "show", "state", "status", "store"})
 """Those that need it to say what was."""
-ENDLESS = frozenset({"--follow", "--watch", "--metrics-port"})
+ENDLESS = frozenset({"--follow", "-f", "--watch", "--metrics-port"})
 STARTING_S, ANSWER_S, TURN_S = 180.0, 2.0, 10.0
 """How long an engine may take to start; to answer at all; to be through with others: then a command is done by itself."""
 INTERRUPTED = 130
