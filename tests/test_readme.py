@@ -139,6 +139,7 @@ def test_a_lake_of_ones_own(
     (tmp_path / "server.log").write_text(LOG)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PFSPARK_LAKE", "./mylake")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     assert "export PFSPARK_LAKE=./mylake" in of_section[0].text
     said: dict[str, str] = {}
     for block in of_section:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 import warnings
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
+from pfspark.edge import engine
 from pfspark.errors import UsageError
 
 MODULES = ("pfspark", "!pfspark.edge", "!pfspark.sim")
 """What is documented: what a notebook imports, and the rules; not how lakes, commands and scenario files are kept and read."""
+FIRST = "pfspark.html"
 
 
 def write(folder: Path) -> Path:
@@ -32,7 +36,25 @@ def write(folder: Path) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that modules import for the eyes of mypy alone
         pdoc.pdoc(*MODULES, output_directory=folder)
-    return folder / "pfspark.html"
+    return folder / FIRST
+
+
+def kept() -> Path:
+    """The first of the pages of this very pfspark in the user's cache folder, written if they are not there.
+
+    Those of any other, such as a checkout before it was edited, make room for them.
+    """
+    from pfspark.edge.session import cache_folder
+
+    place = cache_folder() / "reference" / engine.stamp()
+    if not (place / FIRST).is_file():
+        half = place.with_suffix(f".{os.getpid()}")
+        write(half)
+        for old in place.parent.iterdir():
+            if old != half:
+                shutil.rmtree(old, ignore_errors=True)
+        half.rename(place)
+    return place / FIRST
 
 
 def _version() -> str:

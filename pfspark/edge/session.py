@@ -237,10 +237,14 @@ def find_java() -> Java:
 def jar_files() -> list[Path]:
     """Where Delta's two jars are kept, there or not: in PFSPARK_JARS, else in the user's cache folder."""
     spark, delta = installed("pyspark"), installed("delta-spark")
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = Path(os.environ.get("PFSPARK_JARS") or cache / "pfspark" / f"jars-{delta}").absolute()
+    folder = Path(os.environ.get("PFSPARK_JARS") or cache_folder() / f"jars-{delta}").absolute()
     built_for = ".".join(spark.split(".")[:2])
     return [folder / f"delta-spark_{built_for}_2.13-{delta}.jar", folder / f"delta-storage-{delta}.jar"]
+
+
+def cache_folder() -> Path:
+    """Where pfspark keeps for this user what it can make or fetch again, there or not."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache").absolute() / "pfspark"
 
 
 def delta_jars(java: Path) -> list[Path]:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+import typer
 
 import pfspark
+from pfspark.edge import engine, manual
 from pfspark.lake import Lake
 
 PACKAGE = Path(pfspark.__file__).parent
@@ -17,10 +20,10 @@ PACKAGE = Path(pfspark.__file__).parent
 
 @pytest.fixture(scope="module")
 def pages(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from pfspark.edge import manual
-
-    first = manual.write(tmp_path_factory.mktemp("pages") / "new")
-    assert first.name == "pfspark.html"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(cache := tmp_path_factory.mktemp("cache")))
+        first = manual.kept()
+    assert (first.name, first.parents[3]) == ("pfspark.html", cache)
     return first.parent
 
 
@@ -55,8 +58,27 @@ def test_pages_ask_nobody(pages: Path) -> None:
 def test_nothing_is_written_over(run: Callable[..., str], tmp_path: Path) -> None:
     run("docs", "--python", str(tmp_path), code=2, told="is there already, expected a new folder")
     run("docs", "--python", str(tmp_path / "a"), "gap", code=2, told="found names or --json beside --python")
-    run("docs", "--open", code=2, told="found --open without --python DIR")
+    run("docs", "--open", "--json", code=2, told="found names or --json beside --open")
     assert not [*tmp_path.iterdir()]
+
+
+def test_pages_are_opened_and_kept(pages: Path, run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the cache folder, as long as pfspark stays as it is; or where it is said."""
+    opened: list[Path] = []
+    monkeypatch.setattr(typer, "launch", lambda page: opened.append(Path(page)))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(pages.parents[2]))
+    (pages / "mine").touch()
+    run("docs", "--open", told=f"{pages / 'pfspark.html'}: begin there")
+    assert (pages / "mine").exists()
+    monkeypatch.setattr(manual, "MODULES", ("pfspark", r"!pfspark\."))
+    run("docs", "--python", str(tmp_path / "new"), "--open", told="begin there")
+    monkeypatch.setattr(engine, "stamp", lambda: "another")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(shutil.copytree(pages.parents[2], tmp_path / "cache")))
+    run("docs", "--open", told="begin there")
+    kept = tmp_path / "cache" / "pfspark" / "reference"
+    assert [place.name for place in kept.iterdir()] == ["another"]
+    assert opened == [pages / "pfspark.html", tmp_path / "new" / "pfspark.html", kept / "another" / "pfspark.html"]
+    assert all("<h1" in page.read_text() for page in opened)
 
 
 def test_who_lacks_pdoc_is_told(run: Callable[..., str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

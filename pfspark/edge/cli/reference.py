@@ -26,25 +26,26 @@ def docs(
         Path | None,
         typer.Option("--python", help="Write the reference of the Python modules into this new folder.", metavar="DIR"),
     ] = None,
-    look: Annotated[bool, typer.Option("--open", help="Open what was written in a browser.")] = False,
+    look: Annotated[
+        bool, typer.Option("--open", help="Open that reference in a browser; without `--python` it is kept in the cache folder.")
+    ] = False,
 ) -> None:
     """Print the reference of all JSON lines and tables, in Markdown: what a line or row is, its keys or columns, their types.
 
     `time` is a text such as 2026-01-05T00:15:00Z, `set` one such as PFS1:1-11:17,PFS2:1-20. A type with ? may be null,
-    a key with ? absent. Keys and columns may be added, never removed or renamed. With `--python` pages of the modules, made of
-    their docstrings, are written in its place.
+    a key with ? absent. Keys and columns may be added, never removed or renamed. With `--python` or `--open` it is that of the
+    Python modules: pages, made of their docstrings.
     """
-    if pages:
+    if pages or look:
         if wanted or json:
-            raise UsageError("found names or --json beside --python, expected one or the other: pages have all modules")
+            option = "--python" if pages else "--open"
+            raise UsageError(f"found names or --json beside {option}, expected one or the other: pages have all modules")
         with live.doing("writing pages"):
-            first = manual.write(pages)
+            first = manual.write(pages) if pages else manual.kept()
         screen.note(f"{first}: begin there")
         if look:
             typer.launch(str(first))
         return
-    if look:
-        raise UsageError("found --open without --python DIR, expected a folder for the pages")
     for declared in _chosen(wanted or []):
         if json:
             screen.json_line({"kind": "declared", **declared})
