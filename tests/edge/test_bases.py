@@ -176,6 +176,7 @@ def test_where_nothing_is_due_no_java_is_asked(place: Path, spark: SparkSession)
     before = sorted(file.name for file in (place / "rounds" / "_delta_log").iterdir())
     asked = {**NO_JAVA, "PFSPARK_LAKE": str(place)}
     assert "nothing to do" in pfspark_says(asked, "round", "--now", now.isoformat())
+    assert "0 rounds played" in pfspark_says(asked, "run", "--until-quiet")
     assert sorted(file.name for file in (place / "rounds" / "_delta_log").iterdir()) == before
     pfspark_says(asked, "post", "--store", "PFS1", "--folder", "/Sales", "--text", "due", "--now", now.isoformat())
     assert "Java" in pfspark_says(asked, "round", "--now", now.isoformat(), code=1)
@@ -242,6 +243,7 @@ def test_what_was_made_without_java_is_played_and_asked_without(without_java: Pa
         ("PFS1", "/Sales"): "PFS1:1", ("PFS2", "/Sales"): "PFS1:1",
     }  # fmt: skip
     assert "0x4 content" in pfspark_says(asked, "log", "messages")
+    assert "0 rounds played" in pfspark_says(asked, "run", "--until", "now")
     begun = {"_PFSPARK_COMPLETE": "complete_bash", "COMP_WORDS": "pfspark items --folder /S", "COMP_CWORD": "3"}
     assert pfspark_says(asked | begun) == "/Sales\n"
     assert pfspark_says(asked, "post", "--store", "PFS2", "--folder", "/Sales", "--text", "two").startswith("edit post:")

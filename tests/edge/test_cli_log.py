@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pfspark.ask import edits
 from pfspark.edge import cli
 from pfspark.edge.cli import answers as answers_cli
-from pfspark.edge.cli import ends, live
+from pfspark.edge.cli import ends, live, playing
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from tests.declared import assert_declared
@@ -223,6 +223,12 @@ def test_what_comes_is_printed_as_it_comes(
     assert [line["waiting"] for line in lines if line["kind"] == "status"] == [3, 5]
 
 
+def test_a_file_stands_before_a_scenario_of_that_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "hole_and_backfill").touch()
+    assert playing._named("hole_and_backfill") == "hole_and_backfill"
+
+
 def test_scenarios_at_hand(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.run(["play", "--list", "--json"]) == 0
     lines = {line["name"]: line for line in map(json.loads, capsys.readouterr().out.splitlines())}
@@ -232,6 +238,7 @@ def test_scenarios_at_hand(capsys: pytest.CaptureFixture[str]) -> None:
     assert (hole["profile"], hole["lasts"]) == ("exchange_2007", "10h")
     assert hole["says"].startswith("One message is lost; the next one shows the hole, and six hours later PFS2 asks for exactly")
     assert Path(hole["file"]).name == "hole_and_backfill.toml"
+    assert playing._named("hole_and_backfill") == hole["file"] and Path(hole["file"]).is_file()
     assert cli.run(["play", "hole_and_backfil"]) == 2
     assert "no scenario at hand is called so; the nearest known is 'hole_and_backfill'" in capsys.readouterr().err
     assert cli.run(["play"]) == 2

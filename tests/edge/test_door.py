@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -139,12 +140,12 @@ def nothing_is_kept(frame: object) -> object:
 
 @pytest.mark.parametrize("is_here", [True, False], ids=["this machine", "executors"])
 def test_what_was_refused_is_imported_where_it_can_be(
-    copied: Copy, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_here: bool
+    copied: Copy, spark: SparkSession, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_here: bool
 ) -> None:
     """Known is what was taken in and not refused; a store without a replica keeps nothing of an import."""
     monkeypatch.setattr(native, "IS_HERE", is_here)
     (tmp_path / "b.mbox").write_bytes(MBOX)
-    with Lake.open(copied("lake"), spark) as lake:
+    with Lake.open(place := copied("lake"), spark) as lake:
         lake.folder_create("PFS1", "/F", at=f"{DAY}00:00:00Z")
         lake.run(f"{DAY}00:10:00Z")
         before = lake.table("edits").count(), lake.table("content").count()
@@ -161,6 +162,9 @@ def test_what_was_refused_is_imported_where_it_can_be(
         assert [(line["edit"], line["reason"], line["type"], line["folder"], line["item"]) for line in refused] == [
             (mail, "no_replica_here", "post", "/F", "one")
         ]
+        [told] = map(json.loads, run("log", "edits", "--refused", "--json", "--lake", str(place)).splitlines())
+        assert (told["edit"], told["store"], told["outcome"], told["reason"]) == (mail, "PFS2", "refused", "no_replica_here")
+        assert (told["folder"], told["name"], told["number"]) == ("/F", "one", None)
         at = f"{DAY}00:15:00Z"
         assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/F", at=at) == {"posted": 1, "known": 0, "unkept": 0}
         with monkeypatch.context() as serverless:  # where frames cannot be kept between jobs

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import pty
 import shlex
 import signal
 import socket
@@ -41,6 +42,16 @@ engine.IDLE_S = float(sys.argv[2])
 server.Engine(Path(sys.argv[1])).serve()
 """
 """An engine without Spark, that tells what it was asked, or sleeps."""
+STARTS_ALONE = f"""
+import subprocess
+from types import SimpleNamespace
+from pfspark.edge.engine import client
+def started(words, **how):
+    return subprocess.Popen([words[0], "-c", {ALONE!r}, words[-1], "60"], **how)
+client.subprocess = SimpleNamespace(Popen=started, DEVNULL=subprocess.DEVNULL)
+client.main()
+"""
+"""A command that starts such an engine where it starts one."""
 
 
 class Place:
@@ -56,16 +67,27 @@ class Place:
         (self.folder / "pfspark").mkdir(mode=0o700, exist_ok=True)
         return self.folder / "pfspark" / f"{engine.name(self.environment)}.sock"
 
-    def command(self, *words: str, **more: Any) -> subprocess.Popen[str]:
-        pipe = subprocess.PIPE
-        return subprocess.Popen(
-            [sys.executable, "-c", MAIN, *words], env=self.environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True, **more
-        )
+    def command(self, *words: str, script: str = MAIN, **more: Any) -> subprocess.Popen[str]:
+        asked, pipe = [sys.executable, "-c", script, *words], subprocess.PIPE
+        streams = {"stdin": pipe, "stdout": pipe, "stderr": pipe, **more}
+        return subprocess.Popen(asked, env=self.environment, text=True, **streams)
 
     def run(self, *words: str, said: str = "", **more: Any) -> tuple[int, str, str]:
         with self.command(*words, **more) as child:
             out, err = child.communicate(said)
             return child.returncode, out, err
+
+    def run_on_a_terminal(self, *words: str) -> tuple[int, str]:
+        """Its exit code, and what the terminal shows on stderr."""
+        ours, theirs = pty.openpty()
+        with self.command(*words, script=STARTS_ALONE, stderr=theirs, stdin=subprocess.DEVNULL) as child:
+            os.close(theirs)
+            shown = b""
+            with contextlib.suppress(OSError):  # nobody writes any more
+                while some := os.read(ours, 4096):
+                    shown += some
+            os.close(ours)
+            return child.wait(), shown.decode()
 
     def status(self) -> dict[str, Any]:
         return client.status(self.socket) or {}
@@ -155,6 +177,28 @@ def test_who_stands_in_no_folder_does_it_by_himself(
     gone.rmdir()
     line = client._reached(place.socket)
     assert line and client._done(line, ["items"]) is None and place.status()["done"] == 0
+
+
+def test_a_terminal_is_told_once_that_one_is_left_running(place: Place) -> None:
+    """A script starts none; a terminal does, unless it is asked not to, and says so. The next command finds it."""
+    del place.environment["PFSPARK_ENGINE"]
+    wrong = ("why", "--no-such-word")  # by itself it is refused without Spark; such an engine ends all with 7
+    assert place.run(*wrong)[0] == place.run_on_a_terminal("--no-engine", *wrong)[0] == 2
+    assert place.status() == {} and not list(place.folder.rglob("*.lock"))
+    shown = [place.run_on_a_terminal(*wrong) for _ in range(2)]
+    assert [code for code, _ in shown] == [7, 7] and place.status()["done"] == 2
+    assert [text.count("left running: an engine") for _, text in shown] == [1, 0]
+    assert [text.count("starting Spark") > 0 for _, text in shown] == [True, False]
+    assert place.run_on_a_terminal("--no-engine", *wrong)[0] == 2 and place.status()["done"] == 2
+
+
+def test_the_socket_of_a_killed_one_is_taken_over(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    alone.kill()
+    alone.wait()
+    assert place.socket.exists() and place.status() == {}
+    with place.command("items", script=STARTS_ALONE) as child:
+        assert child.communicate("")[1].startswith("['items']") and child.returncode == 7
+    assert place.status()["pid"] != alone.pid and place.status()["done"] == 1
 
 
 def test_it_ends_when_nobody_asks_for_a_while(place: Place) -> None:
