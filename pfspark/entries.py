@@ -28,7 +28,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from pfspark.errors import UsageError
-from pfspark.units import nearest
+from pfspark.units import nearest, unknown
 
 Reader = Callable[[Any], Any]
 """What makes a value of what TOML or JSON gave; what does not fit is a UsageError that says what was seen and expected."""
@@ -88,7 +88,7 @@ class Entry(BaseModel):
                 said = f"found {found!r}, expected a table with {', '.join(keys)}"
             case "extra_forbidden" | "invalid_key":
                 key = place.pop()
-                said = f"key {key!r} is not known, expected {', '.join(keys)}{nearest(key, keys)}"
+                said = str(unknown("key", key, keys, expected=", ".join(keys)))
             case "missing":
                 said = f"key {place.pop()!r} is missing"
             case "literal_error":

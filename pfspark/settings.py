@@ -18,7 +18,7 @@ from pydantic import Field, PlainSerializer
 
 from pfspark.entries import Entry, reads
 from pfspark.errors import ProfileError, UsageError
-from pfspark.units import nearest, parse_clock, parse_duration, parse_size, show_duration, show_size, unfit
+from pfspark.units import nearest, parse_clock, parse_duration, parse_size, show_duration, show_size, unfit, unknown
 
 NONE = ("none", "off")
 MAIN = "main"
@@ -239,7 +239,7 @@ def _policy(known: Mapping[str, Any], options: Mapping[str, Any]) -> Policy:
     told = dict(single(options))
     for name in told:
         if name not in OPTIONS:
-            raise UsageError(f"option {name!r} is not known{nearest(name, [*OPTIONS, *GROUPS])}")
+            raise unknown("option", name, [*OPTIONS, *GROUPS])
     try:
         policy = Policy.read({**known, **told})
     except UsageError as error:
@@ -295,9 +295,7 @@ def load_profile(name: str, folder: Path) -> Policy:
     """
     names = profile_names(folder)
     if name not in names:
-        raise UsageError(
-            f"profile {name!r} is not known, expected {', '.join(names) or f'one in {folder}'}{nearest(name, names)}"
-        )
+        raise unknown("profile", name, names, expected=", ".join(names) or f"one in {folder}")
     files = {each: _toml(folder / f"{each}.toml") for each in names}
     orders = {
         order: _rows(rows, f"{each}.toml: source order {order}")

@@ -138,3 +138,13 @@ def nearest(seen: object, known: Iterable[object]) -> str:
 def unfit(seen: object, expected: str) -> UsageError:
     """What is said of a text that is no such thing."""
     return UsageError(f"found {seen!r}, expected {expected}")
+
+
+def unknown(what: str, seen: object, known: Iterable[object], where: str = "", *, expected: str = "") -> UsageError:
+    """What is said of a name that is none of those known, with the nearest of them.
+
+    >>> str(unknown("the store", "PFS", ["PFS1"], " in 'main'"))
+    "the store 'PFS' is not known in 'main'; the nearest known is 'PFS1'"
+    """
+    told = f", expected {expected}" if expected else ""
+    return UsageError(f"{what} {seen!r} is not known{where}{told}{nearest(seen, known)}")

@@ -9,8 +9,8 @@ import pyarrow as pa
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.errors import CnSetError, RefusedError, UsageError
-from pfspark.units import nearest
+from pfspark.errors import CnSetError, RefusedError
+from pfspark.units import unknown
 from pfspark.words import NAME, PARENT, ROOT, Action
 
 World = Mapping[str, pa.Table]
@@ -71,8 +71,7 @@ def folders_named(world: World, org: str, store: str | None, folder: str) -> set
     named = {each for viewer in viewers if (each := folder_named(world, org, viewer, folder)) is not None}
     if not named:
         paths = sorted({path for viewer in viewers for path in seen_paths(world, org, viewer)})
-        at = f" at {store}" if store else ""
-        raise UsageError(f"the folder {folder!r} is not known{at}{nearest(folder, paths)}")
+        raise unknown("the folder", folder, paths, f" at {store}" if store else "")
     return named
 
 

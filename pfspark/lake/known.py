@@ -15,7 +15,7 @@ from pfspark.edge.runner import Runner
 from pfspark.edge.world import DIRECTORY, as_frame, as_kept, kept_world, latest, trees
 from pfspark.errors import UsageError
 from pfspark.rows import rows_of
-from pfspark.units import confirmed, nearest, parse_time
+from pfspark.units import confirmed, nearest, parse_time, unknown
 
 if TYPE_CHECKING:
     from pfspark.edge.ledger import AsOf
@@ -95,7 +95,7 @@ class Known:
         if org is None and len(orgs) > 1:
             raise UsageError(f"{self.where} has several organizations, so name one: {', '.join(names)}")
         if org is not None and org not in names:
-            raise UsageError(f"the organization {org!r} is not known{nearest(org, names)}")
+            raise unknown("the organization", org, names)
         return orgs[org or names[0],]
 
     def _org(self, org: str | None, *stores: str) -> str:

@@ -25,7 +25,7 @@ from pfspark.rows import rows_of
 from pfspark.settings import MAIN, differences, load_profile, single
 from pfspark.sim import declared
 from pfspark.sim.scenario import Document, document
-from pfspark.units import nearest
+from pfspark.units import unknown
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Standing
 
 
@@ -172,7 +172,7 @@ def _editor(world: Mapping[str, pa.Table], org: str, store: str | None, names: S
     among them, RefusedError for one that does not see the tree yet, and would make anew what is there.
     """
     if store and store not in names:
-        raise UsageError(f"the store {store!r} is not known{nearest(store, names)}")
+        raise unknown("the store", store, names)
     part = set(_stores_in(world["replicas"], org, pc.field("folder") == HIERARCHY))
     makers = set(_stores_in(world["edits"], org, pc.field("action").isin([*HIERARCHY_ACTIONS])))
     seeing = [name for name in names if name in (part or makers)]

@@ -28,7 +28,7 @@ from pfspark.lake.known import Known, Line, When, round_or_time
 from pfspark.rows import local, of_lines, struct
 from pfspark.rules import items, state
 from pfspark.tables import LINES
-from pfspark.units import nearest
+from pfspark.units import nearest, unfit, unknown
 from pfspark.words import HIERARCHY
 
 KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
@@ -315,7 +315,7 @@ class Questions(Known):
         Raises UsageError for a store or folder that is not known.
         """
         if kind not in KINDS:
-            raise UsageError(f"found {kind!r}, expected {', '.join(KINDS)}{nearest(kind, KINDS)}")
+            raise unfit(kind, ", ".join(KINDS) + nearest(kind, KINDS))
         found = lines.about(KINDS[kind](self.answers(as_of, org)), store, folder)
         first = next(found, None)
         if first is None:
@@ -328,12 +328,12 @@ class Questions(Known):
         viewers = [(of, each) for of, each in self._directory("stores") if org in (None, of)]
         stores = sorted({each for _, each in viewers})
         if store and store not in stores:
-            raise UsageError(f"the store {store!r} is not known{nearest(store, stores)}")
+            raise unknown("the store", store, stores)
         if folder and folder != HIERARCHY:
             world = self._world(as_of)
             paths = sorted({path for of, viewer in viewers for path in naming.seen_paths(world, of, viewer)})
             if folder not in paths:
-                raise UsageError(f"the folder {folder!r} is not known{nearest(folder, paths)}")
+                raise unknown("the folder", folder, paths)
 
     def answers(self, as_of: When = None, org: str | None = None, standing: bool = False) -> Answers:
         """The lake as it is now, or was after a round, to be asked: all organizations, or one.

@@ -11,7 +11,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.sim import language, values
-from pfspark.units import nearest, show_duration
+from pfspark.units import show_duration, unknown
 
 FolderRef = tuple[str, int | str]
 """`("initial", index)` of the file's folders, `("step", number)` of the step that creates it, or `("id", "PFS1:7")`."""
@@ -94,7 +94,7 @@ class _Tree:
             return (mine or here or [self.past[path]])[-1]
         known = sorted(self.current)
         listed = ", ".join(known[:8]) + (f" and {len(known) - 8} more" if len(known) > 8 else "")
-        raise UsageError(f"folder {path!r} is not known at that time, expected {listed or 'none yet'}{nearest(path, known)}")
+        raise unknown("folder", path, known, " at that time", expected=listed or "none yet")
 
     def put(self, ref: FolderRef, parent: FolderRef | None, name: str, store: str) -> None:
         self.makers[ref] = store
@@ -213,4 +213,4 @@ def _item_ref(items: Mapping[str, int | str], name: str, folder: str) -> int | s
     if found := items.get(name) or values.as_id(name):
         return found
     known = ", ".join(items) or "none"
-    raise UsageError(f"item {name!r} is not known in {folder} at that time, expected {known} or an id{nearest(name, items)}")
+    raise unknown("item", name, items, f" in {folder} at that time", expected=f"{known} or an id")

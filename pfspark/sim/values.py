@@ -11,7 +11,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.schedules import parse_schedule
-from pfspark.units import nearest, parse_duration, parse_time
+from pfspark.units import parse_duration, parse_time, unknown
 from pfspark.words import LARGEST, LAST, LEVELS, PRIORITIES
 
 
@@ -81,7 +81,7 @@ def time_from(start: datetime) -> Callable[[object], datetime]:
 def one_of(what: str, known: Sequence[str]) -> Callable[[object], str]:
     def read_name(value: object) -> str:
         if value not in known:
-            raise UsageError(f"{what} {value!r} is not known, expected {', '.join(known)}{nearest(value, known)}")
+            raise unknown(what, value, known, expected=", ".join(known))
         return str(value)
 
     return read_name

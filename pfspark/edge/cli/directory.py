@@ -13,7 +13,7 @@ from pfspark.edge.cli.organizations import carried_out, warn_of_unlinked
 from pfspark.errors import NoLakeError, UsageError
 from pfspark.schedules import parse_schedule
 from pfspark.settings import MAIN, PROFILE
-from pfspark.units import nearest, parse_duration, parse_size
+from pfspark.units import parse_duration, parse_size, unknown
 
 if TYPE_CHECKING:
     from pfspark.lake import Lake
@@ -125,7 +125,7 @@ def set_store(
     with given.opened(lake) as there:
         stores = _known(there, org)
         if name not in stores:
-            raise UsageError(f"the store {name!r} is not known{nearest(name, stores)}")
+            raise unknown("the store", name, stores)
         there.store(name, site, org=org, retired=retired, **told)
 
 
