@@ -28,7 +28,10 @@ Every answer is a frame, now or as of an earlier round; so are all tables (`lake
 
 What would an outage do? The lake stays as it is:
 
-    lake.whatif({"steps": [{"at": "0m", "down": ["PFS2"]}]}, until="2030-01-01T00:00:00Z").show()
+    from datetime import timedelta
+    post = {"store": "PFS1", "folder": "/Sales"}
+    outage = [{"at": "0m", "down": ["PFS2"]}, {"at": "1h", "post": post}, {"at": "12h", "up": ["PFS2"]}]
+    lake.whatif({"steps": outage}, until=timedelta(days=2)).show()
 
 `help(pfspark.Lake)` names all that can be done; the command line says the same by `pfspark --help`, and what a column or a
 line means by `pfspark docs NAME`.

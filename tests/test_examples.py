@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import inspect
+import re
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+
+import pfspark.lake
 
 PACKAGE = Path(__file__).parents[1] / "pfspark"
 
@@ -30,3 +36,30 @@ def test_examples_run_as_written(file: Path, request: pytest.FixtureRequest) -> 
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     done = doctest.testmod(module, extraglobs=at_hand, optionflags=flags)
     assert done.attempted and not done.failed
+
+
+@pytest.mark.lakes
+@pytest.mark.parametrize(
+    ("package", "told"),
+    [
+        (pfspark, ["PFS2 has PFS1:1.", "gives it its number", "with the steps"]),
+        (pfspark.lake, ["PFS1:1"]),
+    ],
+    ids=["pfspark", "pfspark.lake"],
+)
+def test_what_help_teaches_runs_as_written(
+    package: ModuleType, told: list[str], spark: SparkSession, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The indented lines of a package's docstring, one after another, on a lake in a place of its own."""
+    taught = inspect.cleandoc(package.__doc__ or "").splitlines()
+    script = "\n".join(line.removeprefix("    ") for line in taught if line.startswith("    "))
+    assert script.count('"/data/lake"') == 1
+    names: dict[str, Any] = {}
+    exec(script.replace("/data/lake", str(tmp_path / "lake")), names)  # noqa: S102 our own words
+    with names["lake"] as lake:
+        assert {(line["store"], line["applied"]) for line in lake.lines("state", folder="/Sales")} == {
+            ("PFS1", "PFS1:1"), ("PFS2", "PFS1:1"),
+        }  # fmt: skip
+    shown = capsys.readouterr().out
+    assert len(re.findall(r"^\| *org\|", shown, re.MULTILINE)) == script.count(".show()")
+    assert [words for words in told if words not in shown] == []
