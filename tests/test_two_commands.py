@@ -1,6 +1,6 @@
 """The README's first command, word for word, where nothing of pfspark is: in a fresh copy and an empty home.
 
-The second is what `.ci/run` calls.
+The second is what `.ci/run` calls, in an empty home too.
 """
 
 from __future__ import annotations
