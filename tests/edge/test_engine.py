@@ -188,8 +188,20 @@ def test_a_terminal_is_told_once_that_one_is_left_running(place: Place) -> None:
     shown = [place.run_on_a_terminal(*wrong) for _ in range(2)]
     assert [code for code, _ in shown] == [7, 7] and place.status()["done"] == 2
     assert [text.count("left running: an engine") for _, text in shown] == [1, 0]
-    assert [text.count("starting Spark") > 0 for _, text in shown] == [True, False]
+    assert client.STARTING in shown[0][1] and client.STARTING not in shown[1][1]
     assert place.run_on_a_terminal("--no-engine", *wrong)[0] == 2 and place.status()["done"] == 2
+
+
+def test_that_spark_starts_is_said_before_anything_else(place: Place) -> None:
+    """In plain words, which are gone when it can be drawn, or something is wrong."""
+    wrong = ("why", "--no-such-word")
+    at_first = f"{client.STARTING}\r{' ' * len(client.STARTING)}\r"
+    code, shown = place.run_on_a_terminal(*wrong)
+    assert code == 7 and shown.startswith(at_first) and "\x1b" in shown
+    place.environment["PFSPARK_ENGINE"] = "off"
+    code, shown = place.run_on_a_terminal(*wrong)
+    assert code == 2 and shown.startswith(at_first + "pfspark: ") and shown.count(client.STARTING) == 1
+    assert place.run_on_a_terminal("set", "union", "PFS1:1", "PFS1:2") == (0, "")
 
 
 def test_the_socket_of_a_killed_one_is_taken_over(place: Place, alone: subprocess.Popen[bytes]) -> None:

@@ -60,6 +60,8 @@ def test_a_terminal_sees_what_is_done_and_how_far_it_is() -> None:
     first, then, again = (stderr.index(word) for word in ("starting", "playing", "a note"))
     assert first < then < again < stderr.rindex("starting")
     assert re.search("playing ━{9,10}[╸╺]━{28,}", stderr)  # a quarter of it
+    assert stderr.startswith(f"starting\r{' ' * len('starting')}\r")  # in plain words, until it can be drawn
+    assert re.match(r"\W*starting ━", stderr.split("\r")[2])
     assert not any(line in stderr for line in DATA)
 
 

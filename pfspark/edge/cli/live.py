@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
+from pfspark.edge.briefly import briefly
 from pfspark.edge.plain import terminal
 
 if TYPE_CHECKING:
@@ -84,8 +85,9 @@ def _say(what: str) -> None:
 
 
 def _drawn(what: str) -> Progress:
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    with briefly(terminal(what)):
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
     columns = SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn()
     # What is printed meanwhile goes where it belongs, not into what is drawn (`aside`).

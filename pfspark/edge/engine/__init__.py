@@ -14,7 +14,6 @@ import stat
 import sys
 import tempfile
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 CONFIGURATION = "pfspark.toml"
@@ -59,6 +58,8 @@ def stamp() -> str:
 
 
 def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # half of what this module takes; few commands ask
+
     try:
         return version("pfspark")
     except PackageNotFoundError:

@@ -15,6 +15,7 @@ from pathlib import Path
 from types import FrameType
 
 from pfspark.edge import engine
+from pfspark.edge.briefly import briefly
 from pfspark.edge.engine.wire import Line, Message
 from pfspark.edge.without_pandas import leave_pandas_out
 
@@ -29,6 +30,7 @@ ENDLESS = frozenset({"--follow", "-f", "--watch", "--metrics-port"})
 STARTING_S, ANSWER_S, TURN_S = 180.0, 2.0, 10.0
 """How long an engine may take to start; to answer at all; to be through with others: then a command is done by itself."""
 INTERRUPTED = 130
+STARTING = "starting Spark"
 TOLD = ("pid", "since", "done", "idle_s", "doing")
 """What an engine says of itself."""
 KILLED = "pfspark: the engine has ended in the middle of this; `log edits` and `log rounds` say what was done. Say it again."
@@ -44,12 +46,18 @@ def main() -> None:
         print("pfspark: stopped", file=sys.stderr)
         code = INTERRUPTED
     if code is None:
-        if not needs_spark(words):
-            leave_pandas_out()
-        from pfspark.edge.cli import run
-
-        code = run(words)
+        code = _by_itself(words)
     sys.exit(code)
+
+
+def _by_itself(words: Sequence[str]) -> int:
+    """Does a command in this process."""
+    asks_spark = needs_spark(words)
+    if not asks_spark:
+        leave_pandas_out()
+    with briefly(STARTING) if asks_spark else contextlib.nullcontext():
+        from pfspark.edge.cli import run
+    return run(words)
 
 
 def configure() -> None:
@@ -183,14 +191,14 @@ def _answer(line: Line, message: Message) -> Message | None:
 
 def _started(there: Path) -> Line | None:
     """A new engine; None: it could not be started, and who does the command by itself will be told why."""
-    from pfspark.edge.cli import live
-
-    with live.doing("starting Spark"):
+    with briefly(STARTING):
         script = f"import sys; sys.path[:] = {sys.path!r}; from pfspark.edge.engine.server import main; main()"
         child = subprocess.Popen(
             [sys.executable, "-c", script, str(there)], cwd="/", start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
+        from pfspark.edge.cli import live
+    with live.doing(STARTING):
         latest = time.monotonic() + STARTING_S
         while time.monotonic() < latest and child.poll() is None:
             if (line := _reached(there)) is not None:
