@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+from pfspark.edge import native
 from pfspark.edge.session import open_session
 from tests.one_play import facts, performance, played
 
@@ -39,11 +40,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     today = datetime.now(UTC).toordinal()
     group.addoption("--turn", type=int, default=today, help="which of what is tried in turn (today's)")
     group.addoption("--lakes", action="store_true", help="run what plays whole lakes too (long)")
+    group.addoption(
+        "--without-native", action="store_true", help="write and read local tables by Spark alone, as where no deltalake is"
+    )
     group.addoption("--bench", action="store_true", help="run tests/bench too: they measure, and take their time")
 
 
-def pytest_configure() -> None:
+def pytest_configure(config: pytest.Config) -> None:
     """One of several processes (`-n 2`) ignores Ctrl-C, and so would what it starts."""
+    if config.getoption("--without-native"):
+        native.IS_HERE = False  # in the processes of the tests themselves, not in what they start
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
