@@ -10,9 +10,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.frame import rule
+from pfspark.keys import HERE
 from pfspark.words import ROOT
-
-HERE = ("org", "store", "folder")
 
 
 def parents(folders: DataFrame) -> DataFrame:

@@ -21,6 +21,7 @@ from pfspark import cnset
 from pfspark.cntext import label
 from pfspark.execute import Made, execute
 from pfspark.keyed import having, lacking
+from pfspark.keys import HERE
 from pfspark.round import Outcome, World, drawn
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.said import lists_anew
@@ -28,7 +29,6 @@ from pfspark.tables import REPLACED
 from pfspark.views import Concern
 from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
 
-HERE = ("org", "store", "folder")
 RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
 PIECES = 64

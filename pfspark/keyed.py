@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-HERE = ("org", "store", "folder")
+from pfspark.keys import HERE
 
 
 def having(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:

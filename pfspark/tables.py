@@ -14,6 +14,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from pfspark.keys import HERE, PAIR
+
 RANGE = "struct<origin:string,cn_min:bigint,cn_max:bigint>"
 STAMP = "struct<at:timestamp,origin:string,cn:bigint>"
 PROPERTY = f"struct<name:string,value:string,stamp:{STAMP}>"
@@ -773,14 +775,14 @@ FRAMES = _by_name(
 """What the rules of a round give, by name; `frame.rule` says which."""
 
 REPLACED = {
-    "tree": ("org", "store", "folder"),
+    "tree": HERE,
     "folders": ("org", "store"),
     "lists": ("org", "store"),
-    "replicas": ("org", "store", "folder"),
-    "array": ("org", "store", "folder"),
-    "agenda": ("org", "store", "folder", "why", "peer"),
-    "contacts": ("org", "store", "peer"),
-    "lives": ("org", "store", "folder", "peer"),
+    "replicas": HERE,
+    "array": HERE,
+    "agenda": (*HERE, "why", "peer"),
+    "contacts": PAIR,
+    "lives": (*HERE, "peer"),
 }
 """The key by which what a round gives replaces rows of a view: all rows of that key that were there before."""
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.keyed import having, lacking
+from pfspark.keys import FOLDER
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
-FOLDER = ("org", "folder")
 BY_FOLDER = ("changes", "tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")
 """The views that are read by folder; of `mail` what is due is read, and all others are small."""
 SPEAKING = ("replicas", "state")

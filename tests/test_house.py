@@ -17,7 +17,7 @@ TOP_LEVEL = {"README.md", "conf", "notebooks", "pfspark", "pyproject.toml", "tes
 
 # --- who may import what ---
 
-VOCABULARY = {"cntext", "entries", "errors", "schedules", "settings", "tables", "units", "words"}
+VOCABULARY = {"cntext", "entries", "errors", "keys", "schedules", "settings", "tables", "units", "words"}
 BELOW = {
     "vocabulary": set[str](),
     "cnset": {"vocabulary"},
@@ -28,7 +28,7 @@ BELOW = {
     "round": {"vocabulary", "cnset", "frame", "rules"},
     "ddl": set(),
     "rows": {"vocabulary", "ddl"},
-    "keyed": set(),
+    "keyed": {"vocabulary"},
     "said": {"vocabulary", "keyed"},
     "execute": {"vocabulary", "frame", "keyed", "rows"},
     "views": {"vocabulary", "keyed"},

@@ -6,7 +6,8 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from pfspark.cntext import canonical
-from pfspark.kept import FEW, HERE, RANGE_KEY, Kept
+from pfspark.kept import FEW, RANGE_KEY, Kept
+from pfspark.keys import HERE
 from pfspark.rows import rows_of
 
 if TYPE_CHECKING:

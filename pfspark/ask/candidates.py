@@ -12,10 +12,10 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines
+from pfspark.keys import HERE, LINE
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.rules import sources, state
 from pfspark.rules.frames import in_folders
-from pfspark.rules.sources import HERE, LINE
 
 Line = dict[str, Any]
 Request = tuple[int, str, str]

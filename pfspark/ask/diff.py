@@ -9,11 +9,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.keys import HERE, LINE
 from pfspark.rules import state
 from pfspark.words import REPLICA
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 VIEWS = ("tree", "lists", "replicas", "state", "array")
 """The views of a world that are compared."""
 WHAT = ("tree", "list", "standing", "numbers", "holes")

@@ -6,9 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.keys import ORIGIN
 from pfspark.rules import state
-
-FOLDER = ("org", "folder", "origin")
 
 
 def alone(table: DataFrame, *, replicas: DataFrame, store: str) -> DataFrame:
@@ -18,4 +17,4 @@ def alone(table: DataFrame, *, replicas: DataFrame, store: str) -> DataFrame:
     """
     held = state.held(table, replicas=replicas)
     mine, others = held.where(F.col("store") == store), held.where(F.col("store") != store)
-    return cnset.subtract(mine, others, FOLDER)
+    return cnset.subtract(mine, others, ORIGIN)

@@ -6,10 +6,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.keys import HERE, LINE
 from pfspark.words import Why
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 ENDS = ("cn_min", "cn_max")
 
 

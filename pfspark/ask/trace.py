@@ -15,17 +15,17 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask.about import own
+from pfspark.keys import ORIGIN
 from pfspark.words import Entry, Flag, Hop, MessageType, Outcome, Why
 
 FACTS = ("changes", "messages", "receipts", "backfill", "agenda", "state", "rounds")
 """The tables that are read."""
-LINE = ("org", "folder", "origin")
-RANGE = (*LINE, "cn_min", "cn_max")
+RANGE = (*ORIGIN, "cn_min", "cn_max")
 RANGE_DDL = "org string, folder string, origin string, cn_min bigint, cn_max bigint"
 """What is asked about."""
 LETTER = ("org", "message_id")
 HOP = {
-    **dict.fromkeys(LINE, "string"), **dict.fromkeys(("cn_min", "cn_max"), "bigint"), "at": "timestamp", "store": "string",
+    **dict.fromkeys(ORIGIN, "string"), **dict.fromkeys(("cn_min", "cn_max"), "bigint"), "at": "timestamp", "store": "string",
     "what": "string", "peer": "string", "message_id": "string", "type": "string", "until": "timestamp", "attempt": "bigint",
     "reason": "string", "since": "timestamp", "due": "timestamp",
 }  # fmt: skip
@@ -42,7 +42,7 @@ def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
     since when something of that folder waited for the store's cycle, and when that was, if it waited at all.
     Numbers that nothing befell have no row, nor have the parts of a letter that nobody asks about.
     """
-    numbers = cnset.canonical(asked, LINE)
+    numbers = cnset.canonical(asked, ORIGIN)
     restored = facts["rounds"].where("kind = 'restored'")
     restores = restored.select(F.col("round").alias("restored"), F.inline("restored"), "turns")
     messages, receipts = facts["messages"], facts["receipts"]
@@ -62,8 +62,8 @@ def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
 
 def numbered(numbers: DataFrame, changes: DataFrame) -> DataFrame:
     """The numbers as they were given, together where that was in one round (R31, R42)."""
-    rows = cnset.within(changes, numbers, LINE).select(*LINE, *_alone("cn"), "at")
-    return _hop(cnset.join_up(rows, LINE, ["at"]), Hop.NUMBERED, store=cnset.store_of("origin"))
+    rows = cnset.within(changes, numbers, ORIGIN).select(*ORIGIN, *_alone("cn"), "at")
+    return _hop(cnset.join_up(rows, ORIGIN, ["at"]), Hop.NUMBERED, store=cnset.store_of("origin"))
 
 
 def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame, agenda: DataFrame) -> DataFrame:
@@ -78,11 +78,11 @@ def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame, agenda: Data
         "org", "store", "folder", "origin", "at", F.col("of").alias("peer"), "attempt", F.col("due").alias("again"),
         F.col("cn_min").alias("low"), F.col("cn_max").alias("high"),
     )  # fmt: skip
-    requests = rows.where(is_request).join(asked, [*LINE, "store", "at", "peer"], "left")
+    requests = rows.where(is_request).join(asked, [*ORIGIN, "store", "at", "peer"], "left")
     ends = {"cn_min": F.greatest("cn_min", "low"), "cn_max": F.least("cn_max", "high")}  # both pass over what is null
     met = requests.where("low is null or (low <= cn_max and cn_min <= high)")
     pieces = met.withColumns({**ends, "until": F.coalesce("again", "until")})
-    told = cnset.join_up(pieces, (*LINE, "store", "at", "peer", "message_id"), ["attempt", "until", "type"])
+    told = cnset.join_up(pieces, (*ORIGIN, "store", "at", "peer", "message_id"), ["attempt", "until", "type"])
     gone = rows.where(~is_request)
     here = ["org", "store", "folder"]
     entries = agenda.where(F.col("why") == Why.SEND).select(*here, "since", "due", F.col("round").alias("noted"))
@@ -114,7 +114,7 @@ def heard(numbers: DataFrame, steps: DataFrame, messages: DataFrame, receipts: D
     )
     told = read.select(*LETTER, "store", "folder", "at").join(claims, list(LETTER))
     piece = [*RANGE, "at", "store"]
-    telling = noticed.join(told, [*LINE, "store", "at"]).where("low <= cn_max and cn_min <= high")
+    telling = noticed.join(told, [*ORIGIN, "store", "at"]).where("low <= cn_max and cn_min <= high")
     first = telling.groupBy(*piece).agg(F.min(F.struct("message_id", "peer", "type")).alias("first")).select(*piece, "first.*")
     return _hop(noticed.join(first, piece, "left"), Hop.HEARD)
 
@@ -125,22 +125,22 @@ def taken(numbers: DataFrame, had: DataFrame) -> DataFrame:
     others = had.where((F.col("about") != F.col("origin")) | (F.col("entry") == Entry.EMPTY))
     rows = _among(numbers, others, "at", "store", "entry")
     settled, applied = (rows.where(F.col("entry") == entry) for entry in (Entry.EMPTY, Entry.APPLIED))
-    with_content = cnset.subtract(applied, settled, [*LINE, "store", "at"])
+    with_content = cnset.subtract(applied, settled, [*ORIGIN, "store", "at"])
     return _hop(settled, Hop.SETTLED).unionByName(_hop(with_content, Hop.APPLIED))
 
 
 def superseded(numbers: DataFrame, changes: DataFrame, had: DataFrame) -> DataFrame:
     """When stores first held a version that was made upon them (F27): `reason` is its number."""
     item = ["org", "folder", "object"]
-    before = cnset.within(changes, numbers, LINE).select(*item, "origin", "cn")
+    before = cnset.within(changes, numbers, ORIGIN).select(*item, "origin", "cn")
     later = changes.select(*item, F.col("origin").alias("by"), F.col("cn").alias("by_cn"), F.inline("predecessors"))
     upon = later.withColumnRenamed("cn", "high").join(before, [*item, "origin"]).where("cn <= high")
     held = had.where(F.col("entry") == Entry.APPLIED).withColumnRenamed("origin", "by")
     there = upon.join(held.select("org", "folder", "by", "store", "at", "cn_min", "cn_max"), ["org", "folder", "by"])
     version = F.concat_ws(":", "by", F.col("by_cn").cast("string")).alias("reason")
     first = F.min(F.struct("at", version)).alias("first")
-    found = there.where("by_cn between cn_min and cn_max").groupBy(*LINE, "cn", "store").agg(first)
-    return _hop(found.select(*LINE, *_alone("cn"), "store", "first.*"), Hop.SUPERSEDED)
+    found = there.where("by_cn between cn_min and cn_max").groupBy(*ORIGIN, "cn", "store").agg(first)
+    return _hop(found.select(*ORIGIN, *_alone("cn"), "store", "first.*"), Hop.SUPERSEDED)
 
 
 def forgotten(numbers: DataFrame, state: DataFrame, restores: DataFrame) -> DataFrame:
@@ -150,7 +150,7 @@ def forgotten(numbers: DataFrame, state: DataFrame, restores: DataFrame) -> Data
     back = back.withColumn("since", F.coalesce(F.lag("restored").over(in_order), F.lit(0)))
     rows = _among(numbers, own(state).where(F.col("entry") == Entry.APPLIED), "store", "round").join(back, ["org", "store"])
     had = rows.where("round > to and round >= since and round < restored")
-    lost = cnset.subtract(had, rows.where("round = restored"), [*LINE, "store", "restored", "now"])
+    lost = cnset.subtract(had, rows.where("round = restored"), [*ORIGIN, "store", "restored", "now"])
     return _hop(lost.withColumn("at", F.col("now")), Hop.FORGOTTEN)
 
 
@@ -167,7 +167,7 @@ def _of_letters(numbers: DataFrame, letters: DataFrame, *columns: str | Column) 
 
 def _among(numbers: DataFrame, rows: DataFrame, *columns: str | Column) -> DataFrame:
     """The parts of the rows' ranges that are among the numbers, with those columns."""
-    return cnset.meet(rows.select(*RANGE, *columns), numbers, LINE)
+    return cnset.meet(rows.select(*RANGE, *columns), numbers, ORIGIN)
 
 
 def _alone(number: str) -> tuple[Column, Column]:

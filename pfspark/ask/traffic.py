@@ -7,9 +7,8 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask.about import own
+from pfspark.keys import LINE
 from pfspark.words import Entry, Outcome
-
-LINE = ("org", "store", "folder", "origin")
 
 
 def open_numbers(steps: DataFrame, state: DataFrame) -> DataFrame:

@@ -14,15 +14,13 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule, source
+from pfspark.keys import HERE, ITEM, LINE, ORIGIN
 from pfspark.rules import addressing, backfill, items, packing, sources, state, status
 from pfspark.rules.frames import once, together
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY, Cause, Entry, MessageType, Standing, Why
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 RANGE = (*LINE, "cn_min", "cn_max")
-OF_FOLDER = ("org", "folder", "origin")
 SAID = tuple(name for name in FRAMES["explained"].names if name not in RANGE)
 """What is said of a range; neighbours of which all of it is the same are one."""
 CITED = ("nth", "due", "of", "type", "message_id", "at", "reason", "version")
@@ -88,7 +86,7 @@ def drawn() -> DataFrame:
 def lacking(pairs: DataFrame, *, applied: DataFrame, array: DataFrame) -> DataFrame:
     """The numbers of each folder that any store holds, or has heard of, and that the replica itself does not hold."""
     heard_of = applied.select(*RANGE).unionByName(array.select(*RANGE))
-    everything = cnset.canonical(heard_of, OF_FOLDER).join(pairs.select(*HERE), ["org", "folder"])
+    everything = cnset.canonical(heard_of, ORIGIN).join(pairs.select(*HERE), ["org", "folder"])
     return cnset.subtract(everything, applied, LINE)
 
 
@@ -178,7 +176,7 @@ def came(log: DataFrame) -> DataFrame:
 def given(asked: DataFrame, *, log: DataFrame) -> DataFrame:
     """When numbers were given by their origin, for every store that is asked about; of any cause."""
     own = log.where((cnset.store_of("origin") == F.col("store")) & (F.col("entry") == Entry.APPLIED)).drop("store")
-    return _evidence(own.join(asked.select(*LINE).distinct(), list(OF_FOLDER)), at=F.col("at"))
+    return _evidence(own.join(asked.select(*LINE).distinct(), list(ORIGIN)), at=F.col("at"))
 
 
 @rule("evidence", drives=("asked",), needs=("applied",))
@@ -189,15 +187,15 @@ def instead(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: 
     """
     stores = asked.select(*HERE).distinct()
     contents = state.contents(applied.join(stores, list(HERE), "left_semi"), empty=empty)
-    objects = cnset.within(changes, asked, OF_FOLDER).select("org", "folder", "object").distinct()
+    objects = cnset.within(changes, asked, ORIGIN).select("org", "folder", "object").distinct()
     of_items = changes.where(F.col("folder") != HIERARCHY).join(objects, ["org", "folder", "object"], "left_semi")
     versions = items.versions(items.seen(of_items, applied=contents))
     winner = F.struct("origin", "cn").alias("winner")
-    winners = items.readable(versions).select(*items.ITEM, "version", "deleted", winner)
+    winners = items.readable(versions).select(*ITEM, "version", "deleted", winner)
     number = F.struct("origin", "cn")
     cause = F.when(F.col("deleted"), Cause.DELETED).when(F.col("dominated"), Cause.SUPERSEDED).otherwise(Cause.LOSER)
     not_shown = (
-        versions.join(winners, list(items.ITEM))
+        versions.join(winners, list(ITEM))
         .where(F.col("deleted") | (number != F.col("winner")))
         .select(*HERE, number.alias("number"), "winner", "version", cause.alias("cause"))
     )
@@ -298,8 +296,8 @@ def first_cause(
     keys = asked.select(*LINE).distinct()
     leaves = replicas.where(F.col("standing") == Standing.DELETE_PENDING)
     freely = leaves.select("org", F.col("store").alias("by"), "folder", F.lit(1).alias("freely"))
-    unsent = waiting.withColumnRenamed("store", "by").join(keys, list(OF_FOLDER)).join(freely, ["org", "by", "folder"], "left")
-    anywhere = applied.drop("store").join(keys, list(OF_FOLDER))
+    unsent = waiting.withColumnRenamed("store", "by").join(keys, list(ORIGIN)).join(freely, ["org", "by", "folder"], "left")
+    anywhere = applied.drop("store").join(keys, list(ORIGIN))
     counted = {"asked": asked, "held": applied, "settled": empty, "unsent": unsent, "anywhere": anywhere, "open": missing}
     times = F.unix_micros("due").alias("due")
     pieces = cnset.coverage(

@@ -22,8 +22,9 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Snapshot
 from pfspark.edge.ledger import Row
 from pfspark.edge.pages import paged, pages, within
-from pfspark.edge.world import HERE, as_frame, contacts_before_asking, own_rows, turn
+from pfspark.edge.world import as_frame, contacts_before_asking, own_rows, turn
 from pfspark.keyed import distinct
+from pfspark.keys import HERE
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake, items, referral, state
 from pfspark.schedules import Grid

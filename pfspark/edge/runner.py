@@ -23,11 +23,12 @@ from pfspark.edge.delta import CREATED, REFUSALS, THREADS, Snapshot, Tables
 from pfspark.edge.digests import digest, numbered
 from pfspark.edge.ledger import FACTS, Restored, Row
 from pfspark.edge.session import suited
-from pfspark.edge.world import DIRECTORY, PAIR, as_kept, clocks, directory, kept_world, policies_of, turn
+from pfspark.edge.world import DIRECTORY, as_kept, clocks, directory, kept_world, policies_of, turn
 from pfspark.edge.writer import Writer
 from pfspark.errors import ViolationError
 from pfspark.kept import Kept, due_moments
 from pfspark.keyed import having, lacking
+from pfspark.keys import PAIR
 from pfspark.said import lists_anew
 from pfspark.schedules import Grid
 from pfspark.settings import Policy

@@ -19,8 +19,9 @@ from pfspark.edge.delta import Snapshot, among
 from pfspark.edge.digests import digest_of_pages
 from pfspark.edge.ledger import FACTS
 from pfspark.edge.pages import by_pages
-from pfspark.edge.world import HERE, begun, newest, open_array, own_rows, waiting
+from pfspark.edge.world import begun, newest, open_array, own_rows, waiting
 from pfspark.kept import RANGE_KEY
+from pfspark.keys import HERE
 from pfspark.rules import items, state
 from pfspark.tables import TABLES
 

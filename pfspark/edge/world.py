@@ -27,17 +27,15 @@ from pfspark.edge.ledger import last_turns
 from pfspark.errors import UsageError
 from pfspark.execute import Made, execute
 from pfspark.frame import rule, source
-from pfspark.kept import Kept
+from pfspark.kept import RANGE_KEY, Kept
+from pfspark.keys import HERE, LINE, PAIR
 from pfspark.rows import local, nothing, rows_of, schema_of
 from pfspark.rules import backfill, hierarchy, intake, items, state
 from pfspark.rules.frames import once
 from pfspark.settings import Policy, load_profile, override
 from pfspark.words import CARRYING, FIRST, HIERARCHY, LARGEST, LAST, LONGEST_S, SLOTS, Entry, Outcome, Standing
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 RANGES = (*LINE, "cn_min", "cn_max")
-PAIR = ("org", "store", "peer")
 DIRECTORY = {"organizations": ("org",), "stores": ("org", "store"), "links": ("org", "from_site", "to_site")}
 """The tables that administrators write, with what names an entry; the latest row wins."""
 OWN = ("state", "replicas", "backfill", "agenda")
@@ -253,7 +251,7 @@ def _of_hierarchy(changes: DataFrame) -> DataFrame:
 
 @rule("state_rows")
 def _canonical_state(rows: DataFrame) -> DataFrame:
-    return cnset.canonical(rows, (*HERE, "entry", "about", "origin", "relayed"))
+    return cnset.canonical(rows, RANGE_KEY)
 
 
 @rule(like="rows")

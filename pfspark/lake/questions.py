@@ -22,8 +22,9 @@ from pfspark.edge import naming
 from pfspark.edge.answers import Answers
 from pfspark.edge.damage import damage
 from pfspark.edge.report import Page, page
-from pfspark.edge.world import HERE, clocks, directory, kept_world, policies_of, policy_of
+from pfspark.edge.world import clocks, directory, kept_world, policies_of, policy_of
 from pfspark.errors import LakeError, UsageError
+from pfspark.keys import HERE
 from pfspark.lake.known import Known, Line, When, round_or_time
 from pfspark.rows import local, of_lines, struct
 from pfspark.rules import items, state

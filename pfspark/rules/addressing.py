@@ -9,10 +9,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import HERE
 from pfspark.tables import CLAIM, RANGE
 from pfspark.words import HIERARCHY, LONGEST_S, Flag, MessageType, Reason
-
-HERE = ("org", "store", "folder")
 
 
 def letters(rows: DataFrame, *, type: str | Column) -> DataFrame:

@@ -12,9 +12,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.frame import rule
+from pfspark.keys import HERE
 from pfspark.words import Standing, Why
 
-HERE = ("org", "store", "folder")
 ENTRY = (*HERE, "why", "peer")
 DAY = 86_400
 

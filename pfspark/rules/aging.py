@@ -6,10 +6,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.frame import rule
+from pfspark.keys import HERE, ITEM
 from pfspark.words import HIERARCHY, LIVE, LONGEST_S, Action, Why
-
-HERE = ("org", "store", "folder")
-ITEM = (*HERE, "object")
 
 
 @rule("limited")

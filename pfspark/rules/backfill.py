@@ -7,10 +7,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import HERE, LINE
 from pfspark.words import HIERARCHY, LIVE, Listing, MessageType
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 TIMES = ("heard", "attempt", "asked")
 
 

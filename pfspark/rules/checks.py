@@ -14,10 +14,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import HERE, LINE, ORIGIN
 from pfspark.words import HIERARCHY, Action, Entry, Listing, Standing, Why
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 RANGE = (*LINE, "cn_min", "cn_max")
 
 
@@ -76,7 +75,7 @@ def no_gap_in_numbers(seen: Seen) -> DataFrame:
 
     What a scenario's stores hold at its start was given by no edit, and may have gaps.
     """
-    before = F.lag("cn", 1, 0).over(Window.partitionBy("org", "folder", "origin").orderBy("cn"))
+    before = F.lag("cn", 1, 0).over(Window.partitionBy(*ORIGIN).orderBy("cn"))
     followed = seen.changes.select("org", "folder", "origin", "cn", "edit_id", before.alias("before"))
     return followed.where("edit_id is not null and cn > before + 1")
 
@@ -119,7 +118,7 @@ def array_of_the_living(seen: Seen) -> DataFrame:
 def no_resurrection(seen: Seen) -> DataFrame:
     """Folders that a store sees alive although it holds the change that deleted them (I14, R140)."""
     deleted = seen.changes.where((F.col("folder") == HIERARCHY) & (F.col("action") == Action.DELETE_FOLDER))
-    known = cnset.within(deleted, _applied(seen).select(*RANGE), ["org", "folder", "origin"])
+    known = cnset.within(deleted, _applied(seen).select(*RANGE), ORIGIN)
     alive = seen.folders.where("not dead").select(*HERE)
     return known.select("org", "store", F.col("object").alias("folder")).join(alive, list(HERE), "left_semi")
 
@@ -137,10 +136,10 @@ def held_somewhere(seen: Seen) -> DataFrame:
     """
     alive = seen.changes.where(F.col("folder") != HIERARCHY).join(_dead(seen), ["org", "folder"], "left_anti")
     givers = _labels(seen.replicas).select("org", "folder", F.col("about").alias("origin"))
-    given = alive.join(givers, ["org", "folder", "origin"], "left_semi").select(
+    given = alive.join(givers, list(ORIGIN), "left_semi").select(
         "org", "folder", "origin", F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max")
     )
-    return cnset.subtract(given, _applied(seen), ("org", "folder", "origin"))
+    return cnset.subtract(given, _applied(seen), ORIGIN)
 
 
 def last_copy(seen: Seen) -> DataFrame:
@@ -151,7 +150,7 @@ def last_copy(seen: Seen) -> DataFrame:
     staying = seen.replicas.where(F.col("standing") != Standing.DELETE_NOW)
     going = seen.replicas.where(F.col("standing") == Standing.DELETE_NOW)
     safe = _applied(seen).join(staying, list(HERE), "left_semi")
-    alone = cnset.subtract(_applied(seen).join(going, list(HERE), "left_semi"), safe, ("org", "folder", "origin"))
+    alone = cnset.subtract(_applied(seen).join(going, list(HERE), "left_semi"), safe, ORIGIN)
     return alone.join(_dead(seen), ["org", "folder"], "left_anti")
 
 
@@ -192,16 +191,15 @@ def of_round(given: DataFrame, *, changes: DataFrame, array: DataFrame, applied:
     Numbers `given` in this round that do not follow those in `changes`, one by one (I5, I6), and numbers in the array of
     a folder that it now holds (I8). Each costs little, so each round is looked at before it counts.
     """
-    numbered = ("org", "folder", "origin")
     spans = given.groupBy(*LINE).agg(
         F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"), F.count(F.lit(1)).alias("rows"),
         F.count_distinct("cn").alias("numbers"),
     )  # fmt: skip
-    before = changes.join(spans, list(numbered), "left_semi").groupBy(*numbered).agg(F.max("cn").alias("last"))
+    before = changes.join(spans, list(ORIGIN), "left_semi").groupBy(*ORIGIN).agg(F.max("cn").alias("last"))
     twice = (F.col("rows") > F.col("numbers")) | (F.col("cn_min") <= F.col("last"))
     left_out = (F.col("cn_min") > F.col("last") + 1) | (F.col("cn_max") - F.col("cn_min") + 1 > F.col("numbers"))
     why = F.when(twice, "I5").when(left_out, "I6")
-    known = spans.join(before, list(numbered), "left").fillna(0, ["last"])
+    known = spans.join(before, list(ORIGIN), "left").fillna(0, ["last"])
     odd = known.withColumn("check", why).where("check is not null").select(*RANGE, "check")
     return odd.unionByName(cnset.intersect(array, applied, LINE).select(*RANGE, F.lit("I8").alias("check")))
 

@@ -9,8 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.frame import rule
-
-HERE = ("org", "store", "folder")
+from pfspark.keys import HERE
 
 
 @rule(drives=("changed",), amends="view")

@@ -13,9 +13,9 @@ from pyspark.sql import functions as F
 
 from pfspark import ancestors
 from pfspark.frame import rule
+from pfspark.keys import HERE
 from pfspark.words import DELETED, HIERARCHY, LEVELS, PARENT, REPLICA, WHOLE, Action, Listing, Standing
 
-HERE = ("org", "store", "folder")
 DOUBLINGS = (2 * LEVELS - 1).bit_length()
 """Ancestors are followed by doubling the step: twice as far as edits may place a folder, for merging moves that two stores made
 apart may put one tree beneath another."""

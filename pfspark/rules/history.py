@@ -11,9 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.keys import LINE
 from pfspark.words import CARRYING, HIERARCHY, MessageType
 
-LINE = ("org", "store", "folder", "origin")
 NEVER_REWRITTEN = ("changes", "messages", "receipts", "replicas")
 """The tables that keep each row as its round wrote it; upkeep writes the others shorter."""
 

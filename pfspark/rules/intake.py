@@ -11,6 +11,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, naming
 from pfspark.frame import rule
+from pfspark.keys import HERE
 from pfspark.words import (
     DELETED,
     FIRST,
@@ -28,8 +29,6 @@ from pfspark.words import (
     Listing,
     Reason,
 )
-
-HERE = ("org", "store", "folder")
 
 
 @rule("names", inline=True)

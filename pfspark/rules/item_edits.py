@@ -10,10 +10,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, naming
 from pfspark.frame import rule
+from pfspark.keys import HERE
 from pfspark.tables import PREDECESSOR
 from pfspark.words import HIERARCHY, Action, Reason, Standing
-
-HERE = ("org", "store", "folder")
 
 
 @rule(like="changes", needs=("edits",))

@@ -13,9 +13,8 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import ITEM, LINE, ORIGIN
 from pfspark.words import HIERARCHY, Action, Standing
-
-ITEM = ("org", "store", "folder", "object")
 
 
 def open_to_readers(replicas: DataFrame) -> DataFrame:
@@ -26,9 +25,7 @@ def open_to_readers(replicas: DataFrame) -> DataFrame:
 @rule("versions_held", drives=("applied",), inline=True)
 def seen(changes: DataFrame, *, applied: DataFrame) -> DataFrame:
     """The versions that each store holds: changes of content whose number is in its applied set, with `store`."""
-    return cnset.within(
-        changes, applied.select("org", "store", "folder", "origin", "cn_min", "cn_max"), ["org", "folder", "origin"]
-    )
+    return cnset.within(changes, applied.select("org", "store", "folder", "origin", "cn_min", "cn_max"), ORIGIN)
 
 
 @rule("versions")
@@ -106,4 +103,4 @@ def made_upon(edited: DataFrame, *, applied: DataFrame, empty: DataFrame) -> Dat
 @rule("versions_held")
 def with_content(changes: DataFrame, *, applied: DataFrame, empty: DataFrame) -> DataFrame:
     """The versions that each store holds and has not settled without content."""
-    return cnset.without(seen(changes, applied=applied), empty, ("org", "store", "folder", "origin"))
+    return cnset.without(seen(changes, applied=applied), empty, LINE)

@@ -7,10 +7,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import HERE, LINE, ORIGIN
 from pfspark.words import HIERARCHY, LARGEST, LIVE, LONGEST_S, PRIORITIES, SLOTS, Action, Listing, Standing, Why
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 MESSAGE = (*HERE, "asker")
 WEEK_MINUTES = 7 * 24 * 60
 THURSDAY = 4 * 24 * 60
@@ -137,9 +136,7 @@ def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame, empty:
 
     Source: R26-R29, R46; F56.
     """
-    named = cnset.within(
-        changes.select("org", "folder", "origin", "cn", "object", "action", "size"), ranges, ["org", "folder", "origin"]
-    )
+    named = cnset.within(changes.select("org", "folder", "origin", "cn", "object", "action", "size"), ranges, ORIGIN)
     rows = cnset.without(named, empty, LINE)
     later = changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE)).select(
         "org", "folder", "object", F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors"

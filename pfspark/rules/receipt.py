@@ -7,9 +7,8 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import LINE
 from pfspark.words import CARRYING, LIVE, MessageType, Outcome, Reason
-
-LINE = ("org", "store", "folder", "origin")
 
 
 @rule("carried")

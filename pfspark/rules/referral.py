@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from pfspark.keys import HERE
 from pfspark.words import Listing, Standing
 
-HERE = ("org", "store", "folder")
 DEAREST = 500
 """A connection that costs more is too expensive for readers, and a negative cost says that there is none (F79)."""
 

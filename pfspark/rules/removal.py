@@ -7,10 +7,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import HERE, LINE
 from pfspark.words import LIVE, REPLICA, Action, Entry, Flag, Listing, MessageType, Standing, Why
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 BEFORE_ALL, AFTER_ALL = -(2**30), 2**30
 """Places among the edits of a round, which count from 1."""
 

@@ -12,11 +12,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import HERE, LINE, PAIR
 from pfspark.words import CARRYING, REPLICA, Entry
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
-PAIR = ("org", "store", "peer")
 NAMED = 3
 """Up to three servers are placed in a responder list (R121)."""
 LAST = 2**62

@@ -9,10 +9,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import HERE, LINE
 from pfspark.words import LIVE, Entry, Listing, Standing
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 BELIEF = (*HERE, "entry", "about", "origin")
 
 

@@ -7,10 +7,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
+from pfspark.keys import HERE, LINE
 from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing, Why
 
-HERE = ("org", "store", "folder")
-LINE = (*HERE, "origin")
 REPEATS = 3
 """How often a status request is repeated to those who stay silent; of a leaver's there is no end."""
 DAY = 86_400

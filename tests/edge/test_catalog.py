@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -49,12 +50,13 @@ def schema(spark: SparkSession) -> Iterator[str]:
     spark.sql(f"DROP SCHEMA {SCHEMA} CASCADE")
 
 
+@pytest.mark.lakes
 def test_what_is_said_and_done_in_a_catalog_is_as_in_a_folder(
     schema: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     def said_by(*words: str) -> str:
         assert cli.run(words) == 0, words
-        return capsys.readouterr().out
+        return re.sub(r"\b([0-9a-f]{32}|[0-9a-f]{64})\b", "…", capsys.readouterr().out)  # what is drawn, or hangs on it
 
     letters = [each.raw for each in mailbox.letters(3)]
     mailbox.write_mbox(tmp_path / "in.mbox", letters)
@@ -65,7 +67,8 @@ def test_what_is_said_and_done_in_a_catalog_is_as_in_a_folder(
         asked = [[words.get(word, word) for word in line.split()] for line in STORY.strip().splitlines()]
         said[where] = [said_by(*line, "--lake", where) for line in asked]
         said[where].append(out.read_text())
-    assert said[schema] == said[str(tmp_path / "lake")]
+    for line, *both in zip([*STORY.strip().splitlines(), "the mails"], *said.values(), strict=True):
+        assert both[0] == both[1], line
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,16 @@
+"""By what rows of many stores and folders are told apart: every join carries one of these."""
+
+from __future__ import annotations
+
+FOLDER = ("org", "folder")
+"""A folder, whoever holds it."""
+ORIGIN = (*FOLDER, "origin")
+"""The numbers that one replica, in one of its lives, gave in a folder, whoever holds them."""
+HERE = ("org", "store", "folder")
+"""What one store knows of one folder."""
+LINE = (*HERE, "origin")
+"""A number line: what one store knows of the numbers of one origin."""
+ITEM = (*HERE, "object")
+"""An item of a folder, as one store sees it."""
+PAIR = ("org", "store", "peer")
+"""What one store knows of another."""
