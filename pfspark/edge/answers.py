@@ -18,6 +18,7 @@ from pfspark import cnset, said
 from pfspark.ask import candidates, edits, events, gaps, hops, lines, reasons, standing, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.eventlog import Event
+from pfspark.edge import shown
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Snapshot
 from pfspark.edge.ledger import Row
@@ -243,7 +244,7 @@ class Answers:
         quiet = lines.last_writer_only(self.world, {org: policy.conflict for org, policy in self.policies.items()})
         rows = [
             {**row, "conflict": row["conflict"] and (row["org"], row["store"], row["folder"]) not in quiet}
-            for row in items.readable(self.versions()).toArrow().to_pylist()
+            for row in shown.everywhere(self.world, self.views)
         ]
         for org in self.views:
             yield from lines.items([row for row in rows if row["org"] == org], self.views, self.at)

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pfspark.edge import door, repeats
+from pfspark.edge import door, repeats, shown
 from pfspark.errors import RefusedError
 from pfspark.lake.known import Line, When
 from pfspark.lake.questions import Questions
@@ -113,14 +113,19 @@ class Edits(Questions):
 
     def _creation_of(self, org: str, folder: str) -> str:
         """A name for a folder that it has from the edit that makes it on: that edit, else its id."""
-        told = {"org": org, "folder": HIERARCHY, "object": folder, "action": str(Action.CREATE_FOLDER)}
-        snapshot = self._tables.snapshot()
-        made = snapshot.arrow("changes", reduce(and_, (pc.field(name) == value for name, value in told.items())), ["edit_id"])
-        if made is None:
-            asked = reduce(and_, (F.col(name) == value for name, value in told.items()))
-            made = snapshot.read("changes").where(asked).select("edit_id").toArrow()
-        found = [edit for edit in made["edit_id"].to_pylist() if edit]
+        made = self._told_by_changes("edit_id", org=org, folder=HIERARCHY, object=folder, action=str(Action.CREATE_FOLDER))
+        found = [edit for edit in made if edit]
         return f"@{found[0]}" if found else folder
+
+    def _told_by_changes(self, column: str, **values: str) -> list[str | None]:
+        """What changes that have these values say in a column; without Spark where that can be."""
+        snapshot = self._tables.snapshot()
+        found = snapshot.arrow("changes", reduce(and_, (pc.field(name) == value for name, value in values.items())), [column])
+        if found is None:
+            asked = reduce(and_, (F.col(name) == value for name, value in values.items()))
+            found = snapshot.read("changes").where(asked).select(column).toArrow()
+        said: list[str | None] = found[column].to_pylist()
+        return said
 
     def _item(self, org: str, store: str, folder: str, item: str) -> str:
         """The id of an item that a store sees, by it or by its name; of one whose post waits, `@` and the edit.
@@ -131,23 +136,27 @@ class Edits(Questions):
             row for row in self._tree_world()["edits"].to_pylist()
             if row["org"] == org and row["store"] == store and row["folder"] == folder
         ]  # fmt: skip
-        rows = [(row["name"], f"@{row['edit_id']}", False) for row in edits if row["action"] == Action.POST]
-        if not folder.startswith("@"):
-            seen = self.items(store, folder, org=org).select("name", "item", "deleted").collect()
-            rows = [(row["name"], row["item"], row["deleted"]) for row in seen] + rows
-        gone = {row["item"] for row in edits if row["action"] == Action.DELETE} | {ref for _, ref, dead in rows if dead}
-        names = {ref: name for name, ref, _ in rows}
-        if item.startswith("@") and item not in names:
-            taken = self._tables.read("changes").where((F.col("org") == org) & (F.col("edit_id") == item[1:]))
-            item = next((str(row["object"]) for row in taken.select("object").collect()), item)
+        posts = {f"@{row['edit_id']}": row["name"] for row in edits if row["action"] == Action.POST}
+        deleted = {row["item"] for row in edits if row["action"] == Action.DELETE}
+
+        def there(meant: str | None) -> tuple[dict[str, str | None], set[str]]:
+            """The names of items by their ids, of all or of those that may be `meant`; and which of them are gone."""
+            seen = [] if folder.startswith("@") else shown.items(self._world(), org, store, folder, meant)
+            dead = {row["object"] for row in seen if row["deleted"]}
+            return {row["object"]: row["name"] for row in seen} | posts, deleted | dead
+
+        if item.startswith("@") and item not in posts:
+            item = next((each for each in self._told_by_changes("object", org=org, edit_id=item[1:]) if each), item)
+        names, gone = there(item)
         if item in gone and item in names:
             raise RefusedError(f"the item {item} is deleted at {store}, and can no longer be changed")
         named = [item] if item in names else [ref for ref, name in names.items() if name == item and ref not in gone]
         if len(named) > 1:
             raise RefusedError(f"{len(named)} items are called {item!r}: name one by its id ({_some(named)})")
         if not named:
-            there = [name for ref, name in names.items() if name and ref not in gone]
-            raise RefusedError(f"the item {item!r} is not known in that folder at {store}{nearest(item, there)}")
+            names, gone = there(None)
+            known = [name for ref, name in names.items() if name and ref not in gone]
+            raise RefusedError(f"the item {item!r} is not known in that folder at {store}{nearest(item, known)}")
         return named[0]
 
 

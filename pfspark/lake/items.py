@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from pyspark.sql import functions as F
-
-from pfspark.edge import copying
+from pfspark.edge import copying, shown
 from pfspark.errors import UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When
 from pfspark.rows import rows_of
-from pfspark.rules import items, state
 from pfspark.words import Action
 
 
@@ -61,15 +58,9 @@ class Items(Edits):
         org = self._org(org, store)
         target = self._folder(org, store, folder)
         named = self._item(org, store, target, item)
-        world = self._world()
-        everybody = state.held(self._known("state", world), replicas=self._known("replicas", world))
-        own = everybody.where((F.col("org") == org) & (F.col("store") == store))
-        seen = items.versions(items.seen(self._known("changes", world).where(F.col("object") == named), applied=own))
-        there = seen.where((F.col("folder") == target) & ~F.col("dominated")).orderBy(*items.rank_of())
-        rows = copying.settled(
-            there.toArrow().to_pylist(), keep, org=org, store=store, folder=target, item=named,
-            at=self._at(at) or datetime.now(UTC),
-        )  # fmt: skip
+        versions = shown.in_conflict(self._world(), org, store, target, named)
+        when = self._at(at) or datetime.now(UTC)
+        rows = copying.settled(versions, keep, org=org, store=store, folder=target, item=named, at=when)
         self._tables.append("edits", rows_of("edits", rows))
         return [str(row["edit_id"]) for row in rows]
 

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.edge import auditing, certificates, repair, restoring
+from pfspark.edge import auditing, certificates, repair, restoring, shown
 from pfspark.edge.delta import Snapshot
 from pfspark.edge.runner import Played
 from pfspark.edge.world import clocks
@@ -18,7 +18,6 @@ from pfspark.errors import UsageError
 from pfspark.lake.known import Line, When, round_or_time, time_of
 from pfspark.lake.questions import Questions
 from pfspark.rows import rows_of
-from pfspark.rules import items
 from pfspark.units import NOW
 from pfspark.words import LAST, Outcome
 
@@ -156,7 +155,7 @@ class Rounds(Questions):
         """The lake at a glance: its last round, when what is due, whether replicas are equal, what is missing and waits."""
         seen = self.answers(org=org)
         views = seen.views.values()
-        read = items.readable(seen.versions()).toArrow().to_pylist() if any(map(lines.unlike, views)) else []
+        read = [*shown.everywhere(seen.world, seen.views)] if any(map(lines.unlike, views)) else []
         alike = [lines.converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
         missing = sum(cntext.size(claimed) for stores in views for _, _, claimed, _ in stores.holes())
         due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}

@@ -33,14 +33,14 @@ WITHOUT_SPARK = {
     "folder create": ("folder", "create", "/F{}", "--store", "PFS1", "--now", f"{DAY}02:00:00Z"),
     "post": ("post", *AT, "--text", "hello {}"),
     "import": ("import", str(ROOT / "conf" / "demo.mbox"), *AT),
+    "modify": ("modify", "PFS1:1", *AT, "--text", "better {}"),
     "store list": ("store", "list"),
     "state": ("state",),
+    "items": ("items",),
     "status": ("status",),
     "log rounds": ("log", "rounds"),
 }
 WITH_SPARK = {
-    "modify": ("modify", "PFS1:1", *AT, "--text", "better {}"),
-    "items": ("items",),
     "gaps": ("gaps",),
     "why --all": ("why", "--all"),
     "state --as-of": ("state", "--as-of", "5"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from pfspark.ask import lines
 from pfspark.edge import bases
 from pfspark.edge.delta import Tables
 from pfspark.edge.ledger import Row
@@ -24,7 +26,7 @@ from pfspark.lake import Lake
 from tests.edge.lakes import DAY, assert_same_world
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, python
 
-ASKED = ("state", "replicas", "folders", "stores", "messages", "rounds")
+ASKED = ("state", "items", "replicas", "folders", "stores", "messages", "rounds")
 """What is told without Spark where a base is."""
 
 
@@ -247,3 +249,49 @@ def test_what_was_made_without_java_is_played_and_asked_without(without_java: Pa
     begun = {"_PFSPARK_COMPLETE": "complete_bash", "COMP_WORDS": "pfspark items --folder /S", "COMP_CWORD": "3"}
     assert pfspark_says(asked | begun) == "/Sales\n"
     assert pfspark_says(asked, "post", "--store", "PFS2", "--folder", "/Sales", "--text", "two").startswith("edit post:")
+
+
+def test_items_are_named_where_no_java_is(place: Path, spark: SparkSession) -> None:
+    """By name, by id, by the edit that posted them; refused as ever; and a conflict is settled. Without a base Spark is asked."""
+    with Lake.open(place, spark) as lake:
+        for store, body in (("PFS1", b"mine"), ("PFS2", b"yours")):
+            lake.modify(store, "/Sales", "first", body, at=f"{DAY}00:26:00Z")
+        posted = lake.post("PFS1", "/Sales", b"posted", name="posted", at=f"{DAY}00:26:00Z")
+        lake.run(until=f"{DAY}00:40:00Z")
+    asked = {**NO_JAVA, "PFSPARK_LAKE": str(place)}
+    at = ("--store", "PFS1", "--folder", "/Sales", "--now", f"{DAY}00:41:00Z")
+
+    def shown() -> dict[str, Any]:
+        said = pfspark_says(asked, "items", "--store", "PFS1", "--folder", "/Sales", "--json").splitlines()
+        return {line["name"]: line for line in map(json.loads, said)}
+
+    def refused(*words: str, code: int = 1) -> str:
+        return pfspark_says(asked, *words, *at, code=code)
+
+    seen = shown()
+    first, heard, own = (seen[name] for name in ("first", "heard", "own"))
+    assert first["conflict"] and len(first["losers"]) == 1 and not heard["conflict"]
+    assert "the item 'hear' is not known in that folder at PFS1; the nearest known is 'heard'" in refused("delete", "hear")
+    pfspark_says(asked, "modify", "heard", *at, "--text", "by name")
+    pfspark_says(asked, "modify", own["item"], *at, "--text", "by id")
+    pfspark_says(asked, "delete", f"@{posted}", *at)
+    gone = f"the item {seen['posted']['item']} is deleted at PFS1, and can no longer be changed"
+    assert gone in refused("modify", seen["posted"]["item"], "--text", "gone")
+    assert "the item 'posted' is not known" in refused("delete", "posted")
+    assert f"{heard['item']} is in no conflict at PFS1" in refused("resolve", "heard", "--keep", "all", code=2)
+    there = f"{first['item']} has no version 'PFS9:9' in conflict; there are {first['version']}, {first['losers'][0]}, and `all`"
+    assert there in refused("resolve", "first", "--keep", "PFS9:9", code=2)
+    pfspark_says(asked, "resolve", "first", *at, "--keep", first["losers"][0])
+    edits = Tables.open(spark, place).arrow("edits")
+    changes = Tables.open(spark, place).arrow("changes")
+    assert edits is not None and changes is not None
+    kept = {f"{row['origin']}:{row['cn']}": row["hash"] for row in changes.to_pylist() if row["folder"] != "1-1"}
+    bodies = [hashlib.sha256(text).hexdigest() for text in (b"by name", b"by id")]
+    made = [row for row in edits.to_pylist() if lines.moment(row["at"]) == at[-1]]
+    assert [(row["action"], row["item"], row["hash"]) for row in sorted(made, key=lambda row: row["place"])] == [
+        ("modify", heard["item"], bodies[0]), ("modify", own["item"], bodies[1]), ("delete", seen["posted"]["item"], None),
+        ("modify", first["item"], kept[first["losers"][0]]),
+    ]  # fmt: skip
+    assert shown() == seen  # what waits shows nobody anything yet
+    os.unlink(place / bases.NAME)
+    assert "Java" in pfspark_says(asked, "delete", "heard", *at, code=1)

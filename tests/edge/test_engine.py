@@ -121,10 +121,10 @@ def test_the_streams_the_folder_and_the_end_are_those_of_who_asks(
     place: Place, alone: subprocess.Popen[bytes], tmp_path: Path
 ) -> None:
     (tmp_path / "here").mkdir()
-    assert place.run("items", "--org", "ä", said="a body", cwd=tmp_path / "here") == (
+    assert place.run("gaps", "--org", "ä", said="a body", cwd=tmp_path / "here") == (
         7,
         "",
-        "['items', '--org', 'ä'] a body here\n",
+        "['gaps', '--org', 'ä'] a body here\n",
     )
     assert place.status() | {"idle_s": 0} == {
         "stamp": engine.stamp(), "pid": alone.pid, "since": place.status()["since"], "done": 1, "idle_s": 0, "doing": None,
@@ -132,24 +132,24 @@ def test_the_streams_the_folder_and_the_end_are_those_of_who_asks(
 
 
 def test_a_ctrl_c_ends_the_command_and_not_the_engine(place: Place, alone: subprocess.Popen[bytes]) -> None:
-    with place.command("items", "sleep") as child:
+    with place.command("gaps", "sleep") as child:
         assert child.stdout and child.stdout.readline() == "asleep\n"
-        assert place.status()["doing"] == "items"
+        assert place.status()["doing"] == "gaps"
         child.send_signal(signal.SIGINT)
         assert child.wait(10) == 130
-    assert place.run("items")[0] == 7
+    assert place.run("gaps")[0] == 7
 
 
 def test_who_is_killed_is_no_longer_worked_for(place: Place, alone: subprocess.Popen[bytes]) -> None:
-    with place.command("items", "sleep") as child:
+    with place.command("gaps", "sleep") as child:
         assert child.stdout and child.stdout.readline() == "asleep\n"
         child.kill()
     until(lambda: place.status()["doing"] is None)
-    assert place.run("items")[0] == 7
+    assert place.run("gaps")[0] == 7
 
 
 def test_an_engine_that_is_killed_in_the_middle_says_so(place: Place, alone: subprocess.Popen[bytes]) -> None:
-    with place.command("items", "sleep") as child:
+    with place.command("gaps", "sleep") as child:
         assert child.stdout and child.stdout.readline() == "asleep\n"
         alone.kill()
         assert child.wait(10) == 1
@@ -160,12 +160,12 @@ def test_who_does_not_come_to_his_turn_does_it_by_himself(
     place: Place, alone: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(client, "TURN_S", 0.2)
-    with place.command("items", "sleep") as child:
+    with place.command("gaps", "sleep") as child:
         assert child.stdout and child.stdout.readline() == "asleep\n"
         line = client._reached(place.socket)
-        assert line and client._done(line, ["items"]) is None
+        assert line and client._done(line, ["gaps"]) is None
         child.kill()
-    assert place.run("items")[0] == 7
+    assert place.run("gaps")[0] == 7
     assert place.status()["done"] == 2  # what was given up, and came before, was not done
 
 
@@ -176,7 +176,7 @@ def test_who_stands_in_no_folder_does_it_by_himself(
     monkeypatch.chdir(gone)
     gone.rmdir()
     line = client._reached(place.socket)
-    assert line and client._done(line, ["items"]) is None and place.status()["done"] == 0
+    assert line and client._done(line, ["gaps"]) is None and place.status()["done"] == 0
 
 
 def test_a_terminal_is_told_once_that_one_is_left_running(place: Place) -> None:
@@ -269,9 +269,10 @@ def test_what_needs_spark_is_known_before_anything_is_read(monkeypatch: pytest.M
     verbs = typer.main.get_command(cli.app).commands
     assert verbs.keys() >= client.NEED_SPARK | client.OF_THE_PAST
     for words, needs in {
-        "why --all": True, "items -h": False, "state": False, "state --as-of 3": True, "run": False, "run --until 2h": True,
-        "run --until-quiet": True, "run --until 2h --metrics-port 1": False, "log events": True, "log rounds": False,
-        "log rounds --as-of=3": True, "store add PFS1 Redmond": False, "--no-engine items": False, "post x": False, "": False,
+        "why --all": True, "gaps -h": False, "items": False, "items --as-of 3": True, "modify x": False, "post x": False,
+        "state": False, "state --as-of 3": True, "run": False, "run --until 2h": True, "run --until-quiet": True,
+        "run --until 2h --metrics-port 1": False, "log events": True, "log rounds": False, "log rounds --as-of=3": True,
+        "store add PFS1 Redmond": False, "--no-engine gaps": False, "": False,
     }.items():  # fmt: skip
         assert client.needs_spark(shlex.split(words)) == needs, words
     for name in ("SPARK_REMOTE", "DATABRICKS_RUNTIME_VERSION"):
@@ -281,16 +282,17 @@ def test_what_needs_spark_is_known_before_anything_is_read(monkeypatch: pytest.M
 
 
 def test_two_commands_at_once_start_one(place: Place, holed_place: Path) -> None:
-    """With Spark; what is piped in comes along, and it ends when it is told to."""
+    """With Spark; what is written lies beside who asks, and it ends when it is told to."""
     of = ("--lake", str(holed_place))
     first = [place.command("gaps", "--json", *of) for _ in range(2)]
     said = [child.communicate()[0] for child in first]
     assert said[0] == said[1] and json.loads(said[0])["kind"] == "gap"
     there = place.status()
     assert there["done"] == 2
-    words = ("modify", "PFS2:2", "--store", "PFS2", "--folder", "/Sales", "--json", *of)
-    code, out, err = place.run(*words, said="better")
-    assert (code, err, json.loads(out)["kind"]) == (0, "", "edit")
+    words = ("export", "out.mbox", "--store", "PFS2", "--folder", "/Sales", "--json", *of)
+    code, out, err = place.run(*words, cwd=holed_place.parent)
+    assert (code, err, json.loads(out)["kind"]) == (0, "", "export")
+    assert (holed_place.parent / "out.mbox").is_file()
     assert (place.status()["pid"], place.status()["done"]) == (there["pid"], 3)
     code, out, _ = place.run("engine", "stop", "--wait", "--json")
     assert (code, json.loads(out)["running"]) == (0, False)
@@ -310,8 +312,8 @@ def test_all_is_as_by_itself(place: Place, holed_place: Path, tmp_path: Path) ->
             place.environment["PFSPARK_ENGINE"] = "on"
 
     asked = [
-        ("why", "--all", *of), ("items", "--folder", "/Sale", *of), ("why", "--no-such-word"),
-        ("delete", "nothing", "--store", "PFS1", "--folder", "/Sales", *of),
+        ("why", "--all", *of), ("gaps", "--folder", "/Sale", *of), ("why", "--no-such-word"),
+        ("trace", "nothing", "--folder", "/Sales", *of),
     ]  # fmt: skip
     alone = [by_itself(*words) for words in asked]
     for words, expected in zip(asked, alone, strict=True):

@@ -20,11 +20,11 @@ from pfspark.edge.engine.wire import Line, Message
 from pfspark.edge.without_pandas import leave_pandas_out
 
 NEED_SPARK = frozenset({
-    "audit", "delete", "diff", "drain", "export", "gaps", "items", "maintain", "metrics", "modify", "referrals",
-    "report", "resolve", "restore", "round", "trace", "whatif", "why",
+    "audit", "diff", "drain", "export", "gaps", "maintain", "metrics", "referrals", "report", "restore", "round", "trace",
+    "whatif", "why",
 })  # fmt: skip
 """The verbs that mostly need Spark."""
-OF_THE_PAST = frozenset({"folder", "log", "show", "state", "status", "store"})
+OF_THE_PAST = frozenset({"folder", "items", "log", "show", "state", "status", "store"})
 """Those that need it to say what was."""
 ENDLESS = frozenset({"--follow", "-f", "--watch", "--metrics-port"})
 STARTING_S, ANSWER_S, TURN_S = 180.0, 2.0, 10.0
