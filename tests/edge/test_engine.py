@@ -208,8 +208,8 @@ def test_the_socket_of_a_killed_one_is_taken_over(place: Place, alone: subproces
     alone.kill()
     alone.wait()
     assert place.socket.exists() and place.status() == {}
-    with place.command("items", script=STARTS_ALONE) as child:
-        assert child.communicate("")[1].startswith("['items']") and child.returncode == 7
+    with place.command("gaps", script=STARTS_ALONE) as child:
+        assert child.communicate("")[1].startswith("['gaps']") and child.returncode == 7
     assert place.status()["pid"] != alone.pid and place.status()["done"] == 1
 
 
