@@ -17,10 +17,12 @@ from pfspark.edge.config import conf_folder
 
 ROOT = Path(__file__).parents[1]
 NEVER_IMPORTED = {
+    "databricks_bundles": "the models of bundles, and is called databricks in tests",
     "hatchling": "builds the wheel",
     "mypy": "a command",
     "pandas": "Spark takes Arrow tables only where it is",
     "pytest_xdist": "tests in two processes, and is called xdist there",
+    "pyyaml": "reads the bundle, and is called yaml there",
     "ruff": "a command",
 }
 """What is asked for and stands in no import, and why it is asked for."""

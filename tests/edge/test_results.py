@@ -1,19 +1,15 @@
-"""What a run leaves behind: a file that says what was played, and how it ended; and the schedules that ask for it."""
+"""What a run leaves behind: a file that says what was played, and how it ended."""
 
 from __future__ import annotations
 
-import configparser
 import json
-import shlex
 import shutil
 from pathlib import Path
 
 import pytest
-import typer
 from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
-from pfspark.edge.config import conf_folder
 from pfspark.lake import Lake
 from tests.declared import assert_declared
 from tests.edge.lakes import LAKES
@@ -57,29 +53,3 @@ def test_a_run_that_is_refused_says_so(
     file.unlink()
     assert cli.run(["round", "--results", str(place / "no" / "such.json")]) == 2
     assert "there is no folder" in capsys.readouterr().err
-
-
-def commands() -> list[str]:
-    """The commands of the units in conf/schedules."""
-    cron = (conf_folder() / "schedules" / "crontab").read_text().splitlines()
-    unit = configparser.ConfigParser(strict=False)
-    unit.optionxform = str  # type: ignore[assignment,method-assign]
-    unit.read(conf_folder() / "schedules" / "pfspark.service")
-    return [line.split(None, 5)[5] for line in cron if line[:1] in "*0123456789" and line] + [unit["Service"]["ExecStart"]]
-
-
-@pytest.mark.parametrize("line", commands())
-def test_schedules_say_words_that_pfspark_takes(line: str) -> None:
-    program, *words = shlex.split(line.partition(">")[0])
-    assert Path(program).name == "pfspark"
-    command = typer.main.get_command(cli.app).commands[words[0]]
-    command.make_context(words[0], words[1:])
-
-
-def test_the_bundle_calls_verbs_that_there_are() -> None:
-    text = (conf_folder() / "databricks.yml").read_text()
-    called = [line.split("[", 1)[1].rstrip("]") for line in text.splitlines() if "parameters: [" in line]
-    assert [words.split(",")[0] for words in called] == ["run", "status", "maintain", "audit"]
-    for words in called:
-        verb, *rest = [word.strip().strip('"').replace("${var.max_age}", "6h") for word in words.split(",")]
-        typer.main.get_command(cli.app).commands[verb].make_context(verb, rest)

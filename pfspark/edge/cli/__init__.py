@@ -77,8 +77,9 @@ def _options(
 
 
 def main() -> None:
-    """Runs the verb of the command line, and ends the process with its exit code."""
-    sys.exit(run(sys.argv[1:]))
+    """Runs the verb of the command line, and ends the process with its exit code; returns where that is 0."""
+    if code := run(sys.argv[1:]):
+        sys.exit(code)
 
 
 def run(words: Sequence[str]) -> int:

@@ -37,7 +37,10 @@ KILLED = "pfspark: the engine has ended in the middle of this; `log edits` and `
 
 
 def main() -> None:
-    """Does the words of the command line, and ends the process with their exit code."""
+    """Does the words of the command line, and ends the process with their exit code; returns where that is 0.
+
+    Who calls it and is no shell, as a job that runs a wheel, takes a SystemExit for a failure, whatever its code.
+    """
     words = sys.argv[1:]
     try:
         configure()
@@ -47,7 +50,8 @@ def main() -> None:
         code = INTERRUPTED
     if code is None:
         code = _by_itself(words)
-    sys.exit(code)
+    if code:
+        sys.exit(code)
 
 
 def _by_itself(words: Sequence[str]) -> int:
