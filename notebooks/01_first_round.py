@@ -9,17 +9,34 @@
 
 # COMMAND ----------
 
+# MAGIC %pip install -q '..[pictures]'
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
+import shutil
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from pfspark import cntext
 from pfspark.edge.config import conf_folder
+from pfspark.edge.pictures import picture, show
 from pfspark.edge.session import open_session
 from pfspark.lake import Lake
 
 spark = open_session()
 morning = datetime(2026, 1, 5, 8, tzinfo=UTC)
-lake = Lake.create(str(Path(tempfile.mkdtemp()) / "lake"), spark)
+if "dbutils" in globals():  # on a workspace: a schema of a catalog, made anew
+    dbutils.widgets.text("course", "main.pfspark_course")
+    place = dbutils.widgets.get("course") + "_first_round"
+    spark.sql(f"DROP SCHEMA IF EXISTS {place} CASCADE")
+else:
+    place = str(Path(tempfile.mkdtemp()) / "lake")
+lake = Lake.create(place, spark)
 lake.organization(profile="exchange_2007", start=morning)
 lake.store("PFS1", "Redmond")
 lake.store("PFS2", "Redmond")
@@ -37,32 +54,64 @@ lake.link("Redmond", "Paris", cost=10)
 
 lake.folder_create("PFS1", "/Launch", ["PFS1", "PFS2", "PFS3"], at=morning)
 lake.run(until=morning + timedelta(minutes=30))
-counts = lake.import_mail([conf_folder() / "demo.mbox"], "PFS1", "/Launch", at=morning + timedelta(hours=1))
-print(counts)
+mails = conf_folder() / "demo.mbox"
+if "dbutils" in globals():  # there mail is read from a volume
+    spark.sql(f"CREATE VOLUME {place}.mail")
+    mails = shutil.copy(mails, f"/Volumes/{place.replace('.', '/')}/mail")
+lake.import_mail([mails], "PFS1", "/Launch", at=morning + timedelta(hours=1))
 
 # COMMAND ----------
 # MAGIC %md
 # MAGIC ## Paris is cut off
 # MAGIC
 # MAGIC PFS1 sends the mail once, to both others. What is for PFS3 is lost on the way, and nobody knows: mail is not acknowledged.
+# MAGIC
+# MAGIC The picture shows the sets of change numbers after each round that changed any: one bar is one range, and 1-24 are the mails.
 
 # COMMAND ----------
 
-lake.run(until=morning + timedelta(hours=2), cut=["PFS3"])
+latest, kept, pictures = {}, {}, []
+
+
+def keep(played) -> None:
+    """Keeps what each store has of the folder after a round, and what it knows it lacks, if the round has changed it."""
+    lines = {line["store"]: line for line in lake.lines("state") if line["folder"] == "/Launch"}
+    sets = {store: (cntext.parse(line["applied"]), cntext.parse(line["missing"])) for store, line in lines.items()}
+    if sets != latest:
+        latest.update(sets)
+        [at] = played.turns.values()
+        kept[f"{at:%d %b %H:%M}"] = sets
+
+
+def draw(title: str) -> None:
+    """A picture of what was kept since the last one."""
+    rows = {f"{at}  {store}": both for at, stores in kept.items() for store, both in stores.items()}
+    held, holes = ({name: both[which] for name, both in rows.items()} for which in (0, 1))
+    pictures.append(picture(held, holes, title))
+    kept.clear()
+    show(pictures[-1])
+
+
+lake.run(until=morning + timedelta(hours=2), cut=["PFS3"], progress=keep)
 before_the_heal = lake.rounds().orderBy("round", ascending=False).first()["round"]
-lake.state().show(truncate=60)
+draw("Paris is cut off: what each store holds after each round")
 
 # COMMAND ----------
 # MAGIC %md
 # MAGIC ## The hole
 # MAGIC
-# MAGIC One more item is posted. Its message tells what PFS1 holds; PFS3 sees what it never received, and notes it in its backfill array.
+# MAGIC One more item is posted. Its message tells what PFS1 holds; PFS3 sees what it never received, and notes it in its backfill array:
+# MAGIC the other colour.
 
 # COMMAND ----------
 
 lake.post("PFS1", "/Launch", b"Subject: see you on Thursday\r\n\r\nBring the boxes.\r\n", at=morning + timedelta(hours=3))
-lake.run(until=morning + timedelta(hours=4))
-lake.gaps().show(truncate=60)
+lake.run(until=morning + timedelta(hours=4), progress=keep)
+draw("One more item: what each store holds, and what it knows it misses")
+
+# COMMAND ----------
+
+lake.gaps().select("store", "origin", "cn_min", "cn_max", "heard", "due").toPandas()
 
 # COMMAND ----------
 # MAGIC %md
@@ -73,11 +122,11 @@ lake.gaps().show(truncate=60)
 
 # COMMAND ----------
 
-lake.run(until=morning + timedelta(hours=20))
-lake.gaps().show()
+lake.run(until=morning + timedelta(hours=20), progress=keep)
+draw("Asked and answered")
 sets = {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Launch"}
-print(sets)
 equal = len(set(sets.values())) == 1
+sets
 
 # COMMAND ----------
 # MAGIC %md
@@ -87,11 +136,9 @@ equal = len(set(sets.values())) == 1
 
 # COMMAND ----------
 
-for line in lake.lines("state", as_of=before_the_heal):
-    if line["folder"] == "/Launch":
-        print(line["store"], line["applied"])
-
+then = {line["store"]: line["applied"] for line in lake.lines("state", as_of=before_the_heal) if line["folder"] == "/Launch"}
 lake.close()
+then
 
 # COMMAND ----------
 # MAGIC %md

@@ -9,11 +9,19 @@
 
 # COMMAND ----------
 
+# MAGIC %pip install -q '..[pictures]'
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
 from pathlib import Path
 
 from pfspark import cntext
 from pfspark.edge.config import conf_folder
-from pfspark.edge.pictures import picture
+from pfspark.edge.pictures import picture, show
 from pfspark.edge.session import open_session
 from pfspark.sim.player import play
 from pfspark.sim.scenario import read
@@ -55,8 +63,7 @@ tables = {
     f"T{step}": pd.DataFrame({viewer: {about: known(grid, viewer, about) for about in STORES} for viewer in STORES})
     for step, grid in enumerate(grids)
 }
-for name, table in tables.items():
-    print(f"\n{name}\n{table.to_string()}")
+pd.concat(tables, names=["at", "from whom"])
 
 # COMMAND ----------
 # MAGIC %md
@@ -72,12 +79,7 @@ for step, grid in enumerate(grids):
     held = {store: cntext.parse(grid[store]["applied"]) for store in STORES}
     holes = {store: cntext.parse(grid[store]["missing"]) for store in STORES}
     pictures.append(picture(held, holes, title=f"T{step}: what each store holds, and what it knows it misses"))
-
-for figure in pictures:
-    if "displayHTML" in globals():
-        displayHTML(figure.to_html(include_plotlyjs="cdn"))
-    elif "get_ipython" in globals():
-        figure.show()
+show(*pictures)
 
 # COMMAND ----------
 # MAGIC %md
@@ -89,14 +91,20 @@ for figure in pictures:
 # COMMAND ----------
 
 requests = [line for line in lines if line["kind"] == "message" and line["type"] == "0x8"]
-for line in requests:
-    print(line["at"], line["from"], "asks", ", ".join(line["to"]), "for", line["asks"])
+pd.DataFrame({"at": line["at"], "asks": line["from"], "of": ", ".join(line["to"]), "for": line["asks"]} for line in requests)
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC In the end all stores hold the same, and nothing is missing anywhere.
+
+# COMMAND ----------
+
 end = lines[-1]
-print("converged:", end["converged"])
+end["converged"], end["missing"]
 
 # COMMAND ----------
 # MAGIC %md
 # MAGIC ## Two exercises
 # MAGIC
-# MAGIC 1. Compute the holes of T6 yourself: `cntext.subtract` of what PFS3 has heard of and of what it holds. `pfspark set minus` does the same.
+# MAGIC 1. Compute the holes of T6 yourself: `cntext.subtract` of what PFS3 has heard of and of what it holds. `pfspark set subtract` does the same.
 # MAGIC 2. Play the file without relaying (`[policy]`, `relay_status = false`). Whom can PFS3 ask now, and what becomes of the last table?

@@ -9,6 +9,14 @@
 
 # COMMAND ----------
 
+# MAGIC %pip install -q '..[pictures]'
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -16,8 +24,9 @@ import pandas as pd
 from pyspark.sql import functions as F
 
 from pfspark.edge.config import conf_folder
+from pfspark.edge.pictures import show
 from pfspark.edge.session import open_session
-from pfspark.settings import OPTIONS
+from pfspark.settings import text_of
 from pfspark.sim.player import play
 from pfspark.sim.scenario import read
 from pfspark.units import show_duration
@@ -51,7 +60,7 @@ stores = pd.DataFrame(
     },
     index=[store.name for store in one.stores],
 )
-print(stores.to_string())
+stores
 
 # COMMAND ----------
 # MAGIC %md
@@ -63,12 +72,12 @@ print(stores.to_string())
 
 options = pd.DataFrame(
     {
-        generation: {name: str(kind.show(getattr(scenario.policy, name))) for name, (kind, _) in OPTIONS.items()}
+        generation: {name: text_of(value) for name, value in scenario.policy.texts().items()}
         for generation, scenario in scenarios.items()
     }
 )
 options = options[options.nunique(axis="columns") > 1]
-print(options.to_string())
+options
 
 # COMMAND ----------
 # MAGIC %md
@@ -77,8 +86,8 @@ print(options.to_string())
 
 # COMMAND ----------
 
-for generation in ("2000", "2007"):
-    print(generation, *(f"  {place}. {row}" for place, row in enumerate(scenarios[generation].policy.source_keys, 1)), sep="\n")
+orders = {generation: scenarios[generation].policy.source_keys for generation in ("2000", "2007")}
+pd.DataFrame({generation: pd.Series(map(str, keys), range(1, len(keys) + 1)) for generation, keys in orders.items()}).fillna("")
 
 # COMMAND ----------
 # MAGIC %md
@@ -104,7 +113,7 @@ messages = spark.createDataFrame(
         if line["kind"] == "message"
     )
 )
-messages.where("type = '0x8'").orderBy("generation", "minute", "to").show()
+messages.where("type = '0x8'").orderBy("generation", "minute", "to").toPandas()
 
 # COMMAND ----------
 # MAGIC %md
@@ -120,7 +129,7 @@ messages.where("type = '0x8'").orderBy("generation", "minute", "to").show()
 
 asked = messages.where("type = '0x8' AND sender = 'ASKER'")
 requests = asked.groupBy("to").pivot("generation", GENERATIONS).agg(F.max("numbers")).toPandas().set_index("to").fillna("")
-print(requests.to_string())
+requests
 
 # COMMAND ----------
 # MAGIC %md
@@ -153,7 +162,7 @@ moments = (
     .set_index("generation")
     .sort_index()
 )
-print(moments.map(lambda minute: show_duration(timedelta(minutes=minute))).to_string())
+moments.map(lambda minute: show_duration(timedelta(minutes=minute)))
 
 # COMMAND ----------
 
@@ -169,10 +178,7 @@ for name, begins, ends, colour in (
     figure.add_trace(Bar(y=moments.index, x=hours, base=moments[begins] / 60, orientation="h", name=name, marker_color=colour))
 figure.update_layout(barmode="overlay", title="Hours from the start until all stores are equal", height=280)
 figure.update_yaxes(autorange="reversed", type="category")
-if "displayHTML" in globals():
-    displayHTML(figure.to_html(include_plotlyjs="cdn"))
-elif "get_ipython" in globals():
-    figure.show()
+show(figure)
 
 # COMMAND ----------
 # MAGIC %md
@@ -181,7 +187,7 @@ elif "get_ipython" in globals():
 # COMMAND ----------
 
 ends = {generation_of[line["org"]]: line for line in lines if line["kind"] == "end"}
-print({generation: (line["converged"], line["missing"]) for generation, line in ends.items()})
+pd.DataFrame({generation: {key: line[key] for key in ("converged", "missing")} for generation, line in ends.items()})
 
 # COMMAND ----------
 # MAGIC %md

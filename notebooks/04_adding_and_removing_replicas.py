@@ -9,13 +9,21 @@
 
 # COMMAND ----------
 
+# MAGIC %pip install -q '..[pictures]'
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
 from pathlib import Path
 
 import pandas as pd
 
 from pfspark import cntext
 from pfspark.edge.config import conf_folder
-from pfspark.edge.pictures import picture
+from pfspark.edge.pictures import picture, show
 from pfspark.edge.session import open_session
 from pfspark.sim.player import play
 from pfspark.sim.scenario import parse, read
@@ -125,7 +133,7 @@ def states(org: str, folder: str, *keys: str) -> pd.DataFrame:
 
 # COMMAND ----------
 
-print(messages(move, until="2026-01-05T16").to_string(index=False))
+messages(move, until="2026-01-05T16")
 
 # COMMAND ----------
 # MAGIC %md
@@ -138,10 +146,12 @@ print(messages(move, until="2026-01-05T16").to_string(index=False))
 
 # COMMAND ----------
 
-print(messages(move, since="2026-01-05T16", until="2026-01-06").to_string(index=False))
-print()
+messages(move, since="2026-01-05T16", until="2026-01-06")
+
+# COMMAND ----------
+
 sales = states(move, "/Sales", "standing", "applied", "missing")
-print(sales.to_string(index=False))
+sales
 
 # COMMAND ----------
 # MAGIC %md
@@ -155,12 +165,7 @@ for at, grid in sales.groupby("at"):
     held = {row.store: cntext.parse(row.applied) for row in grid.itertuples()}
     holes = {row.store: cntext.parse(row.missing) for row in grid.itertuples()}
     pictures.append(picture(held, holes, title=f"Day and time {at}"))
-
-for figure in pictures:
-    if "displayHTML" in globals():
-        displayHTML(figure.to_html(include_plotlyjs="cdn"))
-    elif "get_ipython" in globals():
-        figure.show()
+show(*pictures)
 
 # COMMAND ----------
 # MAGIC %md
@@ -174,7 +179,7 @@ for figure in pictures:
 refusals = [
     (line["at"][8:16], line["store"], line["reason"]) for line in lines if line["kind"] == "refused" and line["org"] == move
 ]
-print(pd.DataFrame(refusals, columns=["at", "store", "reason"]).to_string(index=False))
+pd.DataFrame(refusals, columns=["at", "store", "reason"])
 
 # COMMAND ----------
 # MAGIC %md
@@ -185,9 +190,11 @@ print(pd.DataFrame(refusals, columns=["at", "store", "reason"]).to_string(index=
 
 # COMMAND ----------
 
-print(messages(two_leave).query("message == 'status request'").to_string(index=False))
-print()
-print(states(two_leave, "/Sales", "standing", "applied").to_string(index=False))
+messages(two_leave).query("message == 'status request'")
+
+# COMMAND ----------
+
+states(two_leave, "/Sales", "standing", "applied")
 
 # COMMAND ----------
 # MAGIC %md
@@ -200,11 +207,16 @@ print(states(two_leave, "/Sales", "standing", "applied").to_string(index=False))
 # COMMAND ----------
 
 plans, sales_again = (states(comes_back, folder, "life", "standing", "applied", "missing") for folder in ("/Plans", "/Sales"))
-print(plans.to_string(index=False))
-print()
-print(sales_again.to_string(index=False))
+pd.concat({"/Plans": plans, "/Sales": sales_again}, names=["folder", None])
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC All three organizations have converged.
+
+# COMMAND ----------
+
 ends = {line["org"]: line["converged"] for line in lines if line["kind"] == "end"}
-print(ends)
+ends
 
 # COMMAND ----------
 # MAGIC %md

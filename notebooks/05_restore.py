@@ -9,11 +9,19 @@
 
 # COMMAND ----------
 
+# MAGIC %pip install -q '..[pictures]'
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
 import pandas as pd
 
 from pfspark import cntext
 from pfspark.edge.config import conf_folder
-from pfspark.edge.pictures import picture
+from pfspark.edge.pictures import picture, show
 from pfspark.edge.session import open_session
 from pfspark.sim.player import play
 from pfspark.sim.scenario import parse
@@ -92,7 +100,7 @@ sales = pd.DataFrame(
     for line in states
     if line["folder"] == "/Sales"
 )
-print(sales.to_string(index=False))
+sales
 
 # COMMAND ----------
 # MAGIC %md
@@ -105,7 +113,7 @@ print(sales.to_string(index=False))
 # COMMAND ----------
 
 posted = [(line["at"][11:16], line["carries"]) for line in lines if line.get("type") == "0x4" and line["from"] == "PFS2"]
-print(posted)
+pd.DataFrame(posted, columns=["at", "PFS2 posts"])
 
 # COMMAND ----------
 # MAGIC %md
@@ -128,7 +136,7 @@ told = pd.DataFrame(
     for line in lines
     if line["kind"] == "message" and line["at"] >= "2026-01-05T12"
 )
-print(told.to_string(index=False))
+told
 
 # COMMAND ----------
 # MAGIC %md
@@ -142,12 +150,7 @@ for moment in MOMENTS.values():
     held = {row.store: cntext.parse(row.applied) for row in grid.itertuples()}
     holes = {row.store: cntext.parse(row.missing) for row in grid.itertuples()}
     pictures.append(picture(held, holes, title=moment))
-
-for figure in pictures:
-    if "displayHTML" in globals():
-        displayHTML(figure.to_html(include_plotlyjs="cdn"))
-    elif "get_ipython" in globals():
-        figure.show()
+show(*pictures)
 
 # COMMAND ----------
 # MAGIC %md
@@ -165,7 +168,7 @@ folders = pd.DataFrame(
     if line["kind"] == "folder"
 )
 shown = folders.groupby(["store", "moment"])["path"].agg(", ".join).unstack()[["before", "restored", "in the end"]]
-print(shown.to_string())
+shown
 
 # COMMAND ----------
 # MAGIC %md
@@ -177,12 +180,18 @@ print(shown.to_string())
 # COMMAND ----------
 
 lost = {line["at"][11:16]: line["lost"] for line in states if line["store"] == "PFS1" and line["folder"] == "/Sales"}
-print(lost)
+pd.Series(lost, name="lost, as PFS1 says")
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC Both hold the same at the end, in two lives of PFS2, and the replay has converged.
+
+# COMMAND ----------
+
 held_at_the_end = {
     line["store"]: line["applied"] for line in states if line["at"] == states[-1]["at"] and line["folder"] == "/Sales"
 }
-print(held_at_the_end)
-print("converged:", lines[-1]["converged"])
+held_at_the_end, lines[-1]["converged"]
 
 # COMMAND ----------
 # MAGIC %md

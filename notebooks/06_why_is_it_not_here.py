@@ -8,6 +8,14 @@
 
 # COMMAND ----------
 
+# MAGIC %pip install -q '..[pictures]'
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -15,12 +23,19 @@ from pathlib import Path
 import pandas as pd
 
 from pfspark.ask.reasons import counted
+from pfspark.edge.pictures import show, timeline
 from pfspark.edge.session import open_session
 from pfspark.lake import Lake
 
 spark = open_session()
 morning = datetime(2026, 1, 5, 8, tzinfo=UTC)
-lake = Lake.create(str(Path(tempfile.mkdtemp()) / "lake"), spark)
+if "dbutils" in globals():  # on a workspace: a schema of a catalog, made anew
+    dbutils.widgets.text("course", "main.pfspark_course")
+    place = dbutils.widgets.get("course") + "_why"
+    spark.sql(f"DROP SCHEMA IF EXISTS {place} CASCADE")
+else:
+    place = str(Path(tempfile.mkdtemp()) / "lake")
+lake = Lake.create(place, spark)
 lake.organization(profile="exchange_2007", start=morning)
 for store in ("PFS1", "PFS2"):
     lake.store(store, "Redmond")
@@ -46,7 +61,7 @@ def why() -> dict:
 
 
 unheard = why()
-print(unheard["says"])
+unheard["says"]
 
 # COMMAND ----------
 # MAGIC %md
@@ -60,9 +75,15 @@ print(unheard["says"])
 lake.post("PFS1", "/Sales", b"one more", name="reminder", at=morning + timedelta(hours=2))
 lake.run(until=morning + timedelta(hours=2, minutes=30))
 waiting = why()
-print(waiting["says"])
-[cause] = counted(lake.why_lines())
-print(cause["cause"], cause["numbers"], "numbers since", cause["since"])
+waiting["says"]
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC Of a whole lake, every cause for which something is missing anywhere:
+
+# COMMAND ----------
+
+pd.DataFrame(counted(lake.why_lines()))[["cause", "numbers", "since"]]
 
 # COMMAND ----------
 # MAGIC %md
@@ -82,18 +103,27 @@ lake.run(until=foretold + timedelta(hours=1))
 afterwards = why()
 lines = (unheard, waiting, before, then, afterwards)
 story = pd.DataFrame([{name: each[name] for name in ("at", "cause", "says")} for each in lines])
-print(story.to_string(index=False))
+story
 
 # COMMAND ----------
 # MAGIC %md
 # MAGIC ## How it came
 # MAGIC
-# MAGIC The way of the offer, hop by hop: lost, heard of, asked for, answered. Half of an administrator's day of logs is this table.
+# MAGIC The way of the offer, hop by hop: lost, heard of, asked for, answered. A line is a letter; between two marks of PFS2 it waits.
 
 # COMMAND ----------
 
-hops = lake.trace("offer", folder="/Sales").select("at", "store", "what", "says", "rule", "waited").toPandas()
-print(hops[["at", "store", "says", "waited"]].to_string(index=False))
+hops = lake.trace("offer", folder="/Sales").toPandas()
+way = timeline(hops.to_dict("records"), "How the offer came to PFS2")
+show(way)
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC Half of an administrator's day of logs is this table.
+
+# COMMAND ----------
+
+hops[["at", "store", "says", "waited", "rule"]]
 
 # COMMAND ----------
 # MAGIC %md
@@ -103,10 +133,9 @@ print(hops[["at", "store", "says", "waited"]].to_string(index=False))
 
 # COMMAND ----------
 
-lake.why("offer", folder="/Sales", store="PFS2", as_of=morning + timedelta(hours=2, minutes=30)).select("says", "because").show(
-    truncate=90
-)
+asked_again = lake.why("offer", folder="/Sales", store="PFS2", as_of=morning + timedelta(hours=2, minutes=30)).toPandas()
 lake.close()
+asked_again[["says", "because"]]
 
 # COMMAND ----------
 # MAGIC %md

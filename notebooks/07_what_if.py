@@ -7,6 +7,14 @@
 
 # COMMAND ----------
 
+# MAGIC %pip install -q '..[pictures]'
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
 import tempfile
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -14,12 +22,19 @@ from pathlib import Path
 import pandas as pd
 from plotly.graph_objects import Bar, Figure
 
+from pfspark.edge.pictures import show
 from pfspark.edge.session import open_session
 from pfspark.lake import Lake
 
 spark = open_session()
 morning = datetime(2026, 1, 5, 8, tzinfo=UTC)
-lake = Lake.create(str(Path(tempfile.mkdtemp()) / "lake"), spark)
+if "dbutils" in globals():  # on a workspace: a schema of a catalog, made anew
+    dbutils.widgets.text("course", "main.pfspark_course")
+    place = dbutils.widgets.get("course") + "_what_if"
+    spark.sql(f"DROP SCHEMA IF EXISTS {place} CASCADE")
+else:
+    place = str(Path(tempfile.mkdtemp()) / "lake")
+lake = Lake.create(place, spark)
 lake.organization(profile="exchange_2007", start=morning)
 lake.store("PFS1", "Redmond")
 lake.store("PFS2", "Redmond")
@@ -50,7 +65,7 @@ variants = {
 worlds = lake.whatif(variants=variants, until=timedelta(days=2)).toPandas()
 worlds["variant"] = worlds["variant"].fillna("as it is")
 worlds["hours"] = (worlds["equal"] - pd.Timestamp(morning.replace(tzinfo=None))).dt.total_seconds() / 3600
-print(worlds[["variant", "equal", "most", "messages", "letters", "bytes"]].to_string(index=False))
+worlds[["variant", "equal", "most", "messages", "letters", "bytes"]]
 
 # COMMAND ----------
 # MAGIC %md
@@ -60,8 +75,12 @@ print(worlds[["variant", "equal", "most", "messages", "letters", "bytes"]].to_st
 
 # COMMAND ----------
 
-for variant, first in zip(worlds["variant"], worlds["difference"], strict=True):
-    print(variant, "-", f"{first['at']:%d %b %H:%M} {first['says']} ({first['rule']})" if first else "this is what comes")
+firsts = {
+    variant: {"at": f"{first['at']:%d %b %H:%M}", "says": first["says"], "rule": first["rule"]}
+    for variant, first in zip(worlds["variant"], worlds["difference"], strict=True)
+    if first
+}
+pd.DataFrame(firsts).T
 
 # COMMAND ----------
 # MAGIC %md
@@ -70,8 +89,9 @@ for variant, first in zip(worlds["variant"], worlds["difference"], strict=True):
 # COMMAND ----------
 
 figure = Figure(Bar(x=worlds["hours"], y=worlds["variant"], orientation="h"))
-figure.update_layout(title="hours until all is equal", height=280)
-figure
+figure.update_layout(title="Hours until all is equal", height=280)
+figure.update_yaxes(autorange="reversed")
+show(figure)
 
 # COMMAND ----------
 # MAGIC %md
@@ -82,8 +102,8 @@ figure
 # COMMAND ----------
 
 drained = lake.drain("PFS1")
-print("empty at", drained["empty"], "- lost if it went now:", drained["lost_now"])
 lake.close()
+drained["empty"], drained["lost_now"]
 
 # COMMAND ----------
 # MAGIC %md

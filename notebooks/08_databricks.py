@@ -7,13 +7,29 @@
 
 # COMMAND ----------
 
+# MAGIC %pip install -q '..[pictures]'
+
+# COMMAND ----------
+
+# MAGIC %restart_python
+
+# COMMAND ----------
+
 from datetime import UTC, datetime, timedelta
 
+import pandas as pd
+
+from pfspark import cntext
+from pfspark.edge.pictures import picture, show
 from pfspark.edge.session import open_session
 from pfspark.lake import Lake
 
 spark = open_session()
-schema = dbutils.widgets.get("lake") if "dbutils" in globals() else "spark_catalog.pfspark_course"
+course = "spark_catalog.pfspark_course"
+if "dbutils" in globals():
+    dbutils.widgets.text("course", "main.pfspark_course")
+    course = dbutils.widgets.get("course")
+schema = course + "_databricks"
 spark.sql(f"DROP SCHEMA IF EXISTS {schema} CASCADE")
 lake = Lake.create(schema, spark)
 
@@ -61,8 +77,27 @@ def numbers_of(row) -> dict[str, int]:
 
 
 then, now = numbers_of(first), numbers_of(last)
-print("after the first round:", then)
-print("after the last:", now)
+pd.DataFrame({"after the first round": then, "after the last": now}).fillna(0)
+
+# COMMAND ----------
+# MAGIC %md
+# MAGIC Each row says in which round it was written, so one question gives the sets of change numbers after every round.
+
+# COMMAND ----------
+
+written = spark.sql(f"""
+    SELECT round, store, origin, cn_min, cn_max FROM {schema}.state
+    WHERE entry = 'applied' AND folder <> '1-1' AND startswith(about, store)
+    ORDER BY round""").toPandas()
+held = {}
+for number in sorted(written["round"].unique()):
+    so_far = written[written["round"] <= number]
+    for store in ("PFS1", "PFS2"):
+        by_origin = so_far[so_far["store"] == store].groupby("origin")
+        ranges = {origin: cntext.canonical(zip(of["cn_min"], of["cn_max"], strict=True)) for origin, of in by_origin}
+        held[f"round {number}  {store}"] = ranges
+sets = picture(held, title="What each store holds after each round that brought something")
+show(sets)
 
 # COMMAND ----------
 # MAGIC %md
@@ -73,26 +108,27 @@ print("after the last:", now)
 # COMMAND ----------
 
 states = lake.state(as_of=first["round"]).where("folder = '/Sales'")
-states.select("store", "folder", "applied").show()
+states.select("store", "folder", "applied").toPandas()
+
+# COMMAND ----------
+
 diff = [(line["store"], line["what"], line["after"]) for line in lake.diff_lines(first["round"], folder="/Sales")]
-for line in diff:
-    print(*line)
+pd.DataFrame(diff, columns=["store", "what", "after"])
 
 # COMMAND ----------
 # MAGIC %md
 # MAGIC ## A job that plays the rounds
 # MAGIC
 # MAGIC `conf/databricks.yml` is an asset bundle: the wheel, a job that plays what is due every quarter of an hour and checks what is late, and
-# MAGIC one that maintains and audits at night, on serverless or classic compute. What a task of it does is this; a second writer is refused.
+# MAGIC one that maintains and audits at night, on serverless or classic compute; a third plays these notebooks. What a task of it does is this; a second writer is refused.
 
 # COMMAND ----------
 
 played = lake.round()
-print("round", played.round, "at", {org: at.isoformat() for org, at in played.turns.items()})
 late = lake.overdue(timedelta(hours=6), as_of=played.round)
 audit = {line["id"]: line["rows"] for line in lake.audit() if line["kind"] == "check"}
-print("late:", late or "nothing", "- broken:", {id: rows for id, rows in audit.items() if rows} or "nothing")
 lake.close()
+{"round": played.round, "late": late, "broken": {id: rows for id, rows in audit.items() if rows}}
 
 # COMMAND ----------
 # MAGIC %md

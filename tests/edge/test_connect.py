@@ -20,8 +20,6 @@ from tests.edge.processes import ROOT, SMALL, SPARK_HOME, environment, pfspark, 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-pytestmark = pytest.mark.lakes
-
 SERVER = "org.apache.spark.sql.connect.service.SparkConnectServer"
 STORY = """
 name = "A post reaches the other store"
@@ -86,6 +84,7 @@ def _await(port: int, server: subprocess.Popen[bytes]) -> None:
     pytest.fail(f"no server after {PATIENCE} seconds")
 
 
+@pytest.mark.lakes
 def test_a_story_played_into_a_lake_by_a_server_is_the_same(server: str, spark: SparkSession, tmp_path: Path) -> None:
     """Line for line what a session of our own gives; the tables are read back by it too."""
     lake, story = str(tmp_path / "lake"), tmp_path / "story.toml"
@@ -126,6 +125,7 @@ with Lake.create(place / "lake") as lake:
 """
 
 
+@pytest.mark.lakes
 def test_a_lake_is_the_same_by_a_server(server: str, tmp_path: Path) -> None:
     """What a program prints that makes one, plays rounds there, and asks."""
     printed = []
@@ -140,8 +140,10 @@ def test_a_lake_is_the_same_by_a_server(server: str, tmp_path: Path) -> None:
     assert len(printed[0]) == 8 and printed[0][4] == "[('after', False), ('one', False)]"
 
 
-@pytest.mark.parametrize("notebook", sorted(NOTEBOOKS.glob("*.py")), ids=lambda file: file.stem)
+@pytest.mark.in_turn
+@pytest.mark.parametrize("notebook", sorted(NOTEBOOKS.glob("*.py"), reverse=True), ids=lambda file: file.stem)
 def test_a_notebook_runs_by_a_server(server: str, notebook: Path, tmp_path: Path) -> None:
+    """From the last one on: in one run, test_notebooks.py plays another by a session of its own."""
     done = python("import runpy, sys; runpy.run_path(sys.argv[1])", str(notebook), cwd=tmp_path, SPARK_REMOTE=server)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
