@@ -87,9 +87,16 @@ class Stores:
         return sorted(row["store"] for row in self._rows("stores"))
 
     @cached_property
+    def members(self) -> list[str]:
+        """The names of those that are not retired: only they have a part in the hierarchy."""
+        return sorted(row["store"] for row in self._rows("stores") if not row["retired"])
+
+    @cached_property
     def replicas(self) -> dict[tuple[str, str], Any]:
-        """The replicas, by store and folder."""
-        return {(row["store"], row["folder"]): row for row in self._rows("replicas")}
+        """The replicas, by store and folder; what a retired store had of the hierarchy is none any more."""
+        retired = {*self.stores} - {*self.members}
+        found = {(row["store"], row["folder"]): row for row in self._rows("replicas")}
+        return {here: row for here, row in found.items() if here[1] != HIERARCHY or here[0] not in retired}
 
     @cached_property
     def tree(self) -> dict[str, dict[str, dict[str, str]]]:
@@ -357,7 +364,7 @@ def unlike(stores: Stores) -> bool:
 
 
 def converged(stores: Stores, items: Iterable[Mapping[str, Any]] = ()) -> bool:
-    """Whether every active replica of every folder holds the same set and winners, and all stores see the same hierarchy (I2).
+    """Whether every active replica of every folder holds the same set and winners, and all members see the same hierarchy (I2).
 
     Of content that is alike the winners are too, by a total order that all stores share. Where it is `unlike`, one having
     expired what another still shows, `items` are needed: what readers see, as `rules.items.readable` gives it.
@@ -368,7 +375,7 @@ def converged(stores: Stores, items: Iterable[Mapping[str, Any]] = ()) -> bool:
     held = defaultdict(set)
     for here in _active(stores):
         held[here[1]].add((cntext.show(stores.held(*here)), frozenset(winners[here])))
-    trees = [stores.tree[store] for store in stores.stores]
+    trees = [stores.tree[store] for store in stores.members]
     return all(len(each) == 1 for each in held.values()) and all(tree == trees[0] for tree in trees)
 
 

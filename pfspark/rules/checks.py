@@ -158,12 +158,15 @@ def unequal(seen: Seen, *, mail: DataFrame, agenda: DataFrame, repeating: DataFr
     """Ranges that active replicas of a folder lack although nothing is left to do there that would bring them (I2).
 
     Of the organizations in `repeating` (org): there a store goes on telling its status while it believes that somebody
-    lacks something. With the one status after a day of the articles what was lost may lie unnoticed.
+    lacks something. With the one status after a day of the articles what was lost may lie unnoticed. Nobody brings the
+    hierarchy to a store that is retired.
     """
     folder = ("org", "folder")
     to_do = agenda.where(~F.col("why").isin(Why.EXPIRE, Why.ERASE))
     busy = [frame.select(*folder) for frame in (mail, to_do, seen.array)]
-    at_rest = seen.replicas.where(F.col("standing") == Standing.ACTIVE).join(repeating, "org", "left_semi")
+    active = seen.replicas.where(F.col("standing") == Standing.ACTIVE).join(repeating, "org", "left_semi")
+    left = seen.stores.where("retired").select("org", "store", F.lit(HIERARCHY).alias("folder"))
+    at_rest = active.join(left, list(HERE), "left_anti")
     quiet = at_rest.join(reduce(DataFrame.unionByName, busy), list(folder), "left_anti").select(*HERE)
     held = _applied(seen).join(quiet, list(HERE), "left_semi")
     somewhere = held.select(*folder, "origin", "cn_min", "cn_max").join(quiet, list(folder))

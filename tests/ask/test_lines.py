@@ -36,6 +36,25 @@ def test_a_folder_that_cannot_reach_the_root_is_shown_beneath_it(parents: dict[s
     assert [seen(**parents).path("PFS1", folder) for folder in parents] == paths
 
 
+@pytest.mark.usefixtures("spark")
+@pytest.mark.parametrize("retired", [False, True])
+def test_who_is_retired_is_no_part_of_the_hierarchy(retired: bool) -> None:
+    """He is told of no folder any more, and nobody waits for him; what he holds of a folder he holds."""
+    tree = [
+        {"org": ORG, "store": store, "folder": folder, "property": "name", "value": folder}
+        for store, folder in (("PFS1", "A"), ("PFS1", "B"), ("PFS2", "A"))
+    ]
+    replicas = [
+        {"org": ORG, "store": store, "folder": folder, "life": 1, "standing": "active"}
+        for store, folder in (("PFS1", "1-1"), ("PFS2", "1-1"), ("PFS2", "A"))
+    ]
+    stores = [{"org": ORG, "store": "PFS1", "retired": False}, {"org": ORG, "store": "PFS2", "retired": retired}]
+    said = {"tree": tree, "replicas": replicas, "stores": stores}
+    found = lines.Stores({name: rows_of(name, said.get(name, ())) for name in EVERY}, ORG)
+    assert lines.converged(found) == retired
+    assert {*found.present()} == {("PFS1", "1-1"), ("PFS2", "A"), *([] if retired else [("PFS2", "1-1")])}
+
+
 def test_rows_are_parted_by_organization() -> None:
     """However many there are, in whatever order and pieces they come."""
     orgs = [f"org {int((place * 7919 % 5_000 / 5_000) ** 2 * 300)}" for place in range(5_000)]

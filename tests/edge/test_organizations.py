@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 import tomlkit
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
@@ -356,6 +357,72 @@ def test_of_any_two_organizations_the_later_is_as_it_says(one: dict[str, Any], o
 
 
 # --- where rounds were played ---
+
+
+class Among:
+    """One organization of a lake that has several."""
+
+    def __init__(self, lake: Lake, org: str) -> None:
+        self._lake, self._org = lake, org
+
+    def __getattr__(self, name: str) -> Any:
+        return partial(getattr(self._lake, name), org=self._org)
+
+
+def has_folders(pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> bool:
+    """Else the first that is tried is the least there is."""
+    return sum(bool(one["folders"] and other["folders"]) for one, other in pairs) > 3
+
+
+@pytest.mark.lakes
+@given(st.lists(st.tuples(any_organization(), any_organization()), min_size=12, max_size=12).filter(has_folders))
+@settings(max_examples=1, phases=[Phase.generate], database=None)  # each plays for minutes
+def test_of_any_two_organizations_the_later_is_what_is_played(
+    spark: SparkSession, pairs: list[tuple[dict[str, Any], dict[str, Any]]]
+) -> None:
+    """A dozen pairs side by side. One is played before the other is applied, and that before the rest is removed: then lists
+    are left, what is left is erased, and who holds nothing more is retired."""
+
+    def for_each(what: Callable[[Any, dict[str, Any]], object]) -> None:
+        for place, pair in enumerate(pairs):
+            what(Among(lake, f"org {place}"), pair[1])
+
+    def applied(at: str, *, prune: bool = False) -> Callable[[Any, dict[str, Any]], object]:
+        return lambda there, said: there.apply(said, prune=prune, at=at)
+
+    def is_so(there: Any, said: dict[str, Any]) -> None:
+        assert there.plan(said).is_empty
+        assert_is(there, said)
+
+    def is_all(there: Any, said: dict[str, Any]) -> None:
+        assert there.plan(said, prune=True).is_empty
+        back = there.declared()
+        assert {name for name, store in back["stores"].items() if not store.get("retired")} == set(said["stores"])
+        lists = {path: set(folder["replicas"]) for path, folder in back["folders"].items()}
+        assert lists == {path: set(folder.get("replicas", said["stores"])) for path, folder in said["folders"].items()}
+
+    day = "2026-02-02T"
+    with TemporaryDirectory() as folder, Lake.create(Path(folder) / "lake", spark) as lake:
+        for place, (one, _) in enumerate(pairs):
+            lake.apply(one, org=f"org {place}", at=f"{day}00:00:00Z")
+        lake.run(until=f"{day}00:15:00Z")
+        for place, (one, _) in enumerate(pairs):
+            is_so(Among(lake, f"org {place}"), one)
+        for_each(applied(f"{day}00:15:00Z"))
+        for_each(is_so)
+        lake.run(until=f"{day}00:30:00Z")
+        for_each(is_so)
+        for_each(applied(f"{day}00:30:00Z", prune=True))
+        for_each(is_so)
+        lake.run(until="2026-02-05T04:00:00Z")
+        for_each(applied("2026-02-05T04:00:00Z", prune=True))
+        for_each(is_all)
+        lake.run(until="2026-02-08T04:00:00Z")
+        for_each(is_all)
+        assert not lake.unfit
+        assert [line for line in lake.audit() if line.get("rows")] == []
+        modern = {f"org {place}" for place, (_, other) in enumerate(pairs) if other["profile"] == "modern"}
+        assert {line["org"] for line in lake.status_lines() if not line["equal"]} & modern == set()
 
 
 @pytest.fixture(scope="module")

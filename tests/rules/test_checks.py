@@ -169,13 +169,17 @@ def test_every_check_has_its_fault() -> None:
 
 @dataclass
 class Rest:
-    """A world that B's last number of A:1 has not reached, or that A is about to leave, and what its stores have to do."""
+    """A world that B's last number of A:1 has not reached, or that A is about to leave, and what its stores have to do.
+
+    Where B is `retired`, or is not, it has not heard of the folder.
+    """
 
     lacking: bool = True
     leaving: bool = False
     deleted: bool = False
     to_do: str | None = None
     repeating: bool = True
+    retired: bool | None = None
     unequal: int = 0
     last_copies: int = 0
 
@@ -188,6 +192,9 @@ class Rest:
                 row["standing"] = "delete now"
         for row in world["folders"]:
             row["dead"] = self.deleted and row["store"] == "B"
+        if self.retired is not None:
+            world["stores"][1]["retired"] = self.retired
+            world["state"] = [row for row in world["state"] if (row["store"], row["folder"]) != ("B", "1-1")]
         due = {"org": org, "store": "B", "folder": "A:1", "peer": "", "why": self.to_do}
         on_its_way, to_do = self.to_do == "mail", self.to_do in ("repeat", "expire")
         return {**world, "agenda": [due] * to_do, "mail": [due] * on_its_way}
@@ -200,6 +207,8 @@ RESTS = {
     "somebody will tell": Rest(to_do="repeat"),
     "it is on its way": Rest(to_do="mail"),
     "only the night comes": Rest(to_do="expire", unequal=1),
+    "nobody tells of a folder": Rest(lacking=False, retired=False, unequal=1),
+    "who is retired is told of none": Rest(lacking=False, retired=True),
     "the folder is deleted": Rest(deleted=True),
     "the last copy goes": Rest(leaving=True, last_copies=1),
     "the last copy of a deleted folder goes": Rest(leaving=True, deleted=True),
