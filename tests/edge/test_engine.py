@@ -272,6 +272,7 @@ def test_what_needs_spark_is_known_before_anything_is_read(monkeypatch: pytest.M
         "why --all": True, "gaps -h": False, "items": False, "items --as-of 3": True, "modify x": False, "post x": False,
         "state": False, "state --as-of 3": True, "run": False, "run --until 2h": True, "run --until-quiet": True,
         "run --until 2h --metrics-port 1": False, "log events": True, "log rounds": False, "log rounds --as-of=3": True,
+        "log events --follow": False, "log events -f --store PFS1": False,
         "store add PFS1 Redmond": False, "--no-engine gaps": False, "": False,
     }.items():  # fmt: skip
         assert client.needs_spark(shlex.split(words)) == needs, words
