@@ -1,5 +1,5 @@
 """pandas left out until somebody needs it: Arrow imports it as it makes its first array, and a short command makes many and
-no frame of pandas. It was a third of the time of each verb that asks no Java.
+no frame of pandas. It was more than a quarter of the processor time of a verb that asks no Java.
 """
 
 from __future__ import annotations
