@@ -44,7 +44,9 @@ at = "45m"
 show = ["state", "items"]
 """
 PATIENCE = 120
-NOTEBOOKS = ROOT / "notebooks"
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"), reverse=True)
+LONG = ("01_first_round", "04_adding_and_removing_replicas", "07_what_if", "08_databricks")
+"""By a server that has just been started they take minutes."""
 
 
 @pytest.fixture(scope="module")
@@ -140,10 +142,15 @@ def test_a_lake_is_the_same_by_a_server(server: str, tmp_path: Path) -> None:
     assert len(printed[0]) == 8 and printed[0][4] == "[('after', False), ('one', False)]"
 
 
-@pytest.mark.in_turn
-@pytest.mark.parametrize("notebook", sorted(NOTEBOOKS.glob("*.py"), reverse=True), ids=lambda file: file.stem)
+@pytest.mark.parametrize(
+    "notebook",
+    [
+        pytest.param(file, id=file.stem, marks=pytest.mark.lakes if file.stem in LONG else pytest.mark.in_turn)
+        for file in NOTEBOOKS
+    ],
+)
 def test_a_notebook_runs_by_a_server(server: str, notebook: Path, tmp_path: Path) -> None:
-    """From the last one on: in one run, test_notebooks.py plays another by a session of its own."""
+    """From the last one on: test_notebooks.py mostly plays another that day, by a session of its own."""
     done = python("import runpy, sys; runpy.run_path(sys.argv[1])", str(notebook), cwd=tmp_path, SPARK_REMOTE=server)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
