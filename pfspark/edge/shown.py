@@ -55,7 +55,7 @@ def everywhere(world: World, views: Mapping[str, lines.Stores]) -> Iterator[Row]
 
 def _held_at(world: World, org: str, store: str, folder: str) -> cntext.CnSet:
     own = {name: _of(world[name], org=org, store=store, folder=folder) for name in ("replicas", "state")}
-    return _held(lines.Stores(own, org), store, folder)
+    return _held(lines.Stores({**own, "stores": _of(world["stores"], org=org)}, org), store, folder)
 
 
 def _held(stores: lines.Stores, store: str, folder: str) -> cntext.CnSet:
