@@ -140,12 +140,15 @@ def test_a_lake_of_ones_own(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PFSPARK_LAKE", "./mylake")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    opened: list[str] = []
+    monkeypatch.setattr(typer, "launch", opened.append)  # what opens pages here, if anything does
     assert "export PFSPARK_LAKE=./mylake" in of_section[0].text
     said: dict[str, str] = {}
     for block in of_section:
         for words in commands(block.text):
             assert cli.run(words) == 0, (words, capsys.readouterr().err)
             said[" ".join(words)] = capsys.readouterr().out
+    assert [Path(page).name for page in opened] == ["pfspark.html"]
     assert (tmp_path / "out.mbox").read_bytes().count(b"\nSubject: mail ") == 3
     assert said["status"].count("main: 4 replicas, equal") == 1
     assert said["gaps"].split() == []
