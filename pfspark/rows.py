@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from typing import Any
@@ -64,14 +63,10 @@ def of_lines(kind: str, lines: Iterable[Mapping[str, Any]]) -> pa.Table:
     return arrow(texts, said)
 
 
+@cache
 def no_rows(schema: StructType) -> pa.Table:
     """An Arrow table of that schema without rows."""
-    return _no_rows(schema.json())
-
-
-@cache
-def _no_rows(schema: str) -> pa.Table:
-    shape = to_arrow_schema(StructType.fromJson(json.loads(schema)), timezone="UTC")
+    shape = to_arrow_schema(schema, timezone="UTC")
     return pa.table([pa.array([], field.type) for field in shape], schema=shape)
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pfspark.edge.config import conf_folder
+from pfspark.edge.session import FOR_LITTLE
 from pfspark.sim.player import play
 from pfspark.sim.scenario import read
 from tests.edge.processes import ROOT, SMALL, SPARK_HOME, environment, pfspark, python, spark_submit
@@ -55,14 +56,14 @@ def server(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    settings = SMALL | {
-        "spark.sql.adaptive.enabled": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.codegen.wholeStage": "false",
+    settings = {
+        **SMALL, **FOR_LITTLE,
+        "spark.buffer.pageSize": "256k",  # a page is emptied for each sort and join of a few rows: of 32 MB by default
+        "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         "spark.connect.grpc.binding.address": "127.0.0.1",
         "spark.connect.grpc.binding.port": str(port),
         "spark.driver.bindAddress": "127.0.0.1",
-    }
+    }  # fmt: skip
     asked = spark_submit("--class", SERVER, "spark-internal", settings=settings)
     env = environment(SPARK_HOME=str(SPARK_HOME))
     place = tmp_path_factory.mktemp("server")

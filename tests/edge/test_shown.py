@@ -38,11 +38,14 @@ def world(changes: Iterable[Row], replicas: Iterable[Row], ranges: Iterable[Row]
     return Kept(nobody, {"changes": changes, "replicas": replicas, "state": ranges}).tables
 
 
-def change(org: str, origin: str, cn: int, item: str, action: str, name: str | None, upon: Any = (), later: int = 0) -> Row:
+def change(
+    org: str, origin: str, cn: int, item: str, action: str, name: str | None, upon: Any = (), later: int | None = 0
+) -> Row:
+    """`later` by so many minutes, or at a time that nobody knows."""
     before = [{"origin": origin, "cn": number} for origin, number in upon]
     return {
         "org": org, "folder": "F", "origin": origin, "cn": cn, "object": item, "action": action, "name": name,
-        "predecessors": before, "made_at": NOW + timedelta(minutes=later), "hash": f"{origin}:{cn}",
+        "predecessors": before, "made_at": None if later is None else NOW + timedelta(minutes=later), "hash": f"{origin}:{cn}",
     }  # fmt: skip
 
 
@@ -121,7 +124,7 @@ def invented(nth: int, seed: int) -> tuple[list[Row], list[Row], list[Row]]:
         change(
             org, *number, item=of.choice(["PFS1:1", "PFS1:1", "PFS2:1"]), action=of.choice(["modify", "modify", "delete"]),
             name=of.choice([None, "one", "two", "PFS1:1"]), upon=of.sample(numbers, of.choice([0, 0, 1, 2])),
-            later=of.randint(0, 1),
+            later=of.choice([0, 0, 1, 1, None]),
         )
         for number in of.sample(numbers, of.randint(1, 12))
     ]  # fmt: skip
