@@ -58,6 +58,7 @@ def server(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         port = free.getsockname()[1]
     settings = {
         **SMALL, **FOR_LITTLE,
+        "spark.databricks.delta.snapshotPartitions": "1",  # fifty tasks, by default, to read a table's log of some lines
         "spark.buffer.pageSize": "256k",  # a page is emptied for each sort and join of a few rows: of 32 MB by default
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         "spark.connect.grpc.binding.address": "127.0.0.1",
