@@ -44,6 +44,11 @@ post = { store = "PFS1", folder = "/Sales", count = 2 }
 at = "45m"
 show = ["state", "items"]
 """
+FOR_SMALL_LAKES = {
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
+}
+"""What the README says of a server: by default a look into a table's log is fifty tasks, a VACUUM ten thousand."""
 PATIENCE = 120
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"), reverse=True)
 LONG = ("01_first_round", "04_adding_and_removing_replicas", "07_what_if", "08_databricks")
@@ -58,7 +63,7 @@ def server(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         port = free.getsockname()[1]
     settings = {
         **SMALL, **FOR_LITTLE,
-        "spark.databricks.delta.snapshotPartitions": "1",  # fifty tasks, by default, to read a table's log of some lines
+        **FOR_SMALL_LAKES,
         "spark.buffer.pageSize": "256k",  # a page is emptied for each sort and join of a few rows: of 32 MB by default
         "spark.driver.extraJavaOptions": "-XX:+UseParallelGC",
         "spark.connect.grpc.binding.address": "127.0.0.1",
