@@ -54,9 +54,9 @@ def schema(spark: SparkSession) -> Iterator[str]:
 def test_what_is_said_and_done_in_a_catalog_is_as_in_a_folder(
     schema: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    def said_by(where: str, *words: str) -> str:
+    def said_by(where: str, out: str, words: list[str]) -> str:
         assert cli.run([*words, "--lake", where]) == 0, words
-        said = capsys.readouterr().out.replace(where, "the lake")
+        said = capsys.readouterr().out.replace(where, "the lake").replace(out, "OUT")
         return re.sub(r"\b([0-9a-f]{32}|[0-9a-f]{64})\b", "…", said)  # what is drawn, or hangs on it
 
     letters = [each.raw for each in mailbox.letters(3)]
@@ -66,7 +66,7 @@ def test_what_is_said_and_done_in_a_catalog_is_as_in_a_folder(
         out = tmp_path / f"{len(said)}.mbox"
         words = {"IN": str(tmp_path / "in.mbox"), "OUT": str(out)}
         asked = [[words.get(word, word) for word in line.split()] for line in STORY.strip().splitlines()]
-        said[where] = [said_by(where, *line) for line in asked]
+        said[where] = [said_by(where, str(out), line) for line in asked]
         said[where].append(out.read_text())
     for line, *both in zip([*STORY.strip().splitlines(), "the mails"], *said.values(), strict=True):
         assert both[0] == both[1], line
