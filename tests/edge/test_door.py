@@ -138,6 +138,7 @@ def nothing_is_kept(frame: object) -> object:
     raise PySparkException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute.")
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("is_here", [True, False], ids=["this machine", "executors"])
 def test_what_was_refused_is_imported_where_it_can_be(
     copied: Copy, spark: SparkSession, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_here: bool

@@ -24,6 +24,7 @@ def test_a_lake_of_every_format_is_kept() -> None:
     assert sorted(LAKES) == list(range(1, FORMAT + 1))
 
 
+@pytest.mark.in_turn
 @pytest.mark.parametrize("format", LAKES)
 def test_what_was_begun_by_an_earlier_version_is_finished(spark: SparkSession, tmp_path: Path, format: int) -> None:
     shutil.unpack_archive(LAKES[format], tmp_path / "lake")
