@@ -19,8 +19,8 @@ Session = SparkSession | Callable[[], SparkSession]
 """A session, or what starts one when it is first needed."""
 
 IN_ONE_PART = 10_000
-"""Rows up to which a relation says that it is one part: who groups or sorts it needs no stage before. With as many tasks for it
-a round of forty organizations takes a fifth less of Java's time."""
+"""Rows up to which a relation says that it is one part, so that who groups, joins or sorts it needs no stage before: 363 in place
+of 468 in a round of forty organizations."""
 
 
 def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:

@@ -48,7 +48,7 @@ FOR_LITTLE = {
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.adaptive.enabled": "false",  # it nearly doubles the jobs of a small round
-    "spark.sql.leafNodeDefaultParallelism": "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",  # a second task costs more than it saves
     "spark.sql.shuffle.partitions": "2",
 }
 CORES = str(os.cpu_count() or 2)

@@ -42,9 +42,9 @@ WITHOUT_SPARK = {
     "status": ("status",),
     "log rounds": ("log", "rounds"),
     "log messages": ("log", "messages"),
+    "gaps, none": ("gaps",),
 }
 WITH_SPARK = {
-    "gaps": ("gaps",),
     "why --all": ("why", "--all"),
     "state --as-of": ("state", "--as-of", "5"),
     "items --as-of": ("items", "--as-of", "5"),

@@ -49,6 +49,7 @@ FOR_SMALL_LAKES = {
     "spark.sql.sources.parallelPartitionDiscovery.parallelism": "4",
 }
 """What the README says of a server: by default a look into a table's log is fifty tasks, a VACUUM ten thousand."""
+README = (ROOT / "README.md").read_text()
 PATIENCE = 120
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"), reverse=True)
 LONG = ("01_first_round", "04_adding_and_removing_replicas", "07_what_if", "08_databricks")
@@ -91,6 +92,12 @@ def _await(port: int, server: subprocess.Popen[bytes]) -> None:
         assert server.poll() is None, "the server ended before it listened"
         time.sleep(1)
     pytest.fail(f"no server after {PATIENCE} seconds")
+
+
+@pytest.mark.parametrize("name", FOR_SMALL_LAKES)
+def test_a_server_is_set_as_the_readme_says_and_a_session_of_our_own_is(spark: SparkSession, name: str) -> None:
+    assert f"`{name}={FOR_SMALL_LAKES[name]}`" in README
+    assert spark.conf.get(name) == FOR_SMALL_LAKES[name]
 
 
 @pytest.mark.lakes

@@ -7,6 +7,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
@@ -14,6 +15,7 @@ from pyspark.sql import functions as F
 
 from pfspark.edge import session
 from pfspark.errors import SparkStartError
+from pfspark.rows import IN_ONE_PART, local, struct
 from tests.edge.processes import DELTA, kill, python, talking, with_delta
 
 
@@ -83,6 +85,17 @@ def test_columns_are_asked_for_once(spark: SparkSession) -> None:
     assert (F.col("id") + 1)._jc is not (F.col("id") + 1)._jc
     assert [tuple(row) for row in frame.select("next", "id").orderBy("id").collect()] == [(1, 0), (2, 1)]
     assert [tuple(row) for row in frame.join(frame, ["id"]).select("id").orderBy("id").collect()] == [(0,), (1,)]
+
+
+@pytest.mark.parametrize(("rows", "exchanges"), [(0, 0), (1, 0), (IN_ONE_PART, 0), (IN_ONE_PART + 1, 1)])
+def test_what_groups_few_rows_needs_no_stage_before(
+    spark: SparkSession, capsys: pytest.CaptureFixture[str], rows: int, exchanges: int
+) -> None:
+    table = pa.table({"id": pa.array(range(rows), pa.int64())})
+    grouped = local(spark, table, struct("id bigint")).groupBy("id").count()
+    grouped.explain()
+    assert capsys.readouterr().out.count("Exchange") == exchanges
+    assert grouped.count() == rows
 
 
 def test_a_session_for_little_is_set_to_much_while_there_is_much(spark: SparkSession) -> None:
