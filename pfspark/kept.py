@@ -22,12 +22,12 @@ from pfspark.cntext import label
 from pfspark.execute import Made, execute
 from pfspark.keyed import having, lacking
 from pfspark.keys import HERE
-from pfspark.round import Outcome, World, drawn
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.said import lists_anew
 from pfspark.tables import REPLACED
 from pfspark.views import Concern
 from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
+from pfspark.world import Outcome, World
 
 RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
@@ -123,6 +123,8 @@ class Kept:
         return made
 
     def _make(self, clock: pa.Table, concern: Concern, suited: Suited) -> dict[str, pa.Table]:
+        from pfspark.round import drawn  # who only reads a world does not wait for all the rules
+
         outcome, given = drawn(), self.given(clock, concern)
         with suited(self.spark, sum(_count(given[name]) for name in BULK)):
             return execute(self.spark, {each.name: getattr(outcome, each.name) for each in fields(Outcome)}, given)

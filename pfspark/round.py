@@ -41,58 +41,7 @@ from pfspark.rules import (
 from pfspark.rules.frames import amend, append, dated, going, in_folders, keys_of, once, staying, together
 from pfspark.tables import REPLACED
 from pfspark.words import Entry, Why
-
-
-@dataclass(frozen=True)
-class World:
-    """What a round is given: the directory, the edits to come, and every store's knowledge (`tables.EVERY`)."""
-
-    stores: DataFrame
-    links: DataFrame
-    conditions: DataFrame
-    faults: DataFrame
-    edits: DataFrame
-    taken: DataFrame
-    changes: DataFrame
-    mail: DataFrame
-    tree: DataFrame
-    folders: DataFrame
-    lists: DataFrame
-    replicas: DataFrame
-    state: DataFrame
-    array: DataFrame
-    agenda: DataFrame
-    contacts: DataFrame
-    lives: DataFrame
-
-    @property
-    def trees(self) -> Trees:
-        """What stores see of the tree before the round."""
-        return Trees(self.tree, self.folders, self.lists)
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What a round adds: new rows of tables, and rows that replace those of the same key in the views (`tables.REPLACED`).
-
-    A round with `violations` may not count.
-    """
-
-    changes: DataFrame
-    messages: DataFrame
-    receipts: DataFrame
-    state: DataFrame
-    replicas: DataFrame
-    backfill: DataFrame
-    agenda: DataFrame
-    tree: DataFrame
-    folders: DataFrame
-    lists: DataFrame
-    array: DataFrame
-    dirty: DataFrame
-    contacts: DataFrame
-    lives: DataFrame
-    violations: DataFrame
+from pfspark.world import Outcome, Trees, World
 
 
 def play(world: World, clock: DataFrame) -> Outcome:
@@ -174,15 +123,6 @@ def arrive(world: World, clock: DataFrame) -> Mail:
     delivered = transport.arrive(world.mail, conditions=world.conditions, replicas=world.replicas, clock=clock)
     met = sources.hear(world.contacts, delivered=delivered)
     return Mail(delivered, met, _amend("contacts", world.contacts, met))
-
-
-@dataclass(frozen=True)
-class Trees:
-    """What stores see of the tree: properties, folders, replica lists."""
-
-    tree: DataFrame
-    folders: DataFrame
-    lists: DataFrame
 
 
 @dataclass(frozen=True)

@@ -160,7 +160,7 @@ def test_what_they_name_is_there() -> None:
     functions = [re.fullmatch(r"(cntext|[Ll]ake)\.(\w+).*", name) for name in named]
     assert sorted(words[0] for words in commands) == ["drain", "set"] and sum(map(bool, functions)) >= 5
     for verb, *rest in commands:
-        typer.main.get_command(cli.app).commands[verb].make_context(verb, [*rest])
+        typer.main.get_command(cli.app()).commands[verb].make_context(verb, [*rest])
         assert verb != "set" or cntext.run_set(rest[0], "PFS1:1-2", "PFS1:1")
     for found in filter(None, functions):
         assert callable(getattr(cntext if found[1] == "cntext" else Lake, found[2]))

@@ -72,7 +72,7 @@ def test_marks_give_their_reasons() -> None:
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_commands_are_words_that_pfspark_takes(words: list[str]) -> None:
     """Those that are not run too: their verbs and options are read as the command line reads them, and nothing is done."""
-    command: Any = typer.main.get_command(cli.app)
+    command: Any = typer.main.get_command(cli.app())
     context, rest = None, words
     while hasattr(command, "commands"):
         context = command.make_context("pfspark", list(rest), parent=context, resilient_parsing=False)

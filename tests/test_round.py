@@ -26,12 +26,13 @@ from pfspark.edge.config import conf_folder
 from pfspark.execute import AT_ONCE, Execution, Made
 from pfspark.frame import Frame, steps
 from pfspark.kept import Kept
-from pfspark.round import Outcome, drawn
+from pfspark.round import drawn
 from pfspark.rows import arrow, local, schema_of
 from pfspark.sim import player
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.views import Concern
 from pfspark.words import Entry
+from pfspark.world import Outcome
 from tests.sim.against import Line, nameless
 
 if TYPE_CHECKING:

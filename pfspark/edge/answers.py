@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -14,26 +13,20 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pfspark import cnset, said
-from pfspark.ask import candidates, edits, events, gaps, hops, lines, reasons, standing, trace
-from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
-from pfspark.ask.eventlog import Event
+from pfspark import said
+from pfspark.ask import edits, gaps, lines, standing
 from pfspark.edge import shown
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Snapshot
 from pfspark.edge.ledger import Row
-from pfspark.edge.pages import paged, pages, within
-from pfspark.edge.world import as_frame, contacts_before_asking, own_rows, turn
-from pfspark.keyed import distinct
+from pfspark.edge.pages import paged
+from pfspark.edge.world import as_frame
 from pfspark.keys import HERE
-from pfspark.rows import arrow, local, rows_of, struct
-from pfspark.rules import intake, items, referral, state
-from pfspark.schedules import Grid
+from pfspark.rules import items, referral, state
 from pfspark.settings import OPTIONS, Policy, load_profile, text_of
-from pfspark.words import HIERARCHY, PARENT, Hop, Listing
+from pfspark.words import HIERARCHY
 
 Line = dict[str, Any]
-TICK = timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -139,101 +132,6 @@ class Answers:
                 "attempt": row["attempt"], "asked": lines.when(row["asked"]), "of": row["of"], "due": lines.when(row["due"]),
             }  # fmt: skip
 
-    def why(self, about: Iterable[About]) -> Iterator[Line]:
-        """Why what is asked about is where it is, or is not."""
-        asked = list(about)
-        read = self.snapshot.read
-        now = {org: self.at[org] if self.played[org] else self.at[org] - TICK for org in self.views}  # its first round is to come
-        clock = ({"org": org, **turn(self.organizations[org], self.policies[org], at)} for org, at in now.items())
-        grid = {org: Grid(self.organizations[org]["start"], self.policies[org].interval) for org in self.views}
-        facts = {
-            "log": lambda: log_of(own_rows(self.snapshot, read)["state"]),
-            "requests": lambda: requests_of(read("backfill")),
-            "refusals": lambda: refusals_of(read("receipts"), read("messages")),
-        }
-        world = {**self.world, "conditions": rows_of("conditions", ())}  # what was cut, was for a round
-        rows = explain(self.snapshot.tables.spark, world, rows_of("clock", clock), grid, facts, asked)
-        edits = list(self._edits(asked, now, grid))
-        telling = reasons.Telling(self.views, self.at, self._rounds_at(reasons.moments(rows, edits)))
-        return chain(telling.lines(rows), telling.of_edits(edits))
-
-    def trace(self, asked: Iterable[Line], when_asking: Callable[[int], Mapping[str, pa.Table] | None]) -> Iterator[Line]:
-        """What befell numbers (rows of `trace.RANGE`) on their way through one organization; `when_asking` says what its stores
-        went by as they asked in a round, None where that is not told any more."""
-        ranges = local(self.snapshot.tables.spark, arrow(struct(trace.RANGE_DDL), asked), struct(trace.RANGE_DDL))
-        folders = ranges.select("org", "folder").distinct()
-        facts = {name: self.snapshot.read(name) for name in trace.FACTS}
-        about = {name: rows.join(folders, ["org", "folder"], "left_semi") for name, rows in facts.items() if name != "rounds"}
-        rows = trace.hops(ranges, facts | about).toArrow().to_pylist()
-        round_at = self._rounds_at((row["org"], row["at"]) for row in rows)
-        asks = ((round_at.get((row["org"], row["at"])), row) for row in rows if row["what"] == Hop.ASKED)
-        requests = [(number, row) for number, row in asks if number]
-        worlds = {number: world for number in {number for number, _ in requests} if (world := when_asking(number))}
-        considered = candidates.found(self.snapshot.tables.spark, requests, worlds)
-        return hops.told(rows, self.views, round_at, considered, self._cycles())
-
-    def _cycles(self) -> dict[tuple[str, str], timedelta]:
-        """How often each store sends: as it says itself, else as the policy of its organization."""
-        return {
-            (row["org"], row["store"]): timedelta(seconds=row["interval_s"]) if row["interval_s"] else policy.interval
-            for row in self.world["stores"].to_pylist() if (policy := self.policies.get(row["org"]))
-        }  # fmt: skip
-
-    def when_asking(self) -> Mapping[str, pa.Table]:
-        """What the stores of the one organization that is asked about went by as they asked in this round: `candidates.VIEWS`."""
-        [org] = self.views
-        clock = [{"org": org, **turn(self.organizations[org], self.policies[org], self.at[org])}]
-        tables = {**self.world, "clock": rows_of("clock", clock), "contacts": contacts_before_asking(self.snapshot)}
-        return {name: tables[name].filter(pc.equal(tables[name]["org"], org)) for name in candidates.VIEWS}
-
-    def _edits(self, asked: Iterable[About], now: Mapping[str, datetime], grid: Mapping[str, Grid]) -> Iterator[Line]:
-        """The edits without a number that are asked about: those that wait, and of a name those that were refused."""
-        waiting = defaultdict(list)
-        for row in self.world["edits"].to_pylist():
-            waiting[row["org"], row["folder"]].append(row)
-        refused = self._refused({(each.org, each.folder, each.item) for each in asked if each.item and not each.numbers})
-        for each in asked:
-            found = waiting[each.org, each.folder]
-            if each.item:
-                found = [row for row in found if each.item in (row["name"], f"@{row['edit_id']}")]
-            told = refused.get((each.org, each.folder, each.item), {})
-            edits = {row["edit_id"]: row for row in (*found, *(row["edit"] for row in told.values()))}
-            yield from edit_rows(edits.values(), told, now[each.org], grid[each.org], each.store, each.folder)
-
-    def _refused(
-        self, named: Iterable[tuple[str, str, str | None]]
-    ) -> dict[tuple[str, str, str | None], dict[tuple[str, str], Line]]:
-        """By organization, folder and name the edits so called that were refused: each with its reason, when, and the edit."""
-        wanted = sorted(named, key=str)
-        if not wanted:
-            return {}
-        called = self.snapshot.tables.spark.createDataFrame(wanted, "org string, folder string, called string")
-        so_called = (F.col("name") == F.col("called")) | (F.concat(F.lit("@"), "edit_id") == F.col("called"))
-        edits = intake.legible(self.snapshot.read("edits")).join(called, ["org", "folder"]).where(so_called)
-        receipts = self.snapshot.read("receipts").where("edit_id is not null and reason is not null")
-        told = receipts.select("org", "edit_id", "reason", F.col("at").alias("refused_at"))
-        found: dict[tuple[str, str, str | None], dict[tuple[str, str], Line]] = defaultdict(dict)
-        for row in edits.join(told, ["org", "edit_id"]).toArrow().to_pylist():
-            receipt = {"reason": row["reason"], "at": row["refused_at"], "edit": row}
-            found[row["org"], row["folder"], row["called"]][row["org"], row["edit_id"]] = receipt
-        return found
-
-    def _rounds_at(self, moments: Iterable[tuple[str, datetime]]) -> dict[tuple[str, datetime], int]:
-        """Of those moments the round that an organization had then."""
-        spark = self.snapshot.tables.spark
-        wanted = spark.createDataFrame(sorted(set(moments)), "org string, now timestamp")
-        turns = self.snapshot.read("rounds").where("kind = 'played'").select("round", F.inline("turns"))
-        found = turns.join(wanted, ["org", "now"]).groupBy("org", "now").agg(F.min("round").alias("round"))
-        return {(row["org"], row["now"]): row["round"] for row in found.toArrow().to_pylist()}
-
-    def replicas_that_should(self) -> list[About]:
-        """Every replica that stands, and every store that some store's list calls a replica."""
-        present = {(org, *here) for org, stores in self.views.items() for here in stores.present()}
-        lists = self.world["lists"]
-        listed = distinct(lists.filter(pc.equal(lists["listing"], Listing.LISTED)), ["org", "peer", "folder"])
-        named = {(row["org"], row["peer"], row["folder"]) for row in listed.to_pylist() if row["org"] in self.views}
-        return [About(org, store, folder) for org, store, folder in sorted(present | named)]
-
     def versions(self) -> DataFrame:
         """Each version of each item that readers at each store may see: what `rules.items.versions` says."""
         own = state.held(self.frame("state"), replicas=items.open_to_readers(self.frame("replicas")))
@@ -256,40 +154,11 @@ class Answers:
                 for number in sorted(set(rows["round"].to_pylist())):
                     yield from lines.messages(rows.filter(pc.equal(rows["round"], number)), self.views)
 
-    def logs(self) -> Iterator[events.Log]:
-        """The replication events of each organization, as Exchange logs them; read by pages, not all at once."""
-        return (self._log(org) for org in self.views)
-
-    def _log(self, org: str) -> events.Log:
-        read = [self.snapshot.read(name) for name in ("changes", "messages", "replicas")]
-        changes, messages, replicas = (rows.where(F.col("org") == org) for rows in read)
-        pieces = messages.select("round", F.inline(F.concat("carries", "asks"))).select("origin", "round")
-        first = changes.select("origin", "round").union(pieces).groupBy("origin").agg(F.min("round").alias("round"))
-        steps = replicas.toArrow().to_pylist()
-        return events.Log(org, events.replids(steps, first.toArrow().to_pylist()), self._events(org, steps))
-
-    def _events(self, org: str, steps: list[Line]) -> Iterator[Event]:
-        """The events of an organization; `steps` are those of its replicas, which are few."""
-        mine = F.col("org") == org
-        parent = F.filter("properties", lambda each: each["name"] == PARENT).alias("properties")
-        changes = self.snapshot.read("changes").where(mine).withColumn("properties", parent)
-        messages = self.snapshot.read("messages").where(mine).drop("status")
-        receipts = self.snapshot.read("receipts").where(mine & F.col("message_id").isNotNull())
-        told = messages.select("round").unionAll(receipts.select("round"))
-        told = told.unionAll(self.snapshot.read("replicas").where(mine).select("round"))
-        for page in pages(told):
-            received = receipts.where(within(page))
-            named = received.select("message_id").union(messages.where(within(page)).select("message_id")).distinct()
-            here = messages.join(named, "message_id", "left_semi")
-            key = ["folder", "origin"]
-            carried = cnset.canonical(here.select("folder", F.inline("carries")), key)
-            read = {"messages": here, "receipts": received, "changes": cnset.within(changes, carried, key)}
-            rows = {name: frame.toArrow().to_pylist() for name, frame in read.items()}
-            yield from events.events(**rows, replicas=steps, stores=self.views[org], rounds=page)
-
     def events(self) -> Iterator[Line]:
         """The same events as lines."""
-        return (line for log in self.logs() for line, _ in log.lines())
+        from pfspark.edge import eventlog
+
+        return (line for log in eventlog.logs(self) for line, _ in log.lines())
 
     def referrals(self) -> Iterator[Line]:
         """Each folder as each store sees it: to which stores it sends a reader, in order."""

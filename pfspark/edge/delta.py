@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from functools import cached_property, reduce
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -243,8 +243,8 @@ class Tables:
         found = looked_up(ledger.rows, as_of)
         if found["round"] is None:
             return {**found, "row": None}
-        picked = native.rows(ledger.whole, columns_of(LEDGER), pc.field("round") == found["round"])
-        return {**found, "row": picked.to_pylist()[0]} if picked is not None and picked.num_rows else None
+        row = ledger.row(found["round"])
+        return None if row is None else {**found, "row": row}
 
     def _ledger(self, as_of: AsOf) -> dict[str, Any]:
         """What a snapshot needs of the ledger, by Spark: see `looked_up`."""
@@ -633,11 +633,22 @@ class Snapshot:
         return rows.where(f"round <= {self.row.round}" + (f" AND round NOT IN ({void})" if void else ""))
 
 
-class Ledger(NamedTuple):
-    """The ledger at a version: its rows in the columns of `LOOKED_AT`, and the whole of it, unread."""
+@dataclass(frozen=True)
+class Ledger:
+    """The ledger at a version: its rows in the columns of `LOOKED_AT`, and the whole of it, of which single rows are read."""
 
     rows: pa.Table
     whole: ds.Dataset
+    _known: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def row(self, round: int) -> dict[str, Any] | None:
+        """The row of a round, whole; None where it cannot be read."""
+        if round not in self._known:
+            found = native.rows(self.whole, columns_of(LEDGER), pc.field("round") == round)
+            if found is None or not found.num_rows:
+                return None
+            [self._known[round]] = found.to_pylist()
+        return self._known[round]
 
 
 def columns_of(name: str, some: Sequence[str] = ()) -> pa.Schema:

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pfspark.edge.config import conf_folder
 from pfspark.edge.copying import edit_row
@@ -20,10 +20,12 @@ from pfspark.edge.door import Folder, View, judge
 from pfspark.edge.world import policy_of
 from pfspark.errors import RefusedError, UsageError
 from pfspark.settings import OPTIONS, PROFILE, differences, load_profile, override, single, text_of
-from pfspark.sim.declared import Declared
-from pfspark.sim.properties import NEW_STORE, spell_property
-from pfspark.sim.scenario import DEFAULT_SITE, expect_parent
+from pfspark.sim.properties import DEFAULT_SITE, NEW_STORE, spell_property
+from pfspark.sim.values import expect_parent
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing, Planned
+
+if TYPE_CHECKING:
+    from pfspark.sim.declared import Declared
 
 Row = Mapping[str, Any]
 

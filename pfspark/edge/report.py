@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pfspark import cntext
 from pfspark.ask import lines, traffic
 from pfspark.ask.reasons import counted
-from pfspark.edge import certificates
+from pfspark.edge import certificates, explained
 from pfspark.edge.answers import Answers
 from pfspark.edge.delta import Snapshot
 from pfspark.edge.ledger import LEDGER
@@ -86,7 +86,7 @@ def figures(answers: Answers, org: str) -> Figures:
     gaps = [line for line in answers.gaps() if line["org"] == org]
     folders = list(_folders(by_folder, gaps, stores.stores, at))
     cells = [cell for folder in folders for cell in folder["cells"] if cell]
-    why = answers.why(each for each in answers.replicas_that_should() if each.org == org)
+    why = explained.why(answers, (each for each in explained.replicas_that_should(answers) if each.org == org))
     ages = [cell["age_s"] for cell in cells if cell["age_s"] is not None]
     return {
         "org": org, "at": lines.moment(at), "span": [int(each.timestamp()) for each in (answers.organizations[org]["start"], at)],

@@ -16,7 +16,6 @@ from pfspark.errors import RefusedError, UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time
 from pfspark.rows import rows_of
-from pfspark.sim.language import FolderProperties
 from pfspark.sim.properties import set_properties
 from pfspark.units import nearest
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing
@@ -177,6 +176,10 @@ def _folder_name(name: str) -> str:
 
 def _properties(props: Mapping[str, Any]) -> dict[str, str]:
     """Properties of a folder as an edit holds them."""
+    if not props:
+        return {}
+    from pfspark.sim.language import FolderProperties
+
     for name in props:
         if name not in FolderProperties.model_fields:
             raise UsageError(f"a folder has no {name!r}{nearest(name, FolderProperties.model_fields)}")

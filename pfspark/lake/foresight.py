@@ -2,29 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping
+from datetime import timedelta
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pfspark import cnset
 from pfspark.ask import drain
-from pfspark.edge.answers import Answers
-from pfspark.edge.config import conf_folder
-from pfspark.edge.runner import admit
 from pfspark.errors import UsageError
-from pfspark.kept import Kept
 from pfspark.keyed import having
 from pfspark.lake.known import Line, When, time_of
 from pfspark.lake.rounds import Rounds
-from pfspark.schedules import Grid
-from pfspark.sim import whatif
-from pfspark.sim.ground import Ground, varied
-from pfspark.sim.scenario import Document, Link, Scenario, Store, document
-from pfspark.sim.whatif import Progress
+from pfspark.sim.documents import Document
 from pfspark.words import HIERARCHY, LAST
 
 WITH_STEPS = "with the steps"
@@ -59,7 +49,7 @@ class Foresight(Rounds):
         until: When | timedelta,
         as_of: When = None,
         org: str | None = None,
-        progress: Progress = lambda done, total: None,
+        progress: Callable[[timedelta, timedelta], object] = lambda done, total: None,
     ) -> Iterator[Line]:
         """The same as JSON lines; `progress` is told how much time was played, in all worlds, and how much will be.
 
@@ -69,25 +59,16 @@ class Foresight(Rounds):
         seen = self.answers(as_of, org)
         if org not in seen.policies:
             raise UsageError(self.unfit.get(org, f"the organization {org!r} does not play"))
-        last = seen.at[org] if seen.played[org] else None
         now = seen.at[org]
         end = min(now + until, LAST) if isinstance(until, timedelta) else time_of(until)
         if end is None or end <= now:
             raise UsageError(
                 f"found {until}, expected a time after the last round, {now:%Y-%m-%dT%H:%M:%SZ}, or so long after it"
             )
+        from pfspark.lake import outlook
+
         named = {**({} if steps is None else {WITH_STEPS: steps}), **(variants or {})}
-        if whatif.AS_IS in named:
-            raise UsageError(f"found a variant called {whatif.AS_IS!r}, which is the world without any; call it otherwise")
-        documents = {name: document(each, "steps") for name, each in named.items()}
-        ground = _ground(seen, org, last, end, _names_in(documents.values()))
-        worlds = {name: varied(ground, said, file, conf_folder()) for name, (said, file) in documents.items()}
-        kept = Kept(self._tables.spark)
-        for name, rows in seen.world.items():
-            kept.put(name, rows)
-        if as_of is None:
-            admit(kept, {org: Grid(ground.scenario.start, ground.scenario.interval).next_round(now, last)})
-        return whatif.foresee(self._tables.spark, ground, kept.tables, worlds, end, progress)
+        return outlook.foresee(seen, org, end, named, goes_on=as_of is None, progress=progress)
 
     def drain(self, store: str, *, until: When | timedelta = timedelta(days=7), org: str | None = None) -> Line:
         """What must happen before a store can be switched off: it leaves the list of every folder, others take what it has,
@@ -124,43 +105,3 @@ class Foresight(Rounds):
         name = self._org(org)
         stores = self.answers(org=name).views[name]
         return {stores.path(*here): here[0] for here in reversed(stores.present()) if here[1] != HIERARCHY}
-
-
-def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> set[str]:
-    """The items that steps name."""
-    entries = [entry for said, _ in documents for entry in said.get("steps", ()) if isinstance(entry, Mapping)]
-    args = [each for entry in entries for each in entry.values() if isinstance(each, Mapping)]
-    return {each["item"] for each in args if isinstance(each.get("item"), str)}
-
-
-def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named: set[str]) -> Ground:
-    """The organization as it stands."""
-    row, policy, stores = seen.organizations[org], seen.policies[org], seen.views[org]
-    directory = {name: [each for each in seen.world[name].to_pylist() if each["org"] == org] for name in ("stores", "links")}
-    scenario = Scenario(
-        name=org,
-        profile=policy.profile,
-        policy=policy,
-        start=row["start"],
-        end=end,
-        interval=policy.interval,
-        stores=tuple(Store(each["store"], each["site"]) for each in directory["stores"] if not each["retired"]),
-        links=tuple(
-            Link(each["from_site"], each["to_site"], each["cost"], timedelta(seconds=each["delay_s"]))
-            for each in directory["links"]
-        ),
-        folders=(),
-        steps=(),
-        file=seen.snapshot.tables.where,
-    )
-    paths = {stores.path(*here): ("id", here[1]) for here in reversed(stores.alive()) if here[1] != HIERARCHY}
-    return Ground(scenario, last, bool(row["suspended"]), paths, _items(seen.world["changes"], org, named))
-
-
-def _items(changes: pa.Table, org: str, named: set[str]) -> dict[tuple[str, int | str], dict[str, str]]:
-    """By folder the ids of the items so named."""
-    mine = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.is_in(changes["name"], pa.array(sorted(named), pa.string()))))
-    found: dict[tuple[str, int | str], dict[str, str]] = {}
-    for row in mine.sort_by("at").select(["folder", "name", "object"]).to_pylist():
-        found.setdefault(("id", row["folder"]), {})[row["name"]] = row["object"]
-    return found

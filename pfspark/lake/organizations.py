@@ -23,8 +23,7 @@ from pfspark.lake.folders import Folders
 from pfspark.lake.known import Line, When
 from pfspark.rows import rows_of
 from pfspark.settings import MAIN, differences, load_profile, single
-from pfspark.sim import declared
-from pfspark.sim.scenario import Document, document
+from pfspark.sim.documents import Document, document
 from pfspark.units import unknown
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Standing
 
@@ -54,6 +53,8 @@ class Organizations(Directory, Folders):
 
         Raises ScenarioError for a file that cannot be read, RefusedError for what the store would refuse.
         """
+        from pfspark.sim import declared
+
         told, file = document(said)
         name = org or told.get("name") or (MAIN if not self.organizations else self._org(None))
         stores = {} if prune else {each: row["site"] for each, row in self._stores(name).items() if not row["retired"]}

@@ -7,21 +7,17 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.ask import diff, lines
-from pfspark.ask.about import About
-from pfspark.ask.events import Log
-from pfspark.ask.hops import took_part
+from pfspark.ask import lines
 from pfspark.edge import naming
 from pfspark.edge.answers import Answers
 from pfspark.edge.damage import damage
-from pfspark.edge.report import Page, page
 from pfspark.edge.world import clocks, directory, kept_world, policies_of, policy_of
 from pfspark.errors import LakeError, UsageError
 from pfspark.keys import HERE
@@ -31,6 +27,10 @@ from pfspark.rules import items, state
 from pfspark.tables import LINES
 from pfspark.units import nearest, unfit, unknown
 from pfspark.words import HIERARCHY
+
+if TYPE_CHECKING:
+    from pfspark.ask.events import Log
+    from pfspark.edge.report import Page
 
 KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
     "state": Answers.state, "items": Answers.items, "folders": Answers.folders, "gaps": Answers.gaps,
@@ -172,7 +172,9 @@ class Questions(Known):
 
     def event_logs(self, as_of: When = None, *, org: str | None = None) -> Iterator[Log]:
         """The replication events of each organization, as Exchange logs them."""
-        return self.answers(as_of, org).logs()
+        from pfspark.edge import eventlog
+
+        return eventlog.logs(self.answers(as_of, org))
 
     def rounds(self, as_of: When = None, *, org: str | None = None) -> DataFrame:
         """The ledger, a row for each round (`tables.TABLES`); of an organization, those in which it played."""
@@ -211,6 +213,9 @@ class Questions(Known):
 
         Raises UsageError for a folder or store that is not known, and for an item that the folder does not have.
         """
+        from pfspark.ask.about import About
+        from pfspark.edge import explained
+
         if item is not None and folder is None:
             raise UsageError(f"found the item {item!r}, expected its folder too: --folder")
         if store or folder:
@@ -221,8 +226,8 @@ class Questions(Known):
             stores = [store] if store else seen.views[org].stores
             about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
         else:
-            about = [each for each in seen.replicas_that_should() if store in (None, each.store)]
-        found = seen.why(about)
+            about = [each for each in explained.replicas_that_should(seen) if store in (None, each.store)]
+        found = explained.why(seen, about)
         first = next(found, None)
         if first is None:
             if item is not None:
@@ -244,11 +249,15 @@ class Questions(Known):
 
         Raises UsageError for a folder or store that is not known, and for an item that the folder does not have.
         """
+        from pfspark.ask.about import About
+        from pfspark.ask.hops import took_part
+        from pfspark.edge import explained
+
         org = self._org(org, *([store] if store else []))
         seen = self.answers(as_of, org)
         named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
         asked = [row for one in named for row in About.of(seen.world, org, "", one, item).ranges()]
-        found = seen.trace(asked, partial(self._when_asking, org))
+        found = explained.follow(seen, asked, partial(self._when_asking, org))
         first = next(found, None)
         if first is None:
             raise UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
@@ -256,8 +265,10 @@ class Questions(Known):
 
     def _when_asking(self, org: str, number: int) -> Mapping[str, pa.Table] | None:
         """What the stores of an organization went by as they asked in a round; None where upkeep has let go of it."""
+        from pfspark.edge import explained
+
         try:
-            return self.answers(number, org).when_asking()
+            return explained.when_asking(self.answers(number, org))
         except Exception as error:
             if isinstance(error, LakeError) or damage(error):
                 return None
@@ -265,6 +276,8 @@ class Questions(Known):
 
     def report(self, as_of: When = None, *, org: str | None = None) -> Page:
         """A page that works offline (`html`), and that a notebook shows: who has what, what is missing and why, what went on."""
+        from pfspark.edge.report import page
+
         org = self._org(org)
         return page(self.answers(as_of, org), org)
 
@@ -276,6 +289,8 @@ class Questions(Known):
         self, before: When, after: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
     ) -> Iterator[Line]:
         """The same as JSON lines, by organization, store and folder; `folder` is its path at either moment."""
+        from pfspark.ask import diff
+
         then, now = self.answers(before, org), self.answers(after, org)
         views = [{name: seen.frame(name) for name in diff.VIEWS} for seen in (then, now)]
         at = {**then.at, **now.at}

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.edge import auditing, certificates, repair, restoring, shown
+from pfspark.edge import certificates, restoring, shown
 from pfspark.edge.delta import Snapshot
 from pfspark.edge.runner import Played
 from pfspark.edge.world import clocks
@@ -169,6 +169,8 @@ class Rounds(Questions):
 
     def audit(self, as_of: When = None) -> Iterator[Line]:
         """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
+        from pfspark.edge import auditing
+
         for line in auditing.audit(self._tables, lambda: self.answers(as_of, standing=True), round_or_time(as_of)):
             if line["kind"] == "certificate" and as_of is None and self._tables.folder:
                 certificates.leave(self._tables.folder, line, datetime.now(UTC))
@@ -176,10 +178,14 @@ class Rounds(Questions):
 
     def remedies(self) -> list[Remedy]:
         """What would mend the promises that are broken (`repair`): nothing is done yet."""
+        from pfspark.edge import repair
+
         return repair.plan(self.answers(standing=True))
 
     def mend(self, remedies: Sequence[Remedy]) -> None:
         """Does that: tables are taken back and bodies set aside in a round of upkeep, then stores begin new lives."""
+        from pfspark.edge import repair
+
         by_hand = [remedy for remedy in remedies if remedy.what != repair.NEW_LIFE]
         if by_hand:
             self._runner.tend(lambda: repair.undo(self._tables, by_hand))

@@ -10,6 +10,8 @@ from typing import Any
 from pfspark.schedules import ALWAYS, Schedule, parse_schedule, parse_slots, show_schedule, spell_schedule
 from pfspark.units import show_duration, show_size
 
+DEFAULT_SITE = "default"
+"""The site of a store of which none is said."""
 NEW_STORE: Mapping[str, Any] = {"version": "2007", "preferred": False, "interval_s": None, "size_limit": None, "schedule": None}
 """What a store is, besides its site, unless that is said; None: as the policy says, and at all hours."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.schedules import parse_schedule
-from pfspark.units import parse_duration, parse_time, unknown
+from pfspark.units import nearest, parse_duration, parse_time, unknown
 from pfspark.words import LARGEST, LAST, LEVELS, PRIORITIES
 
 
@@ -158,6 +158,13 @@ def path(value: object) -> str:
     if len(parts) - 1 > LEVELS:
         raise UsageError(f"found a path of {len(parts) - 1} folders, expected at most {LEVELS}, one beneath the other")
     return "/".join(["", *map(folder_word, parts[1:])])
+
+
+def expect_parent(path: str, folders: Iterable[str]) -> None:
+    """Raises UsageError unless the folder above it is among those."""
+    above, known = path.rpartition("/")[0], [each for each in folders if each != path]
+    if above and above not in known:
+        raise UsageError(f'folders."{path}": folder {above!r} is not known; declare it too{nearest(above, known)}')
 
 
 def folder_name(value: object) -> str:

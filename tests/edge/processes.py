@@ -30,8 +30,9 @@ SMALL = DELTA | {"spark.sql.shuffle.partitions": "2", "spark.ui.enabled": "false
 
 
 def environment(**more: str) -> dict[str, str]:
-    """That of this process, with all it can import, and without the way to its own Java."""
-    known = {name: word for name, word in os.environ.items() if name != "PYSPARK_GATEWAY_PORT"}
+    """That of this process, with all it can import, and without the way to its own Java; what is imported stays compiled, as
+    it does where pip has installed it."""
+    known = {name: word for name, word in os.environ.items() if name not in ("PYSPARK_GATEWAY_PORT", "PYTHONDONTWRITEBYTECODE")}
     return known | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))} | more
 
 

@@ -11,10 +11,13 @@ import sys
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import cast
 
 import pytest
+import typer
 
 from pfspark import errors
+from pfspark.edge import cli
 from pfspark.edge.cli import ends
 from pfspark.edge.cli.given import values
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment
@@ -325,3 +328,20 @@ def test_a_shell_is_offered_words_and_stores_without_java(words: str, offered: l
     asked = {"_PFSPARK_COMPLETE": "complete_bash", "COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
     done = pfspark(PFSPARK_LAKE=str(with_folders), **asked)
     assert (done.returncode, done.stdout.decode().split(), done.stderr) == (0, offered, b"")
+
+
+def test_each_module_of_verbs_has_those_that_it_is_said_to_have() -> None:
+    """A command imports the module that is said to have its verb, and no other."""
+    for subject, verbs in cli.SUBJECTS.items():
+        assert {*commands(verbs[-1])} == {*verbs}, subject
+    everything = [verb for verbs in cli.SUBJECTS.values() for verb in verbs]
+    assert sorted(commands(None)) == sorted(commands("pots")) == sorted(everything)
+
+
+def commands(verb: str | None) -> list[str]:
+    return [*cast(typer.core.TyperGroup, typer.main.get_command(cli.app(verb))).commands]
+
+
+def test_a_wrong_verb_is_told_the_right_one() -> None:
+    told = pfspark("pots")
+    assert told.returncode == 2 and b"Did you mean 'post'" in told.stderr

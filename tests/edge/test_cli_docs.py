@@ -57,7 +57,7 @@ def commands(group: typer.core.TyperGroup, *above: str) -> dict[str, typer.core.
     return found
 
 
-VERBS = commands(typer.main.get_command(cli.app))
+VERBS = commands(typer.main.get_command(cli.app()))
 SILENT = {
     "init", "store add", "store set", "link set", "link remove", "org set", "suspend", "resume", "wait", "metrics", "report"
 }  # fmt: skip

@@ -266,7 +266,7 @@ def test_a_folder_that_others_may_enter_is_none(tmp_path: Path, monkeypatch: pyt
 
 
 def test_what_needs_spark_is_known_before_anything_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    verbs = typer.main.get_command(cli.app).commands
+    verbs = typer.main.get_command(cli.app()).commands
     assert verbs.keys() >= client.NEED_SPARK | client.OF_THE_PAST
     for words, needs in {
         "why --all": True, "gaps -h": False, "items": False, "items --as-of 3": True, "modify x": False, "post x": False,

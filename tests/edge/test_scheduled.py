@@ -30,7 +30,7 @@ TARGETS = ("dev", "prod", "classic")
 def taken(words: list[str]) -> dict[str, Any]:
     """What a verb understands of the words that it is called by; words that it does not take are an error."""
     verb, *rest = words
-    return typer.main.get_command(cli.app).commands[verb].make_context(verb, rest).params
+    return typer.main.get_command(cli.app()).commands[verb].make_context(verb, rest).params
 
 
 def service() -> configparser.SectionProxy:

@@ -12,7 +12,8 @@ import pytest
 
 from pfspark.errors import ScenarioError, UsageError
 from pfspark.sim.language import VERBS
-from pfspark.sim.scenario import DEFAULT_SITE, Folder, Link, Scenario, Store, parse, read
+from pfspark.sim.properties import DEFAULT_SITE
+from pfspark.sim.scenario import Folder, Link, Scenario, Store, parse, read
 from pfspark.sim.steps import Step
 
 CONF = Path(__file__).parents[2] / "conf"

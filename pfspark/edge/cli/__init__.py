@@ -2,65 +2,66 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 import logging
 import os
 import sys
 import traceback
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from functools import cache
 from typing import Annotated
 
 import typer
 
-from pfspark.edge.cli import (
-    answers,
-    content,
-    demo,
-    directory,
-    ends,
-    engine,
-    folders,
-    foresight,
-    given,
-    keeping,
-    machine,
-    organizations,
-    playing,
-    reference,
-    rounds,
-    rulebook,
-    sets,
-)
+from pfspark.edge.cli import ends, given
 from pfspark.edge.plain import terminal
 
-app = typer.Typer(
-    name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=True,
-    context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False,
-)  # fmt: skip
-for subject in (
-    demo,
-    directory,
-    organizations,
-    folders,
-    content,
-    rounds,
-    playing,
-    answers,
-    foresight,
-    keeping,
-    rulebook,
-    reference,
-    sets,
-    machine,
-    engine,
-):
-    app.add_typer(subject.verbs)
-given.completed(app)
+SUBJECTS = {
+    "demo": ("demo",),
+    "directory": ("init", "store", "link"),
+    "organizations": ("apply", "show", "suspend", "resume", "org"),
+    "folders": ("folder", "replica"),
+    "content": ("post", "modify", "delete", "resolve", "import", "export"),
+    "rounds": ("round", "run", "wait"),
+    "playing": ("play",),
+    "answers": ("status", "state", "items", "gaps", "referrals", "trace", "why", "metrics", "report", "diff", "log"),
+    "foresight": ("whatif", "drain"),
+    "keeping": ("restore", "audit", "maintain"),
+    "rulebook": ("rules",),
+    "reference": ("docs",),
+    "sets": ("set",),
+    "machine": ("doctor",),
+    "engine": ("engine",),
+}
+"""Each module of verbs, in the order of the help, with the verbs it has: of a command only the one with its verb is imported."""
+
+
+@cache
+def app(verb: str | None = None) -> typer.Typer:
+    """The command line: with the module of that verb alone, or, where none is named or has it, with all."""
+    made = typer.Typer(
+        name="pfspark", help="Exchange public folder replication on Delta tables.", add_completion=True,
+        context_settings={"help_option_names": ["-h", "--help"]}, pretty_exceptions_enable=False,
+    )  # fmt: skip
+    made.callback()(_options)
+    for subject in [name for name, verbs in SUBJECTS.items() if verb in verbs] or SUBJECTS:
+        made.add_typer(_verbs(subject))
+    return made
+
+
+@cache
+def _verbs(subject: str) -> typer.Typer:
+    """The verbs of a module, with the options that many have."""
+    verbs: typer.Typer = importlib.import_module(f"pfspark.edge.cli.{subject}").verbs
+    given.completed(verbs)
+    return verbs
 
 
 def _version(wanted: bool) -> None:
     if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
         try:
             print(version("pfspark"))
         except PackageNotFoundError:
@@ -68,7 +69,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit()
 
 
-@app.callback()
 def _options(
     _: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Say the version.")] = False,
     __: Annotated[bool, typer.Option("--no-engine", help="Do it here, whatever engine is there (PFSPARK_ENGINE=off).")] = False,
@@ -92,7 +92,8 @@ def run(words: Sequence[str]) -> int:
             stream.reconfigure(errors="replace")  # a terminal that lacks a letter gets `?`
     logging.getLogger().addHandler(logging.NullHandler())  # else py4j tells a Ctrl-C in three traces
     try:
-        done = app(list(words) or ["--help"], prog_name="pfspark", standalone_mode=False)
+        verb = next((word for word in words if not word.startswith("-")), None)
+        done = app(verb)(list(words) or ["--help"], prog_name="pfspark", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

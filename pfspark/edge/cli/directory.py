@@ -77,7 +77,7 @@ def init(
 
 def _init_from(file: str, where: str, org: str | None) -> None:
     from pfspark.sim import declared
-    from pfspark.sim.scenario import document
+    from pfspark.sim.documents import document
 
     said, called = document(file)
     name = org or declared.read(said, called, {}).name or MAIN  # refused before anything is made

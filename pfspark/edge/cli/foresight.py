@@ -50,7 +50,7 @@ def whatif(
     options = [*(option or ()), *([f"interval={interval}"] if interval else [])]
     with given.opened(lake, "playing") as there:
         from pfspark.lake.foresight import WITH_STEPS
-        from pfspark.sim.scenario import text_of, toml
+        from pfspark.sim.documents import text_of, toml
 
         said = toml(text_of(steps), str(steps)) if steps else {}
         known = there.listers(org) if lists else {}

@@ -35,7 +35,7 @@ def apply(
     lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Make an organization what a file says: print the plan, then do it; what is so already stays as it is."""
-    from pfspark.sim.scenario import document
+    from pfspark.sim.documents import document
 
     at = given.moment(now)
     document(file)  # a file that cannot be read is refused before a lake is opened

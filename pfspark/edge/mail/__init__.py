@@ -16,13 +16,28 @@ survive only as .eml: such a mail with lines that begin with `From `, and a mail
 (`mime.Reason`) and what headers could be derived. Only what does not fit into a row, or cannot be read, has no bytes.
 """
 
-from pfspark.edge.mail.executors import read, read_batches
-from pfspark.edge.mail.files import Kind, Source, find, split_mbox
-from pfspark.edge.mail.posts import ENVELOPE, Import, bodies, edit_id, edit_ids, edits
-from pfspark.edge.mail.processes import read_here
-from pfspark.edge.mail.writing import write_eml, write_mbox
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pfspark.edge.mail.executors import read, read_batches
+    from pfspark.edge.mail.files import Kind, Source, find, split_mbox
+    from pfspark.edge.mail.posts import ENVELOPE, Import, bodies, edit_id, edit_ids, edits
+    from pfspark.edge.mail.processes import read_here
+    from pfspark.edge.mail.writing import write_eml, write_mbox
 
 __all__ = [
     "ENVELOPE", "Import", "Kind", "Source", "bodies", "edit_id", "edit_ids", "edits", "find", "read", "read_batches",
     "read_here", "split_mbox", "write_eml", "write_mbox",
 ]  # fmt: skip
+
+_PARTS = ("files", "posts", "processes", "writing", "executors")
+
+
+def __getattr__(name: str) -> Any:
+    """Looks a name up where it is made: who opens a lake for something else does not wait for the parsing of mail."""
+    if name in __all__:
+        for part in _PARTS:
+            if hasattr(made_by := import_module(f"{__name__}.{part}"), name):
+                return getattr(made_by, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,85 @@
+"""An organization of a lake as the ground on which worlds are played on, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pfspark.edge.answers import Answers
+from pfspark.edge.config import conf_folder
+from pfspark.edge.runner import admit
+from pfspark.errors import UsageError
+from pfspark.kept import Kept
+from pfspark.lake.known import Line
+from pfspark.schedules import Grid
+from pfspark.sim import whatif
+from pfspark.sim.documents import Document, document
+from pfspark.sim.ground import Ground, varied
+from pfspark.sim.scenario import Link, Scenario, Store
+from pfspark.words import HIERARCHY
+
+
+def foresee(
+    seen: Answers, org: str, end: datetime, variants: Mapping[str, Document], *, goes_on: bool, progress: whatif.Progress
+) -> Iterator[Line]:
+    """A line for the world as it is and one for each variant, played on until `end`; `goes_on`: from the last round there is.
+
+    Raises ScenarioError for steps that cannot be played.
+    """
+    if whatif.AS_IS in variants:
+        raise UsageError(f"found a variant called {whatif.AS_IS!r}, which is the world without any; call it otherwise")
+    documents = {name: document(each, "steps") for name, each in variants.items()}
+    last = seen.at[org] if seen.played[org] else None
+    ground = _ground(seen, org, last, end, _names_in(documents.values()))
+    worlds = {name: varied(ground, said, file, conf_folder()) for name, (said, file) in documents.items()}
+    spark = seen.snapshot.tables.spark
+    kept = Kept(spark)
+    for name, rows in seen.world.items():
+        kept.put(name, rows)
+    if goes_on:
+        admit(kept, {org: Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], last)})
+    return whatif.foresee(spark, ground, kept.tables, worlds, end, progress)
+
+
+def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> set[str]:
+    """The items that steps name."""
+    entries = [entry for said, _ in documents for entry in said.get("steps", ()) if isinstance(entry, Mapping)]
+    args = [each for entry in entries for each in entry.values() if isinstance(each, Mapping)]
+    return {each["item"] for each in args if isinstance(each.get("item"), str)}
+
+
+def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named: set[str]) -> Ground:
+    """The organization as it stands."""
+    row, policy, stores = seen.organizations[org], seen.policies[org], seen.views[org]
+    directory = {name: [each for each in seen.world[name].to_pylist() if each["org"] == org] for name in ("stores", "links")}
+    scenario = Scenario(
+        name=org,
+        profile=policy.profile,
+        policy=policy,
+        start=row["start"],
+        end=end,
+        interval=policy.interval,
+        stores=tuple(Store(each["store"], each["site"]) for each in directory["stores"] if not each["retired"]),
+        links=tuple(
+            Link(each["from_site"], each["to_site"], each["cost"], timedelta(seconds=each["delay_s"]))
+            for each in directory["links"]
+        ),
+        folders=(),
+        steps=(),
+        file=seen.snapshot.tables.where,
+    )
+    paths = {stores.path(*here): ("id", here[1]) for here in reversed(stores.alive()) if here[1] != HIERARCHY}
+    return Ground(scenario, last, bool(row["suspended"]), paths, _items(seen.world["changes"], org, named))
+
+
+def _items(changes: pa.Table, org: str, named: set[str]) -> dict[tuple[str, int | str], dict[str, str]]:
+    """By folder the ids of the items so named."""
+    mine = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.is_in(changes["name"], pa.array(sorted(named), pa.string()))))
+    found: dict[tuple[str, int | str], dict[str, str]] = {}
+    for row in mine.sort_by("at").select(["folder", "name", "object"]).to_pylist():
+        found.setdefault(("id", row["folder"]), {})[row["name"]] = row["object"]
+    return found
