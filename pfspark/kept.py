@@ -62,9 +62,14 @@ def as_it_is(_spark: SparkSession, _rows: int) -> Iterator[None]:
 class Kept:
     """The world between two rounds."""
 
-    def __init__(self, spark: Session, rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None) -> None:
-        """A world of the given rows by table or view; what is not given is empty."""
-        self._spark = spark
+    def __init__(
+        self, spark: Session, rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None, suited: Suited = as_it_is
+    ) -> None:
+        """A world of the given rows by table or view; what is not given is empty.
+
+        `suited` sets the session, for a round, to the number of edits and changes that go through it.
+        """
+        self._spark, self._suited = spark, suited
         self._schemas = {
             field.name: schema_of(field.name, _NOT_KEPT.get(field.name, ())) for field in fields(World) if field.name != "taken"
         }
@@ -109,24 +114,21 @@ class Kept:
         """More rows of a table of the world."""
         self.append(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
 
-    def play(self, turns: Mapping[str, Mapping[str, Any]], suited: Suited = as_it_is) -> dict[str, pa.Table]:
-        """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table.
-
-        `suited` sets the session to the number of edits and changes that go through the round.
-        """
+    def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
+        """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table."""
         clock = rows_of("clock", ({"org": org, **columns} for org, columns in sorted(turns.items())))
         concern = Concern.of(self.tables, clock)
-        made = self._make(clock, concern, suited)
+        made = self._make(clock, concern)
         if lacking(made["tree"], concern.whole, ["org"]).num_rows:  # what changes a tree was not foreseen
-            made = self._make(clock, concern.and_all_of(made["tree"]), suited)
+            made = self._make(clock, concern.and_all_of(made["tree"]))
         self.fold(made)
         return made
 
-    def _make(self, clock: pa.Table, concern: Concern, suited: Suited) -> dict[str, pa.Table]:
+    def _make(self, clock: pa.Table, concern: Concern) -> dict[str, pa.Table]:
         from pfspark.round import drawn  # who only reads a world does not wait for all the rules
 
         outcome, given = drawn(), self.given(clock, concern)
-        with suited(self.spark, sum(_count(given[name]) for name in BULK)):
+        with self._suited(self.spark, sum(_count(given[name]) for name in BULK)):
             return execute(self.spark, {each.name: getattr(outcome, each.name) for each in fields(Outcome)}, given)
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:

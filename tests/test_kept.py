@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pfspark.cntext import canonical
 from pfspark.kept import FEW, RANGE_KEY, Kept
 from pfspark.keys import HERE
 from pfspark.rows import rows_of
+from pfspark.sim.player import play
+from tests.sim.organizations import organization
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -42,3 +46,19 @@ def test_many_ranges_that_touch_become_one(spark: SparkSession) -> None:
     assert sorted(sets["PFS2", False]) == list(canonical(direct))
     assert (1, 10) in sets["PFS2", False]
     assert sets["PFS3", False] == [(1, 1)]
+
+
+def test_a_session_is_set_to_what_goes_through_a_round(spark: SparkSession) -> None:
+    """To the edits of the round that takes them in, then to the changes that a message carries on; to none of what is at rest."""
+    told = []
+
+    @contextmanager
+    def counting(session: SparkSession, rows: int) -> Iterator[None]:
+        assert session is spark
+        told.append(rows)
+        yield
+
+    posted = [("10m", "post", {"store": "PFS1", "folder": "/F", "count": 7})]
+    story = organization({"PFS1": "A", "PFS2": "A"}, posted, folders={"/F": ["PFS1", "PFS2"]}, end="2h")
+    [*_] = play([story], spark, suited=counting)
+    assert [rows for rows in told if rows >= 7] == [7, 7] and set(told) <= {0, 7}

@@ -449,7 +449,7 @@ class Runner:
 
     def _rehearse(self, turns: Mapping[str, datetime]) -> Played:
         assert self._kept is not None
-        trial = Kept(lambda: self._tables.spark)
+        trial = Kept(lambda: self._tables.spark, suited=suited)
         for name, rows in self._kept.tables.items():
             trial.put(name, rows)
         return Played(None, turns, self._new_rows(trial, turns), trial.tables)
@@ -492,7 +492,7 @@ class Runner:
         newcomers = admit(kept, turns)
         cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(self.cut)]
         kept.reset("conditions", cut)
-        made = kept.play({org: turn(*self._policies[org], now) for org, now in turns.items()}, suited)
+        made = kept.play({org: turn(*self._policies[org], now) for org, now in turns.items()})
         if made["violations"].num_rows:
             raise _violated(made["violations"])
         made["replicas"] = with_rows(made["replicas"], newcomers)

@@ -24,6 +24,7 @@ from pfspark import cnset, cntext, said
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Snapshot, Tables
 from pfspark.edge.ledger import last_turns
+from pfspark.edge.session import suited
 from pfspark.errors import UsageError
 from pfspark.execute import Made, execute
 from pfspark.frame import rule, source
@@ -314,7 +315,7 @@ def kept_world(snapshot: Snapshot) -> Kept:
 
 def as_kept(tables: Tables, views: Mapping[str, pa.Table]) -> Kept:
     """Those views of a lake as a world; what is not given is empty."""
-    made = Kept(lambda: tables.spark)
+    made = Kept(lambda: tables.spark, suited=suited)
     for name, rows in views.items():
         made.append(name, rows)
     return made

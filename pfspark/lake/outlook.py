@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pfspark.edge.answers import Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.runner import admit
+from pfspark.edge.session import suited
 from pfspark.errors import UsageError
 from pfspark.kept import Kept
 from pfspark.lake.known import Line
@@ -42,7 +43,7 @@ def foresee(
         kept.put(name, rows)
     if goes_on:
         admit(kept, {org: Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], last)})
-    return whatif.foresee(spark, ground, kept.tables, worlds, end, progress)
+    return whatif.foresee(spark, ground, kept.tables, worlds, end, progress, suited)
 
 
 def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> set[str]:

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.kept import Kept, due_moments
+from pfspark.kept import Kept, Suited, as_it_is, due_moments
 from pfspark.rows import rows_of
 from pfspark.rules import checks, items, state
 from pfspark.sim import invention
@@ -133,13 +133,15 @@ class Playing:
         return [replace(step, at=step.at + self.wrong) for step in steps]
 
 
-def play(scenarios: Sequence[Scenario], spark: SparkSession, record: Record | None = None) -> Iterator[Line]:
-    """The lines of all scenarios, each organization's in order of time, its `end` line last."""
+def play(
+    scenarios: Sequence[Scenario], spark: SparkSession, record: Record | None = None, suited: Suited = as_it_is
+) -> Iterator[Line]:
+    """The lines of all scenarios, each organization's in order of time, its `end` line last; `suited`: see `kept.Kept`."""
     rows: dict[str, list[Any]] = defaultdict(list)
     for scenario in scenarios:
         for name, some in invention.begin(scenario).items():
             rows[name] += some
-    kept = Kept(spark, rows)
+    kept = Kept(spark, rows, suited)
     if record:
         record.begin(rows)
     yield from play_on(kept, {scenario.name: Playing(scenario) for scenario in scenarios}, record)

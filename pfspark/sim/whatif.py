@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.kept import Kept
+from pfspark.kept import Kept, Suited, as_it_is
 from pfspark.rows import rows_of
 from pfspark.sim import invention, player
 from pfspark.sim.asked import Past
@@ -83,13 +83,14 @@ def foresee(
     variants: Mapping[str, Scenario],
     until: datetime,
     progress: Progress = lambda done, total: None,
+    suited: Suited = as_it_is,
 ) -> Iterator[Line]:
     """One line for the world as it is, and one for each variant (`ground.varied`) by its name, all played until that time.
 
     `tables` is the world after the organization's last round, and with what people did since: see `kept.Kept`.
     """
     org, worlds = ground.scenario.name, {AS_IS: ground.scenario, **variants}
-    kept = _side_by_side(spark, org, tables, worlds)
+    kept = _side_by_side(Kept(spark, suited=suited), org, tables, worlds)
     waits = [Step(0, max(at or ground.now, ground.now), "look", {}) for at in _waiting(tables["edits"], org)]
     playing = {}
     for world, scenario in worlds.items():
@@ -115,9 +116,8 @@ def foresee(
         }  # fmt: skip
 
 
-def _side_by_side(spark: SparkSession, org: str, tables: Mapping[str, pa.Table], worlds: Mapping[str, object]) -> Kept:
-    """A world of organizations that are all what that one is, by the names of the worlds."""
-    kept = Kept(spark)
+def _side_by_side(kept: Kept, org: str, tables: Mapping[str, pa.Table], worlds: Mapping[str, object]) -> Kept:
+    """An empty world, with organizations that are all what that one is, by the names of the worlds."""
     for name, table in tables.items():
         own = table.filter(pc.equal(table["org"], org))
         place = own.schema.get_field_index("org")

@@ -63,7 +63,7 @@ class Played:
         for each in scenarios:
             for name, some in invention.begin(each).items():
                 rows.setdefault(name, []).extend(some)
-        self.kept = Kept(spark, rows)
+        self.kept = Kept(spark, rows, suited)
         self.scenarios = scenarios
         self.now = scenarios[0].start
 
@@ -74,7 +74,7 @@ class Played:
         turns = {each.name: invention.turn(each, self.now, suspended=False) for each in self.scenarios}
         self.now += QUARTER
         began = time.perf_counter()
-        made = self.kept.play(turns, suited)
+        made = self.kept.play(turns)
         return time.perf_counter() - began, made
 
     def warm(self) -> Played:

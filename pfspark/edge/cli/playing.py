@@ -45,7 +45,7 @@ def play(
 
     with live.doing("starting Spark"):
         from pfspark.edge.played import written
-        from pfspark.edge.session import open_session
+        from pfspark.edge.session import open_session, suited
         from pfspark.sim.player import play
 
     reached = {each.name: each.start for each in scenarios}
@@ -66,7 +66,7 @@ def play(
     with live.doing("starting Spark"):
         spark = open_session()
     with live.doing("playing"), written(spark, lake, scenarios) if lake else nullcontext() as record:
-        screen.lines(counted(play(scenarios, spark, record)), json=json, orgs=len(scenarios) > 1)
+        screen.lines(counted(play(scenarios, spark, record, suited)), json=json, orgs=len(scenarios) > 1)
     if violations:
         raise ViolationError(f"{screen.number(violations, 'row')} against a promise; the `end` lines say where")
 
