@@ -16,6 +16,8 @@ from pfspark.words import FIRST, LAST
 
 UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 SIZES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
+TICK = timedelta(microseconds=1)
+"""The least by which two times differ, as Spark tells them."""
 NOW = "now"
 """The clock on the wall, in place of a time."""
 AHEAD = timedelta(days=1)

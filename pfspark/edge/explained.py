@@ -19,9 +19,8 @@ from pfspark.keyed import distinct
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake
 from pfspark.schedules import Grid
+from pfspark.units import TICK
 from pfspark.words import Hop, Listing
-
-TICK = timedelta(microseconds=1)
 
 
 def replicas_that_should(seen: Answers) -> list[About]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
@@ -16,6 +17,9 @@ from pfspark.lake.known import Line, When, time_of
 from pfspark.lake.rounds import Rounds
 from pfspark.sim.documents import Document
 from pfspark.words import HIERARCHY, LAST
+
+if TYPE_CHECKING:
+    from pfspark.sim.whatif import Progress
 
 WITH_STEPS = "with the steps"
 """What the world is called in which one file of steps is done."""
@@ -49,7 +53,7 @@ class Foresight(Rounds):
         until: When | timedelta,
         as_of: When = None,
         org: str | None = None,
-        progress: Callable[[timedelta, timedelta], object] = lambda done, total: None,
+        progress: Progress = lambda done, total: None,
     ) -> Iterator[Line]:
         """The same as JSON lines; `progress` is told how much time was played, in all worlds, and how much will be.
 

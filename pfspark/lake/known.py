@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,7 +15,7 @@ from pfspark.edge.runner import Runner
 from pfspark.edge.world import DIRECTORY, as_frame, as_kept, kept_world, latest, trees
 from pfspark.errors import UsageError
 from pfspark.rows import rows_of
-from pfspark.units import confirmed, nearest, parse_time, unknown
+from pfspark.units import TICK, confirmed, nearest, parse_time, unknown
 
 if TYPE_CHECKING:
     from pfspark.edge.ledger import AsOf
@@ -112,7 +112,7 @@ class Known:
         """Rows of the directory; each is the latest of its key whatever the clock did meanwhile."""
         known, now = self._directory(name), datetime.now(UTC)
         before = [known.get(tuple(row[key] for key in DIRECTORY[name])) for row in rows]
-        at = (max(now, each["at"] + timedelta(microseconds=1)) if each else now for each in before)
+        at = (max(now, each["at"] + TICK) if each else now for each in before)
         said = rows_of(name, [{**row, "at": when} for row, when in zip(rows, at, strict=True)])
         self._tables.append(name, said)
         version, entries = self._entries[name]

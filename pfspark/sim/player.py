@@ -26,6 +26,7 @@ from pfspark.sim import invention
 from pfspark.sim.asked import Past
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
+from pfspark.units import TICK
 from pfspark.words import Outcome
 
 Line = dict[str, Any]
@@ -48,9 +49,6 @@ class Record(Protocol):
 
     def restored(self, org: str, store: str, to: datetime, now: datetime, kept: Kept) -> None:
         """A store was taken back to the round not after `to`; the world as it is since."""
-
-
-TICK = timedelta(microseconds=1)
 
 
 class Playing:
