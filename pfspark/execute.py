@@ -25,22 +25,34 @@ AT_ONCE = 8
 """Steps in the making: more than there are cores, as most of the time of a small one is planning."""
 
 
-class Made:
-    """A frame, and its rows where they are known. Many are read as rows alone, so a frame is made for who asks for it first."""
+Suited = Callable[[SparkSession, int], SparkSession]
+"""The session for a plan through which so many rows go: that one, or one beside it that is set to more."""
 
-    def __init__(self, frame: Callable[[], DataFrame], rows: pa.Table | None = None) -> None:
+
+def as_it_is(spark: SparkSession, _rows: int) -> SparkSession:
+    """That session, for however many rows."""
+    return spark
+
+
+class Made:
+    """A frame, and its rows where they are known. Many are read as rows alone, so a frame is made for who asks for it first.
+
+    `most`: the rows of the largest table that is read where it is made, as far as they are known.
+    """
+
+    def __init__(self, frame: Callable[[SparkSession], DataFrame], rows: pa.Table | None = None, most: int = 0) -> None:
         self.rows = rows
+        self.most = most if rows is None else rows.num_rows
         self._make = frame
-        self._frame: DataFrame | None = None
+        self._frames: dict[SparkSession, DataFrame] = {}
         self._lock = Lock()
 
-    @property
-    def frame(self) -> DataFrame:
-        """The frame."""
+    def frame(self, spark: SparkSession) -> DataFrame:
+        """The frame, in that session."""
         with self._lock:
-            if self._frame is None:
-                self._frame = self._make()
-            return self._frame
+            if spark not in self._frames:
+                self._frames[spark] = self._make(spark)
+            return self._frames[spark]
 
     @property
     def is_empty(self) -> bool:
@@ -48,25 +60,30 @@ class Made:
         return self.rows is not None and self.rows.num_rows == 0
 
 
-def execute(spark: SparkSession, wanted: Mapping[str, DataFrame], given: Mapping[str, Made]) -> dict[str, pa.Table]:
-    """The rows of what is drawn in `wanted`, of what is `given` by name.
+def execute(
+    spark: SparkSession, wanted: Mapping[str, DataFrame], given: Mapping[str, Made], suited: Suited = as_it_is
+) -> dict[str, pa.Table]:
+    """The rows of what is drawn in `wanted`, of what is `given` by name; each step in the session that is `suited` to its rows.
 
     The first error that a step raises is raised here as it was. Steps run with the properties of who calls: its job group and
     its tags.
     """
     with ThreadPoolExecutor(AT_ONCE, initializer=inheritable_thread_target(spark)(lambda: None)) as threads:
         try:
-            made = Execution(spark, given, threads).make(map(drawn, wanted.values()))
+            execution = Execution(spark, given, threads, suited)
+            made = execution.make(map(drawn, wanted.values()))
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
-    return {name: _rows(made[drawn(frame)]) for name, frame in wanted.items()}
+    return {name: execution.rows(made[drawn(frame)]) for name, frame in wanted.items()}
 
 
 class Execution:
     """What is made, in the making, and waited for; one thread looks after it, others make the steps."""
 
-    def __init__(self, spark: SparkSession, given: Mapping[str, Made], threads: ThreadPoolExecutor) -> None:
-        self._spark = spark
+    def __init__(
+        self, spark: SparkSession, given: Mapping[str, Made], threads: ThreadPoolExecutor, suited: Suited = as_it_is
+    ) -> None:
+        self._spark, self._suited = spark, suited
         self._given = given
         self._threads = threads
         self._made: dict[Frame, Made] = {}
@@ -140,27 +157,29 @@ class Execution:
         rows = {each: self._made[each].rows for each in frame.inputs}
         if frame.rule.name in TWINS and None not in rows.values():
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
-        built = frame.call(lambda each: self._made[each].frame)
+        most = max((self._made[each].most for each in frame.inputs), default=0)
+        built = Made(lambda spark: frame.call(lambda each: self._made[each].frame(spark)), most=most)
         if frame.rule.inline:
-            return Made(lambda: built)
+            return built
         schema = self.schema(frame)
-        return self._local(built.toArrow().select(schema.names), schema)
+        return self._local(self.rows(built).select(schema.names), schema)
+
+    def rows(self, made: Made) -> pa.Table:
+        """The rows of what is made."""
+        return made.frame(self._suited(self._spark, made.most)).toArrow() if made.rows is None else made.rows
 
     def _nothing(self, frame: Frame) -> Made:
         schema = self.schema(frame)
         return self._local(no_rows(schema), schema)
 
     def _local(self, rows: pa.Table, schema: StructType) -> Made:
-        return Made(lambda: local(self._spark, rows, schema), rows)
+        return Made(lambda spark: local(spark, rows, schema), rows)
 
     def schema(self, frame: Frame) -> StructType:
         """The columns of what it gives, declared or those of what it is like."""
         while frame.rule is not None and not frame.rule.gives:
             frame = frame.of([frame.rule.like])[0]
         if frame.rule is None:
-            return self._given[frame.name].frame.schema
+            given = self._given[frame.name]
+            return given.frame(self._suited(self._spark, given.most)).schema
         return struct((VIEWS.get(frame.rule.gives) or FRAMES[frame.rule.gives]).ddl)
-
-
-def _rows(made: Made) -> pa.Table:
-    return made.frame.toArrow() if made.rows is None else made.rows

@@ -6,8 +6,7 @@ gives is folded into it by key. A lake's world is read once and then kept in the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from datetime import datetime, timedelta
 from typing import Any
@@ -19,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from pfspark import cnset
 from pfspark.cntext import label
-from pfspark.execute import Made, execute
+from pfspark.execute import Made, Suited, as_it_is, execute
 from pfspark.keyed import having, lacking
 from pfspark.keys import HERE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
@@ -35,10 +34,6 @@ PIECES = 64
 """Pieces in which a table may lie: each round that adds rows adds one, and many small ones are slow to pick from."""
 FEW = 200
 """Rows of a folder that cost a round nothing."""
-BULK = ("edits", "changes")
-"""The tables of which there can be a great many rows in one round: what people do at once, and what goes to a new replica."""
-Suited = Callable[[SparkSession, int], AbstractContextManager[None]]
-"""What sets a session to a number of rows, for a while."""
 NIGHTLY = (Why.ERASE, Why.EXPIRE)
 """What the nightly maintenance does."""
 _NOT_KEPT = {
@@ -53,12 +48,6 @@ _NOT_KEPT = {
 """Columns of the tables that a world does not need between rounds."""
 
 
-@contextmanager
-def as_it_is(_spark: SparkSession, _rows: int) -> Iterator[None]:
-    """Leaves a session as it is."""
-    yield
-
-
 class Kept:
     """The world between two rounds."""
 
@@ -67,7 +56,7 @@ class Kept:
     ) -> None:
         """A world of the given rows by table or view; what is not given is empty.
 
-        `suited` sets the session, for a round, to the number of edits and changes that go through it.
+        `suited` says in which session a step of a round is made.
         """
         self._spark, self._suited = spark, suited
         self._schemas = {
@@ -127,15 +116,15 @@ class Kept:
     def _make(self, clock: pa.Table, concern: Concern) -> dict[str, pa.Table]:
         from pfspark.round import drawn  # who only reads a world does not wait for all the rules
 
-        outcome, given = drawn(), self.given(clock, concern)
-        with self._suited(self.spark, sum(_count(given[name]) for name in BULK)):
-            return execute(self.spark, {each.name: getattr(outcome, each.name) for each in fields(Outcome)}, given)
+        outcome = drawn()
+        wanted = {each.name: getattr(outcome, each.name) for each in fields(Outcome)}
+        return execute(self.spark, wanted, self.given(clock, concern), self._suited)
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
         """What a round is given, by name."""
 
         def made(rows: pa.Table, schema: StructType) -> Made:
-            return Made(lambda: local(self.spark, rows, schema), rows)
+            return Made(lambda spark: local(spark, rows, schema), rows)
 
         views = {name: made(concern.read(name, self.tables[name]), schema) for name, schema in self._schemas.items()}
         return views | {"clock": made(clock, schema_of("clock"))}
@@ -247,10 +236,6 @@ class Kept:
         if table.num_rows:
             whole = pa.concat_tables([self.tables[name], self._fit(name, table)])
             self.put(name, whole.combine_chunks() if whole.column(0).num_chunks > PIECES else whole)
-
-
-def _count(made: Made) -> int:
-    return 0 if made.rows is None else made.rows.num_rows
 
 
 def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str, Any]]:

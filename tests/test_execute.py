@@ -35,7 +35,7 @@ def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def numbers(spark: SparkSession, *given: int) -> Made:
     """A frame that is given, of known rows."""
     rows = pa.table({"n": pa.array(given, pa.int64())})
-    return Made(lambda: spark.createDataFrame([(n,) for n in given], "n bigint"), rows)
+    return Made(lambda session: session.createDataFrame([(n,) for n in given], "n bigint"), rows)
 
 
 def column(spark: SparkSession, wanted: DataFrame, **given: Made) -> list[int]:
@@ -115,6 +115,31 @@ def test_a_projection_is_made_in_those_who_read_it(spark: SparkSession) -> None:
     frame = doubled(source("given"))
     assert column(spark, above(frame, least=3), given=numbers(spark, 1, 2)) == [4]
     assert column(spark, frame, given=numbers(spark, 1, 2)) == [2, 4]
+
+
+def test_a_step_is_made_in_the_session_that_suits_what_it_reads(spark: SparkSession) -> None:
+    """However many projections lie between; what comes of many and is few is read by the next in the first again."""
+    wide = spark.newSession()
+    seen = []
+
+    @rule(N)
+    def looking(rows: DataFrame) -> DataFrame:
+        seen.append(rows.sparkSession is wide)
+        return rows.where("n = 1")
+
+    @rule(N, inline=True)
+    def as_they_are(rows: DataFrame) -> DataFrame:
+        return rows
+
+    given = {"many": numbers(spark, 1, 2, 3), "few": numbers(spark, 1, 2)}
+    frames = {"many": as_they_are(as_they_are(source("many"))), "few": source("few")}
+    frames["last"] = looking(looking(frames["many"]))
+    frames["alone"] = looking(frames["few"])
+    made = execute(spark, frames, given, lambda session, rows: wide if rows >= 3 else session)
+    assert {name: rows["n"].to_pylist() for name, rows in made.items()} == {
+        "many": [1, 2, 3], "few": [1, 2], "last": [1], "alone": [1],
+    }  # fmt: skip
+    assert sorted(seen) == [False, False, True]
 
 
 def never(*frames: Any, **named: Any) -> DataFrame:

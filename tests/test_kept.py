@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from pfspark.cntext import canonical
@@ -48,17 +46,17 @@ def test_many_ranges_that_touch_become_one(spark: SparkSession) -> None:
     assert sets["PFS3", False] == [(1, 1)]
 
 
-def test_a_session_is_set_to_what_goes_through_a_round(spark: SparkSession) -> None:
-    """To the edits of the round that takes them in, then to the changes that a message carries on; to none of what is at rest."""
+def test_each_step_is_made_in_the_session_that_suits_its_rows(spark: SparkSession) -> None:
+    """Those through which the edits of a round go, and no others."""
     told = []
 
-    @contextmanager
-    def counting(session: SparkSession, rows: int) -> Iterator[None]:
+    def counting(session: SparkSession, rows: int) -> SparkSession:
         assert session is spark
         told.append(rows)
-        yield
+        return session
 
-    posted = [("10m", "post", {"store": "PFS1", "folder": "/F", "count": 7})]
+    posted = [("10m", "post", {"store": "PFS1", "folder": "/F", "count": 70})]
     story = organization({"PFS1": "A", "PFS2": "A"}, posted, folders={"/F": ["PFS1", "PFS2"]}, end="2h")
     [*_] = play([story], spark, suited=counting)
-    assert [rows for rows in told if rows >= 7] == [7, 7] and set(told) <= {0, 7}
+    many = sum(rows >= 70 for rows in told)
+    assert 0 < many < len(told) / 4

@@ -275,18 +275,18 @@ def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, parti
             if made.rows is not None:
                 order = list(range(made.rows.num_rows))
                 draw.shuffle(order)
-                rows, schema = made.rows.take(pa.array(order, pa.int64())), made.frame.schema
-                made = Made(lambda: local(spark, rows, schema).repartition(partitions), rows)
+                rows, schema = made.rows.take(pa.array(order, pa.int64())), made.frame(spark).schema
+                made = Made(lambda spark: local(spark, rows, schema).repartition(partitions), rows)
             super().settle(frame, made)
 
     made = whole(spark, run, Shaking)
     outcome = drawn()
-    rows = {each.name: rows_in(made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Outcome)}
+    rows = {each.name: rows_in(spark, made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Outcome)}
     assert not differing(rows, run.made)
 
 
-def rows_in(made: Made) -> pa.Table:
-    return made.frame.toArrow() if made.rows is None else made.rows
+def rows_in(spark: SparkSession, made: Made) -> pa.Table:
+    return made.frame(spark).toArrow() if made.rows is None else made.rows
 
 
 def test_rules_give_what_they_declare(spark: SparkSession, run: Run) -> None:
@@ -299,12 +299,13 @@ def test_rules_give_what_they_declare(spark: SparkSession, run: Run) -> None:
         rule = frame.rule
         assert rule is not None
         like = frame.of([rule.like])
-        expected = made[like[0]].frame.schema if like and not rule.gives else execution.schema(frame)
+        expected = made[like[0]].frame(spark).schema if like and not rule.gives else execution.schema(frame)
         for empty in (rule.drives, *((name,) for name in rule.needs)):
             if not empty:
                 continue
             without = set(frame.of(empty))
-            told = {each: made[each].frame.where("false") if each in without else made[each].frame for each in frame.inputs}
+            inputs = {each: made[each].frame(spark) for each in frame.inputs}
+            told = {each: there.where("false") if each in without else there for each, there in inputs.items()}
             given = frame.call(told.__getitem__)
             stays = [told[each] for each in frame.of([rule.amends])]
             if columns(given.schema) != columns(expected):

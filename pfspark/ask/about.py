@@ -161,8 +161,8 @@ def explain(
     }
     named = {name: arrow(struct(GIVEN[name]), some) for name, some in rows.items()}
     folders = distinct(together(*(named[name].select(FOLDER) for name in ("asked", "pairs"))), FOLDER)
-    given = {name: _rows_given(spark, table, struct(GIVEN[name])) for name, table in named.items()}
-    given |= {"clock": _rows_given(spark, clock, schema_of("clock"))} | _given(spark, tables, facts, folders)
+    given = {name: _rows_given(table, struct(GIVEN[name])) for name, table in named.items()}
+    given |= {"clock": _rows_given(clock, schema_of("clock"))} | _given(spark, tables, facts, folders)
     said: list[Line] = execute(spark, {"said": why.drawn()}, given)["said"].to_pylist()
     return said
 
@@ -175,15 +175,15 @@ def _given(
     def view(name: str) -> Made:
         rows = having(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
         left_out = tuple(each for each in schema_of(name).names if each not in rows.column_names)
-        return _rows_given(spark, rows, schema_of(name, left_out))
+        return _rows_given(rows, schema_of(name, left_out))
 
     there = local(spark, folders, struct("org string, folder string"))
 
     def fact(name: str) -> Made:
-        return Made(lambda: facts[name]().join(there, FOLDER, "left_semi"))
+        return Made(lambda _spark: facts[name]().join(there, FOLDER, "left_semi"))
 
     return {name: view(name) for name in VIEWS} | {name: fact(name) for name in FACTS}
 
 
-def _rows_given(spark: SparkSession, rows: pa.Table, schema: StructType) -> Made:
-    return Made(lambda: local(spark, rows, schema), rows)
+def _rows_given(rows: pa.Table, schema: StructType) -> Made:
+    return Made(lambda spark: local(spark, rows, schema), rows)

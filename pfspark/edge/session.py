@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -132,23 +133,20 @@ def computed_once(frame: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
-@contextlib.contextmanager
-def suited(spark: SparkSession, rows: int) -> Iterator[None]:
-    """While so many rows go through it, a session that was started for little data compiles its plans like one for much.
-
-    Below `MANY` rows, and where the session is not one of these, nothing is set.
+def suited(spark: SparkSession, rows: int) -> SparkSession:
+    """The session for a plan through which so many rows go: from `MANY` on one beside that which was started for little data,
+    that compiles its plans. Where the session is not one of these it stays the same.
     """
-    if rows < MANY or not _is_for_little(spark):
-        yield
-        return
-    before = {name: spark.conf.get(name) for name in FOR_MUCH}
-    try:
-        for name, value in FOR_MUCH.items():
-            spark.conf.set(name, value)
-        yield
-    finally:
-        for name, old in before.items():
-            spark.conf.set(name, str(old))
+    return _for_much(spark) if rows >= MANY and _is_for_little(spark) else spark
+
+
+@cache
+def _for_much(spark: SparkSession) -> SparkSession:
+    """Another session of the same Java."""
+    session = spark.newSession()
+    for name, value in FOR_MUCH.items():
+        session.conf.set(name, value)
+    return session
 
 
 def tuning(spark: SparkSession) -> str:

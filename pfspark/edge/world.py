@@ -201,17 +201,17 @@ def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = N
 
     def there(of: str, frame: Callable[[], DataFrame]) -> Made:
         """Rows of a table to which nobody has written are none."""
-        return Made(frame, rows_of(of, ()) if snapshot.untouched(of) else None)
+        return Made(lambda _spark: frame(), rows_of(of, ()) if snapshot.untouched(of) else None)
 
     given = {
-        **{name: Made(partial(as_frame, spark, name, rows), rows) for name, rows in known.items()},
+        **{name: Made(partial(as_frame, name=name, rows=rows), rows) for name, rows in known.items()},
         **{name: there(name, partial(read, name)) for name in ("changes", "messages", "receipts")},
         **{f"own {name}": there(name, partial(known_of, name)) for name in OWN},
-        "edits": Made(partial(read, "edits")),
+        "edits": Made(lambda _spark: read("edits")),
         "delivered": there("receipts", lambda: delivered(snapshot, read)),
-        "whole": Made(lambda: merging_whole(spark, known["organizations"])),
-        "no tree": Made(lambda: nothing(spark, "tree")),
-        "no lives": Made(lambda: nothing(spark, "lives")),
+        "whole": Made(lambda spark: merging_whole(spark, known["organizations"])),
+        "no tree": Made(lambda spark: nothing(spark, "tree")),
+        "no lives": Made(lambda spark: nothing(spark, "lives")),
     }
     views = _drawn()
     return execute(spark, {name: views[name] for name in names or views}, given)
@@ -291,12 +291,12 @@ def latest(snapshot: Snapshot, names: Iterable[str]) -> dict[str, pa.Table]:
     """The latest row of each entry of the directory, each table by its name; a start outside all calendars is none, for
     Python has no word for it."""
     known = {name: said.entries(rows, DIRECTORY[name]) for name in names if (rows := snapshot.arrow(name)) is not None}
-    given = {name: Made(partial(_entries, snapshot, name)) for name in names if name not in known}
+    given = {name: Made(partial(_entries, snapshot=snapshot, name=name)) for name in names if name not in known}
     asked = execute(snapshot.tables.spark, {name: once(source(name)) for name in given}, given) if given else {}
     return known | asked
 
 
-def _entries(snapshot: Snapshot, name: str) -> DataFrame:
+def _entries(_spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
     rows = newest(snapshot.read(name), DIRECTORY[name], "at")
     return rows.withColumns({when: intake.in_time(when) for when in ("at", "start") if when in rows.columns})
 

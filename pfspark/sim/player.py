@@ -19,7 +19,8 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.kept import Kept, Suited, as_it_is, due_moments
+from pfspark.execute import Suited, as_it_is
+from pfspark.kept import Kept, due_moments
 from pfspark.rows import rows_of
 from pfspark.rules import checks, items, state
 from pfspark.sim import invention

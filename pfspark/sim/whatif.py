@@ -15,7 +15,8 @@ from pyspark.sql import SparkSession
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.kept import Kept, Suited, as_it_is
+from pfspark.execute import Suited, as_it_is
+from pfspark.kept import Kept
 from pfspark.rows import rows_of
 from pfspark.sim import invention, player
 from pfspark.sim.asked import Past

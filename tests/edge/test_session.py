@@ -98,25 +98,20 @@ def test_what_groups_few_rows_needs_no_stage_before(
     assert grouped.count() == rows
 
 
-def test_a_session_for_little_is_set_to_much_while_there_is_much(spark: SparkSession) -> None:
-    """And back again, whatever happens; one that somebody has set otherwise stays as it is."""
+def test_a_session_for_little_has_one_for_much_beside_it(spark: SparkSession) -> None:
+    """Always the same, and itself as it was; one that somebody has set otherwise is taken as it is."""
 
-    def seen() -> dict[str, str | None]:
-        return {name: spark.conf.get(name) for name in session.FOR_MUCH}
+    def seen(one: SparkSession) -> dict[str, str | None]:
+        return {name: one.conf.get(name) for name in session.FOR_MUCH}
 
-    assert seen() == session.FOR_LITTLE
-    with session.suited(spark, session.MANY - 1):
-        assert seen() == session.FOR_LITTLE
-    with pytest.raises(ZeroDivisionError), session.suited(spark, session.MANY):
-        assert seen() == session.FOR_MUCH
-        raise ZeroDivisionError
-    assert seen() == session.FOR_LITTLE
-    others = {**session.FOR_LITTLE, "spark.sql.codegen.factoryMode": "CODEGEN_ONLY"}
+    assert session.suited(spark, session.MANY - 1) is spark
+    much = session.suited(spark, session.MANY)
+    assert (seen(spark), seen(much)) == (session.FOR_LITTLE, session.FOR_MUCH)
+    assert much.conf.get("spark.sql.session.timeZone") == "UTC"
+    assert session.suited(spark, 2 * session.MANY) is much
     try:
         spark.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
-        with session.suited(spark, session.MANY):
-            assert seen() == others
-        assert seen() == others
+        assert session.suited(spark, session.MANY) is spark
     finally:
         spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
 
