@@ -582,8 +582,16 @@ class Snapshot:
         """The valid rows of a table of this machine that has few; None where it has many, or cannot be read so."""
         if self.tables.folder is None or not native.IS_HERE:
             return None
-        small = native.is_small(self.tables.folder / name, self.version(name))
+        place, version = self.tables.folder / name, self.version(name)
+        small = native.is_within(place, version, native.SMALL_ROWS, native.SMALL_SIZE)
         return self.arrow(name) if small else None
+
+    def is_at_hand(self, name: str) -> bool:
+        """Whether some columns of a table fit into memory, and can be read without Spark."""
+        if self.tables.folder is None or not native.IS_HERE:
+            return False
+        place, version = self.tables.folder / name, self.version(name)
+        return self.untouched(name) or native.is_within(place, version, native.AT_HAND_ROWS, native.AT_HAND_SIZE)
 
     def version(self, name: str) -> int | None:
         """The version at which a table is read; None: as it stands."""

@@ -22,6 +22,8 @@ FEW = 20_000
 """Names up to which a table is searched for them by here."""
 SMALL_ROWS, SMALL_SIZE = 2_000, 2**17
 """Up to so many rows, and bytes of files, a table is read by here and stands in the plan: Spark needs a second to list it."""
+AT_HAND_ROWS, AT_HAND_SIZE = 2_000_000, 2**28
+"""Up to so many, whoever looks for more than a few names among them reads some columns of all: they fit into memory."""
 IS_HERE = find_spec("deltalake") is not None
 
 
@@ -81,14 +83,14 @@ def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = Non
     return None
 
 
-def is_small(place: Path, version: int | None = None) -> bool:
-    """Whether a table is so small that its rows may stand in a plan; False too where that cannot be said."""
+def is_within(place: Path, version: int | None, most: int, size: int) -> bool:
+    """Whether a table has no more rows, and no more bytes of files, than that; False too where that cannot be said."""
     from deltalake import DeltaTable
 
     with suppress(Exception):
         files = pa.table(DeltaTable(place, version=version).get_add_actions(flatten=True))
-        rows, size = (pc.sum(files[column]).as_py() or 0 for column in ("num_records", "size_bytes"))
-        return bool(rows <= SMALL_ROWS and size <= SMALL_SIZE)
+        found = (pc.sum(files[column]).as_py() or 0 for column in ("num_records", "size_bytes"))
+        return all(there <= allowed for there, allowed in zip(found, (most, size), strict=True))
     return False
 
 

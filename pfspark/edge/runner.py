@@ -390,9 +390,12 @@ class Runner:
         """The receipts of those edits: org, edit_id, at."""
         snapshot, said = self._tables.snapshot(), ["org", "edit_id", "at"]
         named = edits["edit_id"].unique()
-        found = snapshot.arrow("receipts", pc.field("edit_id").isin(named), said) if len(named) <= native.FEW else None
-        if found is not None:
-            return having(found, edits, ("org", "edit_id"))
+        few = len(named) <= native.FEW
+        if few or snapshot.is_at_hand("receipts"):
+            edit = pc.field("edit_id")
+            found = snapshot.arrow("receipts", edit.isin(named) if few else edit.is_valid(), said)
+            if found is not None:
+                return having(found, edits, ("org", "edit_id"))
         asked = self._tables.spark.createDataFrame(edits.select(["org", "edit_id"]).combine_chunks())
         receipts = snapshot.read("receipts").where("edit_id is not null")
         return receipts.join(asked.distinct(), ["org", "edit_id"], "left_semi").select(*said).toArrow()
@@ -471,7 +474,8 @@ class Runner:
         played = Played(number, turns, made, dict(self._kept.tables))
         with ThreadPoolExecutor(THREADS) as threads:
             written = threads.map(lambda name: tables.append(name, made[name], number), played.counts)
-            facts = {name: digest(name, numbered(made[name], number)) for name in played.counts}
+            digests = threads.map(lambda name: digest(name, numbered(made[name], number)), played.counts)
+            facts = dict(zip(played.counts, digests, strict=True))
             list(written)
         changing = played.counts if tables.folder is None else FACTS
         versions = {

@@ -18,6 +18,7 @@ from pfspark.edge import delta, native
 from pfspark.edge.delta import Tables
 from pfspark.edge.ledger import LEDGER
 from pfspark.edge.locks import WRITER_LOCK
+from pfspark.edge.runner import Runner
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of, schema_of
@@ -121,6 +122,25 @@ def test_a_small_table_stands_in_the_plan_and_says_what_spark_reads(holed: Lake,
         if not snapshot.untouched(name):
             plans = [frame._jdf.queryExecution().toString() for frame in (few, many)]
             assert "LocalRelation" in plans[0] and "parquet" in plans[1].lower(), name
+
+
+@pytest.mark.parametrize(
+    ("few", "at_hand"), [(native.FEW, 0), (0, native.AT_HAND_ROWS), (0, 0)], ids=["by name", "among all", "by Spark"]
+)
+def test_edits_that_were_taken_in_before_are_found(
+    holed_place: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int, at_hand: int
+) -> None:
+    """However many are asked about, and however many there are; nobody else's, and none that was never seen."""
+    monkeypatch.setattr(native, "FEW", few)
+    monkeypatch.setattr(native, "AT_HAND_ROWS", at_hand)
+    tables = Tables.open(spark, holed_place)
+    receipts = tables.snapshot().read("receipts").where("edit_id is not null").select("org", "edit_id", "at").toArrow()
+    asked = receipts.slice(1).select(["org", "edit_id"])
+    strangers = pa.table({"org": ["main", "another"], "edit_id": ["never seen", receipts["edit_id"][0].as_py()]})
+    found = Runner(tables)._taken_in(pa.concat_tables([asked, strangers.cast(asked.schema)]))
+    assert receipts.num_rows > 2
+    by_edit = sorted(map(repr, found.to_pylist()))
+    assert by_edit == sorted(map(repr, receipts.slice(1).to_pylist()))
 
 
 def test_the_files_of_a_long_ledger_are_joined_by_who_plays_next(
