@@ -150,11 +150,11 @@ then
 # MAGIC flowchart TD
 # MAGIC     arrive --> sift_hierarchy
 # MAGIC     sift_hierarchy --> accept
-# MAGIC     advance --> take_in
 # MAGIC     calendar --> take_in
+# MAGIC     advance --> take_in
 # MAGIC     accept --> advance
-# MAGIC     look_at --> learn
 # MAGIC     take_in --> look_at
+# MAGIC     look_at --> learn
 # MAGIC     learn --> note_and_ask
 # MAGIC     note_and_ask --> check
 # MAGIC     note_and_ask --> inquire

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.keys import HERE
+from pfspark.words import HIERARCHY_ACTIONS, Action
 
 
 def having(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
@@ -68,6 +69,27 @@ def _staying(rows: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(rows["goes"]))
 
 
+def _revisions(changes: pa.Table) -> pa.Table:
+    return changes.filter(pc.is_in(changes["action"], pa.array([str(Action.MODIFY), str(Action.DELETE)])))
+
+
+def _of_folders(received: pa.Table) -> pa.Table:
+    return received.filter(pc.and_(pc.is_null(received["reason"]), _on_the_tree(received)))
+
+
+def _of_items(received: pa.Table) -> pa.Table:
+    return received.filter(pc.and_(pc.is_null(received["reason"]), pc.invert(_on_the_tree(received))))
+
+
+def _on_the_tree(edits: pa.Table) -> pa.ChunkedArray:
+    of_folders = pc.is_in(edits["action"], pa.array(map(str, HIERARCHY_ACTIONS)))
+    return pc.if_else(pc.is_valid(edits["action"]), of_folders, None)  # as in SQL
+
+
+def _without_store(changes: pa.Table) -> pa.Table:
+    return changes.drop_columns("store")
+
+
 def _keys_of(*frames: pa.Table) -> pa.Table:
     keys = [pa.table({name: each[name] for name in HERE}) for each in frames]  # whether a column may be null is not said
     return distinct(pa.concat_tables(keys), HERE)
@@ -76,5 +98,7 @@ def _keys_of(*frames: pa.Table) -> pa.Table:
 TWINS: dict[str, Callable[..., Any]] = {
     "frames.amend": _amend, "frames.append": together, "frames.in_folders": _in_folders, "frames.keys_of": _keys_of,
     "frames.once": _once, "frames.together": _union, "frames.going": _going, "frames.staying": _staying,
+    "intake.of_folders": _of_folders, "intake.of_items": _of_items, "intake.as_changes": _without_store,
+    "packing.revisions": _revisions,
 }  # fmt: skip
-"""Rules that ask for nothing but rows by key, by name."""
+"""Rules that ask for nothing but rows of a frame that are there, by name."""

@@ -214,14 +214,14 @@ def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standin
 
 @dataclass(frozen=True)
 class Edits:
-    """The verdicts on edits; the changes made, with their stores and as they are `written`; all changes; the trees after them,
-    what changed of those, and what has changed in the whole round (`retold`); replicas after them, those who still speak in
-    this round, and all steps of the round."""
+    """The verdicts on edits; the numbers `issued` for the changes that they make, and these as they are `written`; all changes;
+    the trees after them, what changed of those, and what has changed in the whole round (`retold`); replicas after them, those
+    who still speak in this round, and all steps of the round."""
 
     received: DataFrame
     of_folders: DataFrame
     of_items: DataFrame
-    changes: DataFrame
+    issued: DataFrame
     written: DataFrame
     all_changes: DataFrame
     trees: Trees
@@ -252,8 +252,10 @@ def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing
     tonight = removal.tonight(due.entries)
     erased = dated(removal.erase(stood, tonight=tonight, applied=inbox.in_hand, empty=news.empty), clock=clock)
     replicas = _amend("replicas", stood, erased)
-    of_items = _take_in_items(intake.of_items(edits), of_folders, entries, deleted, replicas, world, news, inbox, standing)
-    changes = append(folder_changes, item_edits.as_changes(of_items))
+    of_items, item_changes = _take_in_items(
+        intake.of_items(edits), of_folders, entries, deleted, replicas, world, news, inbox, standing
+    )
+    changes = append(folder_changes, item_changes)
     written = intake.as_changes(changes)
     let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
     steps = reduce(partial(_amend, "replicas"), (standing.begun, standing.leaving, last, erased), news.steps)
@@ -261,7 +263,7 @@ def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing
         edits,
         of_folders,
         of_items,
-        changes,
+        intake.issued(changes),
         written,
         together(world.changes, written),
         trees,
@@ -309,8 +311,8 @@ def _take_in_items(
     news: News,
     inbox: Inbox,
     standing: Standing,
-) -> DataFrame:
-    """Edits of items with their verdicts."""
+) -> tuple[DataFrame, DataFrame]:
+    """Edits of items with their verdicts, and the changes that they make."""
     lineage = items.made_upon(item_edits.edited(world.changes, edits), applied=inbox.in_hand, empty=news.empty)
     validated = item_edits.validate(
         edits,
@@ -318,15 +320,16 @@ def _take_in_items(
         lineage=lineage,
     )  # fmt: skip
     last = intake.last_numbers(replicas, applied=news.applied)
-    written = item_edits.record(item_edits.number(validated, replicas=replicas, numbers=last))
-    return item_edits.verdicts(written, intake.refused(validated))
+    numbered = item_edits.number(validated, replicas=replicas, numbers=last)
+    changes = item_edits.as_changes(item_edits.record(numbered))
+    return item_edits.verdicts(numbered, intake.refused(validated)), changes
 
 
 @phase
 def look_at(due: Due, news: News, inbox: Inbox, edits: Edits) -> DataFrame:
     """The folders to be looked at: with mail, edits, a changed list, a step, or an entry of the agenda that is due."""
     return keys_of(
-        receipt.recipients(inbox.accepted), edits.changes, news.changed.lists, edits.changed.lists, edits.steps, due.entries
+        receipt.recipients(inbox.accepted), edits.issued, news.changed.lists, edits.changed.lists, edits.steps, due.entries
     )
 
 
@@ -366,8 +369,7 @@ def learn(world: World, inbox: Inbox, standing: Standing, edits: Edits, dirty: D
     coverage = backfill.cover(before, inbox.carried, state.layers_of_claims(claims), array)
     fresh = backfill.fresh(coverage)
     settled = backfill.settle_empty(coverage, replicas=edits.speaking)
-    issued = packing.issued(edits.changes)
-    gained = state.gain(fresh, settled, issued)
+    gained = state.gain(fresh, settled, edits.issued)
     return Known(
         lists,
         heard,
@@ -381,7 +383,7 @@ def learn(world: World, inbox: Inbox, standing: Standing, edits: Edits, dirty: D
         state.hold(before, gained),
         together(state.ranges_of(own, entry=Entry.EMPTY), settled),
         state.ranges_of(own, entry=Entry.SENT),
-        keys_of(fresh, issued),
+        keys_of(fresh, edits.issued),
     )
 
 
@@ -525,7 +527,7 @@ def tell_unasked(due: Due, known: Known, edits: Edits, cycle: Cycle, dirty: Data
     repeats = status.repeat(
         behind, keys=dirty, agenda=due.agenda, changed=known.changed, clock=status.repeating(clock)
     )  # fmt: skip
-    made = packing.issued(intake.of_people(edits.changes))
+    made = intake.of_people(edits.issued)
     quiet = status.fall_due(due.entries, changed=together(known.fresh, made))
     speaking = in_folders(quiet, status.speakers(edits.speaking))
     return Quiet(quiet, repeats, keys_of(speaking, going(repeats)))
@@ -545,10 +547,9 @@ def pack_and_address(
 ) -> DataFrame:
     """What goes, and what was asked for, is packed; everything is addressed, with the sender's status in each letter."""
     recipients, holders = packing.recipients(known.lists), status.holders(known.lists)
-    updates = packing.updates(
-        together(told.answers, in_folders(cycle.sending, recipients)),
-        changes=edits.all_changes, applied=known.applied, empty=known.empty,
-    )  # fmt: skip
+    going_now, changes = together(told.answers, in_folders(cycle.sending, recipients)), edits.all_changes
+    superseded = packing.superseded(packing.revisions(changes), ranges=going_now, changes=changes, applied=known.applied)
+    updates = packing.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
     packed = packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock)
     letters = addressing.written(
         addressing.changes(packed, recipients=recipients),
@@ -637,7 +638,7 @@ def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Sta
 @phase
 def check(world: World, known: Known, gaps: Gaps, edits: Edits) -> DataFrame:
     """What may not become of a round."""
-    return checks.of_round(edits.changes, changes=world.changes, array=gaps.array, applied=known.applied)
+    return checks.of_round(edits.issued, changes=world.changes, array=gaps.array, applied=known.applied)
 
 
 def _see(trees: Trees, versions: DataFrame, world: World, clock: DataFrame) -> tuple[Trees, Trees]:

@@ -606,6 +606,9 @@ limit_s | bigint | seconds after which items expire
 status_again_s | array<bigint> | first and longest wait between repeats
 silent | timestamp | when the peer becomes unavailable unless it is heard (R105)
 sent | timestamp | last message with changes from the peer (R123)
+rows | bigint | how many changes there are
+numbers | bigint | how many numbers they have
+by_somebody | boolean | whether an edit has made one of them, and not the store by itself
 check | string | the promise that is broken
 cause | string | what can be said of the numbers (`words.Cause`)
 next_at | timestamp | the round in which something happens to them next; null: none, as things are
@@ -685,10 +688,10 @@ FRAMES = _by_name(
             "numbered_items", "an edit of an item that is taken in, with its number", f"{_EDIT} reason upon known_as label cn"
         ),
         _frame("written_items", "the same with all that its change says", f"{_EDIT} reason label cn object predecessors"),
-        _frame(
-            "item_edits", "an edit of an item, taken in or refused", f"{_EDIT} reason label cn object predecessors upon known_as"
-        ),
+        _frame("item_edits", "an edit of an item, taken in or refused", f"{_EDIT} reason upon known_as label cn"),
         _frame("new_changes", "a change made in this round, with the store", f"{_VERSION} store"),
+        _frame("superseded", "a number upon which its sender knows a later change", f"{_KEYS} origin cn"),
+        _frame("issued", "the numbers that a replica has given in this round", f"{_RANGES} rows numbers by_somebody"),
         _frame("changes", "a change", _VERSION),
         # what stores know
         _frame("state_rows", "a row of the replication state table", _STATE),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
@@ -12,19 +13,30 @@ from hypothesis import strategies as st
 
 from pfspark.frame import RULES
 from pfspark.keyed import TWINS, having, lacking
+from pfspark.rules import intake, packing
 from pfspark.rules.frames import amend
+from pfspark.words import Action, Reason
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-COLUMNS = "org string, store string, folder string, n bigint, goes boolean"
+COLUMNS = "org string, store string, folder string, n bigint, goes boolean, reason string, action string"
 KEYS = [(name, pa.string()) for name in ("org", "store", "folder")]
-SCHEMA = pa.schema([*KEYS, ("n", pa.int64()), ("goes", pa.bool_())])
+SCHEMA = pa.schema([*KEYS, ("n", pa.int64()), ("goes", pa.bool_()), ("reason", pa.string()), ("action", pa.string())])
 ROW = st.tuples(
-    st.just("o"), st.sampled_from("AB"), st.sampled_from("FG"), st.integers(0, 2), st.sampled_from([None, True, False])
+    st.just("o"),
+    st.sampled_from("AB"),
+    st.sampled_from("FG"),
+    st.integers(0, 2),
+    st.sampled_from([None, True, False]),
+    st.sampled_from([None, Reason.BAD_VALUE]),
+    st.sampled_from([None, Action.POST, Action.MODIFY, Action.DELETE, Action.CREATE_FOLDER]),
 )
 ROWS = st.lists(ROW, max_size=4)
-TAKES = {"frames.going": 1, "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1, "frames.together": 3}
+TAKES = {
+    "frames.going": 1, "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1, "frames.together": 3,
+    "intake.as_changes": 1, "intake.of_folders": 1, "intake.of_items": 1, "packing.revisions": 1,
+}  # fmt: skip
 """How many frames a rule is given, where that is not two."""
 
 
@@ -49,7 +61,7 @@ def rows_of(frame: DataFrame | pa.Table) -> Counter[Any]:
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_twins_say_the_same(spark: SparkSession, name: str, one: Any, other: Any, third: Any) -> None:
     """As often, too: rows that stand twice stand twice after."""
-    assert amend.__module__.endswith("frames")  # the rules are declared
+    assert {amend.__module__, intake.__name__, packing.__name__} < sys.modules.keys()  # so that the rules are declared
     named = {"key": ("org", "store", "folder")} if name == "frames.amend" else {}
     given = [one, other, third][: TAKES.get(name, 2)]
     tables = [pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], schema=SCHEMA) for rows in given]

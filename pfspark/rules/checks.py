@@ -187,22 +187,18 @@ CHECKS = (
 )
 
 
-@rule("violations", drives=("given", "array"))
-def of_round(given: DataFrame, *, changes: DataFrame, array: DataFrame, applied: DataFrame) -> DataFrame:
+@rule("violations", drives=("issued", "array"))
+def of_round(issued: DataFrame, *, changes: DataFrame, array: DataFrame, applied: DataFrame) -> DataFrame:
     """What may not become of a round: org, store, folder, origin, cn_min, cn_max, and the id of the `check` it breaks.
 
-    Numbers `given` in this round that do not follow those in `changes`, one by one (I5, I6), and numbers in the array of
+    Numbers `issued` in this round that do not follow those in `changes`, one by one (I5, I6), and numbers in the array of
     a folder that it now holds (I8). Each costs little, so each round is looked at before it counts.
     """
-    spans = given.groupBy(*LINE).agg(
-        F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"), F.count(F.lit(1)).alias("rows"),
-        F.count_distinct("cn").alias("numbers"),
-    )  # fmt: skip
-    before = changes.join(spans, list(ORIGIN), "left_semi").groupBy(*ORIGIN).agg(F.max("cn").alias("last"))
+    before = changes.join(issued, list(ORIGIN), "left_semi").groupBy(*ORIGIN).agg(F.max("cn").alias("last"))
     twice = (F.col("rows") > F.col("numbers")) | (F.col("cn_min") <= F.col("last"))
     left_out = (F.col("cn_min") > F.col("last") + 1) | (F.col("cn_max") - F.col("cn_min") + 1 > F.col("numbers"))
     why = F.when(twice, "I5").when(left_out, "I6")
-    known = spans.join(before, list(ORIGIN), "left").fillna(0, ["last"])
+    known = issued.join(before, list(ORIGIN), "left").fillna(0, ["last"])
     odd = known.withColumn("check", why).where("check is not null").select(*RANGE, "check")
     return odd.unionByName(cnset.intersect(array, applied, LINE).select(*RANGE, F.lit("I8").alias("check")))
 

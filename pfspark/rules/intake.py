@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, naming
 from pfspark.frame import rule
-from pfspark.keys import HERE
+from pfspark.keys import HERE, LINE
 from pfspark.words import (
     DELETED,
     FIRST,
@@ -29,6 +29,9 @@ from pfspark.words import (
     Listing,
     Reason,
 )
+
+BITS = 64
+"""Numbers that go into one integer, a bit for each."""
 
 
 @rule("names", inline=True)
@@ -162,10 +165,27 @@ def refused(validated: DataFrame) -> DataFrame:
     return validated.where("reason is not null and decided is null")
 
 
-@rule("new_changes", inline=True)
-def of_people(changes: DataFrame) -> DataFrame:
-    """The changes that somebody's edit has made, not a store by itself."""
-    return changes.where("edit_id is not null")
+@rule("issued")
+def issued(changes: DataFrame) -> DataFrame:
+    """The numbers that new changes were given, one range for each (org, store, folder, origin): they rise without gaps.
+
+    How many `numbers` there are among its `rows` is counted without a row for each: each is a bit of one in sixty-four.
+    """
+    bit = F.expr(f"shiftleft(1L, cast(pmod(cn, {BITS}) as int))")
+    blocks = changes.groupBy(*LINE, F.expr(f"cn div {BITS}").alias("_block")).agg(
+        F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"), F.count(F.lit(1)).alias("rows"),
+        F.bit_or(bit).alias("_numbers"), F.max(F.col("edit_id").isNotNull()).alias("by_somebody"),
+    )  # fmt: skip
+    return blocks.groupBy(*LINE).agg(
+        F.min("cn_min").alias("cn_min"), F.max("cn_max").alias("cn_max"), F.sum("rows").alias("rows"),
+        F.sum(F.bit_count("_numbers").cast("bigint")).alias("numbers"), F.max("by_somebody").alias("by_somebody"),
+    )  # fmt: skip
+
+
+@rule("ranges", inline=True)
+def of_people(issued: DataFrame) -> DataFrame:
+    """The numbers of folders in which somebody's edit has made some, not the store by itself."""
+    return issued.where("by_somebody").select(*LINE, "cn_min", "cn_max")
 
 
 @rule("changes", inline=True)

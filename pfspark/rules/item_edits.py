@@ -154,18 +154,17 @@ def _no_predecessors() -> Column:
 
 
 @rule("new_changes", inline=True)
-def as_changes(taken: DataFrame) -> DataFrame:
+def as_changes(written: DataFrame) -> DataFrame:
     """Rows of `changes` for content edits that were taken in, with the `store` they came from.
 
     The moment an item was modified is the moment of the edit, not that of the round (F31).
     """
-    accepted = taken.where("reason is null")
     stamp = F.struct(F.col("at").alias("at"), F.col("label").alias("origin"), "cn")
     headers = F.transform(
         F.map_entries(F.coalesce("properties", F.create_map().cast("map<string,string>"))),
         lambda e: F.struct(e["key"].alias("name"), e["value"].alias("value"), stamp.alias("stamp")),
     )
-    return accepted.select(
+    return written.select(
         "org",
         "folder",
         F.col("label").alias("origin"),
@@ -184,7 +183,7 @@ def as_changes(taken: DataFrame) -> DataFrame:
     )
 
 
-@rule("item_edits")
-def verdicts(written: DataFrame, refused: DataFrame) -> DataFrame:
-    """The edits of items of a round: those that were taken in, as they are written, and those that were not."""
-    return written.unionByName(refused, allowMissingColumns=True)
+@rule("item_edits", inline=True)
+def verdicts(numbered: DataFrame, refused: DataFrame) -> DataFrame:
+    """The edits of items of a round: those that were taken in, with their numbers, and those that were not."""
+    return numbered.unionByName(refused, allowMissingColumns=True)

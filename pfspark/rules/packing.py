@@ -16,6 +16,50 @@ THURSDAY = 4 * 24 * 60
 """1970-01-01 was a Thursday; schedules count from Sunday 00:00 (F84)."""
 UNLIMITED = 2**31 - 1
 
+FITTING = """
+    aggregate(
+        reverse(transform(sequence(0, floor(log2(size(queue)))), bit -> cast(pow(2, bit) as int))),
+        0,
+        (low, half) -> low + if(get(queue, low + half - 1).total <= begun.room, half, 0)
+    )
+"""
+"""How many updates of a queue come before the first that is too much for the message that has begun. Totals rise along the
+queue, so it is found by halving."""
+ROOM = "coalesce(get(queue, element_at(cuts, -1) - 1).total, 0) + limit"
+"""The total up to which updates fit into the message that begins at the last cut."""
+CUTS = f"""
+    filter(
+        aggregate(
+            sequence(1, cast(least(
+                floor(get(queue, size(queue) - 1).total * 2 / (limit + 1)) + floor(size(queue) / most) + 1, size(queue)
+            ) as int)),
+            array(0),
+            (cuts, nth) -> concat(cuts, transform(
+                array(named_struct('cut', element_at(cuts, -1), 'room', {ROOM})),
+                begun -> cast(least(size(queue), greatest(begun.cut + 1, least(begun.cut + most, {FITTING}))) as int)
+            ))
+        ),
+        cut -> cut < size(queue)
+    )
+"""
+"""After how many updates of the queue each message begins: the next one where those that fit into this one end, so a message
+costs little, however many it takes. Two after each other hold more than the limit, or the first of them `most` updates: so
+many steps are enough."""
+SPANS = """
+    zip_with(cuts, slice(cuts, 2, size(cuts)), (cut, following) -> named_struct(
+        'first', cut + 1,
+        'last', coalesce(following, size(queue)),
+        'bytes', cast(get(queue, coalesce(following, size(queue)) - 1).total - coalesce(get(queue, cut - 1).total, 0) as bigint)
+    ))
+"""
+"""Each message as the places of its first and last update, from 1, with its bytes."""
+RUNS = """
+    zip_with(runs, slice(runs, 2, size(runs)), (run, following) -> named_struct(
+        'origin', run.origin, 'cn', run.cn, 'first', run.place, 'last', coalesce(following.place - 1, size(queue))
+    ))
+"""
+"""The numbers that rise by one along a queue, given where they begin, as ranges with the places of their ends."""
+
 
 @rule("ranges")
 def waiting(applied: DataFrame, *, sent: DataFrame, returned: DataFrame, replicas: DataFrame) -> DataFrame:
@@ -127,8 +171,27 @@ def limits(tree: DataFrame) -> DataFrame:
     return said.select(*HERE, *(F.when(fits, F.col(name)).alias(name) for name, fits in kinds.items()))
 
 
+@rule(like="changes")
+def revisions(changes: DataFrame) -> DataFrame:
+    """The changes that are made upon others: modifications of items, and deletions."""
+    return changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE))
+
+
+@rule("superseded", needs=("revisions", "ranges"))
+def superseded(revisions: DataFrame, *, ranges: DataFrame, changes: DataFrame, applied: DataFrame) -> DataFrame:
+    """The numbers in `ranges` upon which a change was made that the sender holds too: org, store, folder, origin, cn."""
+    item = ("org", "folder", "object")
+    later = revisions.select(*item, F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors")
+    revised = changes.select(*item, "origin", "cn").join(later.select(*item), list(item), "left_semi")
+    candidates = cnset.within(revised, ranges, ORIGIN).select(*LINE, "cn", "object").distinct().join(later, list(item))
+    upon = F.exists("predecessors", lambda p: (p["origin"] == F.col("origin")) & (p["cn"] >= F.col("cn")))
+    held = applied.select(*HERE, F.col("origin").alias("by"), F.col("cn_min").alias("_low"), F.col("cn_max").alias("_high"))
+    known = candidates.where(upon).join(held, [*HERE, "by"]).where("by_cn between _low and _high")
+    return known.select(*LINE, "cn").distinct()
+
+
 @rule("updates", inline=True)
-def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:
+def updates(ranges: DataFrame, *, changes: DataFrame, superseded: DataFrame, empty: DataFrame) -> DataFrame:
     """The changes in `ranges` as they travel: one row a change with `bytes`, the body it takes along.
 
     A deletion has no body, and a version that the sender knows to be superseded travels without its own: the row still
@@ -136,23 +199,10 @@ def updates(ranges: DataFrame, *, changes: DataFrame, applied: DataFrame, empty:
 
     Source: R26-R29, R46; F56.
     """
-    named = cnset.within(changes.select("org", "folder", "origin", "cn", "object", "action", "size"), ranges, ORIGIN)
+    named = cnset.within(changes.select("org", "folder", "origin", "cn", "action", "size"), ranges, ORIGIN)
     rows = cnset.without(named, empty, LINE)
-    later = changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE)).select(
-        "org", "folder", "object", F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors"
-    )
-    held = applied.select(*HERE, F.col("origin").alias("by"), F.col("cn_min").alias("_low"), F.col("cn_max").alias("_high"))
-    candidates = rows.select(*LINE, "cn", "object").distinct().join(later, ["org", "folder", "object"])
-    upon = F.exists("predecessors", lambda p: (p["origin"] == F.col("origin")) & (p["cn"] >= F.col("cn")))
-    superseded = (
-        candidates.where(upon)
-        .join(held, [*HERE, "by"])
-        .where("by_cn between _low and _high")
-        .select(*LINE, "cn", F.lit(True).alias("superseded"))
-        .distinct()
-    )
     bodyless = (F.col("action") == Action.DELETE) | F.coalesce("superseded", F.lit(False))
-    full = rows.join(superseded, [*LINE, "cn"], "left")
+    full = rows.join(superseded.withColumn("superseded", F.lit(True)), [*LINE, "cn"], "left")
     return full.select(*HERE, "asker", "origin", "cn", F.when(bodyless, 0).otherwise(F.col("size")).alias("bytes"))
 
 
@@ -179,66 +229,38 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
             ),
         )
     )
-    update = F.struct(cnset.order_of("origin").alias("order"), "cn", "origin", "bytes")
-    queues = sized.groupBy(*MESSAGE, "limit", "most").agg(F.sort_array(F.collect_list(update)).alias("queue"))
-    cuts = queues.withColumn("cuts", _cuts(F.col("queue"), F.col("limit"), F.col("most")))
-    batches = cuts.select(*MESSAGE, F.posexplode(_loads(F.col("queue"), F.col("cuts"))).alias("batch", "load"))
-    loaded = batches.select(*MESSAGE, "batch", F.inline("load"))
-    return _as_ranges(loaded)
-
-
-def _cuts(queue: Column, limit: Column, most: Column) -> Column:
-    """Where each message begins in the queue, from 0: a next-fit fold that keeps nothing but the places of the cuts."""
-
-    def fit(so_far: Column, size: Column) -> Column:
-        opens = (so_far["count"] == 0) | (so_far["used"] + size > limit) | (so_far["count"] >= most)
-        here = so_far["index"]
-        one = F.lit(1).cast("bigint")
-        return F.when(opens, state(here + 1, size, one, F.concat(so_far["cuts"], F.array(here)))).otherwise(
-            state(here + 1, so_far["used"] + size, so_far["count"] + 1, so_far["cuts"])
-        )
-
-    def state(index: Column, used: Column, count: Column, cuts: Column) -> Column:
-        return F.struct(index.alias("index"), used.alias("used"), count.alias("count"), cuts.alias("cuts"))
-
-    zero = F.lit(0).cast("bigint")
-    start = state(zero, zero, zero, F.array().cast("array<bigint>"))
-    return F.aggregate(queue["bytes"], start, fit)["cuts"]
-
-
-def _loads(queue: Column, cuts: Column) -> Column:
-    """The queue in pieces, one a message. Each is cut out once: a queue beside every message of its own costs their product."""
-    spans = F.arrays_zip(cuts.alias("first"), F.slice(cuts, F.lit(2), F.size(cuts)).alias("next"))
-
-    def load(span: Column) -> Column:
-        length = F.coalesce(span["next"], F.size(queue).cast("bigint")) - span["first"]
-        return F.slice(queue, (span["first"] + 1).cast("int"), length.cast("int"))
-
-    return F.transform(spans, load)
-
-
-def _as_ranges(loaded: DataFrame) -> DataFrame:
-    """Loaded updates as one row a message: `carries` in ranges, `bytes` summed."""
-    batch = (*MESSAGE, "batch")
-    along = Window.partitionBy(*batch, "origin").orderBy("cn")
-    runs = loaded.withColumn("run", F.col("cn") - F.row_number().over(along))
-    ranges = runs.groupBy(*batch, "order", "origin", "run").agg(
-        F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"), F.sum("bytes").alias("bytes")
+    along = Window.partitionBy(*MESSAGE).orderBy("order", "cn")  # a column: each way of saying it would be sorted by itself
+    total = F.sum(F.col("bytes").cast("decimal(19)")).over(along.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    goes_on = (F.lag("origin").over(along) == F.col("origin")) & (F.lag("cn").over(along) + 1 == F.col("cn"))
+    ordered = sized.withColumn("order", cnset.order_of("origin"))
+    placed = ordered.select(
+        *MESSAGE, F.col("limit").cast("decimal(19)").alias("limit"), "most", "origin", "cn",
+        F.row_number().over(along).alias("place"), total.alias("total"), F.coalesce(goes_on, F.lit(False)).alias("goes_on"),
+    )  # fmt: skip
+    update, run = F.struct("place", "total"), F.struct("place", "origin", "cn")
+    queues = placed.groupBy(*MESSAGE, "limit", "most").agg(
+        F.sort_array(F.collect_list(update)).alias("queue"),
+        F.sort_array(F.collect_list(F.when(~F.col("goes_on"), run))).alias("runs"),
     )
-    carried = F.array_sort(F.collect_list(F.struct("order", "cn_min", "origin", "cn_max")))
-    messages = ranges.groupBy(*batch).agg(carried.alias("carried"), F.sum("bytes").alias("bytes"))
-    carries = F.transform(
-        "carried",
-        lambda r: F.struct(r["origin"].alias("origin"), r["cn_min"].alias("cn_min"), r["cn_max"].alias("cn_max")),
-    )
-    return messages.select(*batch, carries.alias("carries"), "bytes")
+    cut = queues.withColumn("cuts", F.expr(CUTS))
+    # No queue stands beside every message of its own: that would cost their product.
+    alone = cut.select(*MESSAGE, F.expr(SPANS).alias("spans"), F.expr(RUNS).alias("runs"))
+    return _carrying(alone.select(*MESSAGE, "runs", F.posexplode("spans").alias("batch", "span")))
 
 
-@rule("ranges", inline=True)
-def issued(changes: DataFrame) -> DataFrame:
-    """The numbers that new changes were given, one range for each (org, store, folder, origin): they rise without gaps."""
-    ends = (F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"))
-    return changes.groupBy(*LINE).agg(*ends).select(*LINE, "cn_min", "cn_max")
+def _carrying(batches: DataFrame) -> DataFrame:
+    """Messages with the parts of those ranges that they carry, in the order of the queue."""
+    both = batches.select(*MESSAGE, "batch", "span", F.explode("runs").alias("run"))
+    first, last = (F.greatest("span.first", "run.first"), F.least("span.last", "run.last"))
+    parts = both.where(first <= last).withColumns({"first": first, "last": last})
+
+    def number(place: str) -> Column:
+        return F.col("run.cn") + F.col(place) - F.col("run.first")
+
+    part = F.struct("first", F.col("run.origin").alias("origin"), number("first").alias("cn_min"), number("last").alias("cn_max"))
+    messages = parts.groupBy(*MESSAGE, "batch", "span.bytes").agg(F.array_sort(F.collect_list(part)).alias("parts"))
+    carries = F.transform("parts", lambda each: F.struct(*(each[name].alias(name) for name in ("origin", "cn_min", "cn_max"))))
+    return messages.select(*MESSAGE, "batch", carries.alias("carries"), "bytes")
 
 
 @rule("ranges", inline=True)

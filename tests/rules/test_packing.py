@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pytest
 
 from pfspark.rules import packing
-from pfspark.words import HIERARCHY
+from pfspark.words import HIERARCHY, LARGEST
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,3 +39,76 @@ def test_no_schedule_holds_back_the_hierarchy(spark: SparkSession, of_store: str
         ),
     )
     assert {row["folder"]: row["goes"] for row in timed.collect()} == {HIERARCHY: True, SALES: goes}
+
+
+Update = tuple[str, int, int]
+"""Origin, number, bytes."""
+
+
+@pytest.mark.rule("R49", "R50", "R53", "R54")
+def test_a_message_takes_the_next_update_while_it_fits(spark: SparkSession) -> None:
+    """Many queues at once, each beside the same done one update after another: of no bytes, of as many as the limit, of more
+    than any limit; hierarchy also by the number of folders; what was asked for by itself."""
+    draw = random.Random(34)
+    queues = {nth: queue_of(draw) for nth in range(150)}
+    limits = {nth: (draw.choice([0, 1, 10, 100, LARGEST - 1]), draw.choice([None, 1, 2, 3, 20])) for nth in queues}
+    here = {nth: (f"o{nth}", "P1", SALES if nth % 3 else HIERARCHY) for nth in queues}
+    rows = [(*here[nth], asker, *each) for nth, queue in queues.items() for asker, some in queue.items() for each in some]
+    packed = packing.pack(
+        spark.createDataFrame(rows, f"{KEY}, asker string, origin string, cn bigint, bytes bigint"),
+        stores=spark.createDataFrame(
+            [(*each[:2], None) for each in here.values()], "org string, store string, size_limit bigint"
+        ),
+        limits=spark.createDataFrame([], f"{KEY}, size_limit bigint"),
+        clock=spark.createDataFrame(
+            [(f"o{nth}", *each) for nth, each in limits.items()],
+            "org string, size_limit bigint, folders_per_hierarchy_message bigint",
+        ),
+    )
+    found = {(row["org"], row["asker"], row["batch"]): (row["carries"], row["bytes"]) for row in packed.collect()}
+    expected = {
+        (f"o{nth}", asker, batch): (ranges(message), sum(size for *_, size in message))
+        for nth, queue in queues.items()
+        for asker, some in queue.items()
+        for batch, message in enumerate(one_by_one(some, limits[nth][0], None if nth % 3 else limits[nth][1]))
+    }
+    assert found == expected
+    assert len(expected) > 2 * len(queues)
+
+
+def queue_of(draw: random.Random) -> dict[str | None, list[Update]]:
+    """Updates of a folder, those for all and those for who has asked, in order: stores by name, then lives, then numbers."""
+    queue: dict[str | None, list[Update]] = {}
+    for asker in draw.sample([None, "P8", "P9"], draw.randint(1, 2)):
+        queue[asker] = []
+        for origin in sorted(draw.sample(["P1", "P1~2", "P1~10", "P2"], draw.randint(1, 3)), key=life_of):
+            numbers = sorted(draw.sample(range(1, 40), draw.choice([1, 2, 9, 30])))
+            queue[asker] += [(origin, cn, draw.choice([0, 0, 1, 5, 9, 10, 11, 60, 100, 101, 2**55])) for cn in numbers]
+    return queue
+
+
+def life_of(origin: str) -> tuple[str, int]:
+    store, _, life = origin.partition("~")
+    return store, int(life or 1)
+
+
+def one_by_one(updates: list[Update], limit: int, most: int | None) -> list[list[Update]]:
+    """Messages, each filled while the next update fits."""
+    messages: list[list[Update]] = []
+    for each in updates:
+        full = not messages or sum(size for *_, size in messages[-1]) + each[2] > limit or len(messages[-1]) == most
+        if full:
+            messages.append([])
+        messages[-1].append(each)
+    return messages
+
+
+def ranges(message: list[Update]) -> list[tuple[str, int, int]]:
+    """The numbers of a message in ranges."""
+    found: list[tuple[str, int, int]] = []
+    for origin, cn, _ in message:
+        if found and found[-1][0] == origin and found[-1][2] + 1 == cn:
+            found[-1] = origin, found[-1][1], cn
+        else:
+            found.append((origin, cn, cn))
+    return found
