@@ -265,7 +265,7 @@ def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing
         of_items,
         intake.issued(changes),
         written,
-        together(world.changes, written),
+        intake.all_changes(world.changes, written),
         trees,
         changed,
         Trees(
@@ -548,7 +548,8 @@ def pack_and_address(
     """What goes, and what was asked for, is packed; everything is addressed, with the sender's status in each letter."""
     recipients, holders = packing.recipients(known.lists), status.holders(known.lists)
     going_now, changes = together(told.answers, in_folders(cycle.sending, recipients)), edits.all_changes
-    superseded = packing.superseded(packing.revisions(changes), ranges=going_now, changes=changes, applied=known.applied)
+    revisions = together(packing.revisions(world.changes), packing.revisions(edits.written))
+    superseded = packing.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
     updates = packing.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
     packed = packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock)
     letters = addressing.written(

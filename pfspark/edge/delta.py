@@ -580,18 +580,15 @@ class Snapshot:
 
     def _few(self, name: str) -> pa.Table | None:
         """The valid rows of a table of this machine that has few; None where it has many, or cannot be read so."""
-        if self.tables.folder is None or not native.IS_HERE:
-            return None
-        place, version = self.tables.folder / name, self.version(name)
-        small = native.is_within(place, version, native.SMALL_ROWS, native.SMALL_SIZE)
-        return self.arrow(name) if small else None
+        return self.arrow(name) if self._is_within(name, native.SMALL_ROWS, native.SMALL_SIZE) else None
 
     def is_at_hand(self, name: str) -> bool:
         """Whether some columns of a table fit into memory, and can be read without Spark."""
-        if self.tables.folder is None or not native.IS_HERE:
-            return False
-        place, version = self.tables.folder / name, self.version(name)
-        return self.untouched(name) or native.is_within(place, version, native.AT_HAND_ROWS, native.AT_HAND_SIZE)
+        return self._is_within(name, native.AT_HAND_ROWS, native.AT_HAND_SIZE)
+
+    def _is_within(self, name: str, most: int, size: int) -> bool:
+        folder = self.tables.folder
+        return folder is not None and native.IS_HERE and native.is_within(folder / name, self.version(name), most, size)
 
     def version(self, name: str) -> int | None:
         """The version at which a table is read; None: as it stands."""

@@ -194,6 +194,13 @@ def as_changes(new_changes: DataFrame) -> DataFrame:
     return new_changes.drop("store")
 
 
+@rule("changes", inline=True)
+def all_changes(changes: DataFrame, written: DataFrame) -> DataFrame:
+    """The changes of before with those of this round. However many the first are, they are handed over once, for whoever reads
+    them alone too: so it is a union of two frames, and not one more of all rows."""
+    return changes.unionByName(written)
+
+
 @rule("receipts", inline=True)
 def receipts(edits: DataFrame, folder_edits: DataFrame, item_edits: DataFrame) -> DataFrame:
     """What became of each edit: rows of `receipts`. What a store says by itself is nobody's edit.

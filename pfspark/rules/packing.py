@@ -16,50 +16,6 @@ THURSDAY = 4 * 24 * 60
 """1970-01-01 was a Thursday; schedules count from Sunday 00:00 (F84)."""
 UNLIMITED = 2**31 - 1
 
-FITTING = """
-    aggregate(
-        reverse(transform(sequence(0, floor(log2(size(queue)))), bit -> cast(pow(2, bit) as int))),
-        0,
-        (low, half) -> low + if(get(queue, low + half - 1).total <= begun.room, half, 0)
-    )
-"""
-"""How many updates of a queue come before the first that is too much for the message that has begun. Totals rise along the
-queue, so it is found by halving."""
-ROOM = "coalesce(get(queue, element_at(cuts, -1) - 1).total, 0) + limit"
-"""The total up to which updates fit into the message that begins at the last cut."""
-CUTS = f"""
-    filter(
-        aggregate(
-            sequence(1, cast(least(
-                floor(get(queue, size(queue) - 1).total * 2 / (limit + 1)) + floor(size(queue) / most) + 1, size(queue)
-            ) as int)),
-            array(0),
-            (cuts, nth) -> concat(cuts, transform(
-                array(named_struct('cut', element_at(cuts, -1), 'room', {ROOM})),
-                begun -> cast(least(size(queue), greatest(begun.cut + 1, least(begun.cut + most, {FITTING}))) as int)
-            ))
-        ),
-        cut -> cut < size(queue)
-    )
-"""
-"""After how many updates of the queue each message begins: the next one where those that fit into this one end, so a message
-costs little, however many it takes. Two after each other hold more than the limit, or the first of them `most` updates: so
-many steps are enough."""
-SPANS = """
-    zip_with(cuts, slice(cuts, 2, size(cuts)), (cut, following) -> named_struct(
-        'first', cut + 1,
-        'last', coalesce(following, size(queue)),
-        'bytes', cast(get(queue, coalesce(following, size(queue)) - 1).total - coalesce(get(queue, cut - 1).total, 0) as bigint)
-    ))
-"""
-"""Each message as the places of its first and last update, from 1, with its bytes."""
-RUNS = """
-    zip_with(runs, slice(runs, 2, size(runs)), (run, following) -> named_struct(
-        'origin', run.origin, 'cn', run.cn, 'first', run.place, 'last', coalesce(following.place - 1, size(queue))
-    ))
-"""
-"""The numbers that rise by one along a queue, given where they begin, as ranges with the places of their ends."""
-
 
 @rule("ranges")
 def waiting(applied: DataFrame, *, sent: DataFrame, returned: DataFrame, replicas: DataFrame) -> DataFrame:
@@ -204,6 +160,51 @@ def updates(ranges: DataFrame, *, changes: DataFrame, superseded: DataFrame, emp
     bodyless = (F.col("action") == Action.DELETE) | F.coalesce("superseded", F.lit(False))
     full = rows.join(superseded.withColumn("superseded", F.lit(True)), [*LINE, "cn"], "left")
     return full.select(*HERE, "asker", "origin", "cn", F.when(bodyless, 0).otherwise(F.col("size")).alias("bytes"))
+
+
+FITTING = """
+    aggregate(
+        reverse(transform(sequence(0, floor(log2(size(queue)))), bit -> cast(pow(2, bit) as int))),
+        0,
+        (low, half) -> low + if(get(queue, low + half - 1).total <= begun.room, half, 0)
+    )
+"""
+"""How many updates of a queue come before the first that is too much for the message that has begun. Totals rise along the
+queue, so it is found by halving."""
+ROOM = "coalesce(get(queue, element_at(cuts, -1) - 1).total, 0) + limit"
+"""The total up to which updates fit into the message that begins at the last cut."""
+CUTS = f"""
+    filter(
+        aggregate(
+            sequence(1, cast(least(
+                floor(get(queue, size(queue) - 1).total * 2 / (limit + 1)) + floor(size(queue) / most) + 1, size(queue)
+            ) as int)),
+            array(0),
+            (cuts, nth) -> concat(cuts, transform(
+                array(named_struct('cut', element_at(cuts, -1), 'room', {ROOM})),
+                begun -> cast(least(size(queue), greatest(begun.cut + 1, least(begun.cut + most, {FITTING}))) as int)
+            ))
+        ),
+        cut -> cut < size(queue)
+    )
+"""
+"""After how many updates of the queue each message begins: the next one where those that fit into this one end, so a message
+costs little, however many it takes. Two after each other hold more than the limit, or the first of them `most` updates: so
+many steps are enough."""
+SPANS = """
+    zip_with(cuts, slice(cuts, 2, size(cuts)), (cut, following) -> named_struct(
+        'first', cut + 1,
+        'last', coalesce(following, size(queue)),
+        'bytes', cast(get(queue, coalesce(following, size(queue)) - 1).total - coalesce(get(queue, cut - 1).total, 0) as bigint)
+    ))
+"""
+"""Each message as the places of its first and last update, from 1, with its bytes."""
+RUNS = """
+    zip_with(runs, slice(runs, 2, size(runs)), (run, following) -> named_struct(
+        'origin', run.origin, 'cn', run.cn, 'first', run.place, 'last', coalesce(following.place - 1, size(queue))
+    ))
+"""
+"""The numbers that rise by one along a queue, given where they begin, as ranges with the places of their ends."""
 
 
 @rule("packed")

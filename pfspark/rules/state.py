@@ -220,7 +220,7 @@ def ranges_of(own: DataFrame, *, entry: Entry) -> DataFrame:
 @rule("ranges")
 def gain(fresh: DataFrame, settled: DataFrame, issued: DataFrame) -> DataFrame:
     """What is held from now on: numbers that came, that were settled without content, and that were given here."""
-    return fresh.unionByName(settled).unionByName(issued.select(*fresh.columns))
+    return fresh.unionByName(settled).unionByName(issued.select(*LINE, "cn_min", "cn_max"))
 
 
 @rule("ranges")
