@@ -37,11 +37,19 @@ def as_it_is(spark: SparkSession, _rows: int) -> SparkSession:
 class Made:
     """A frame, and its rows where they are known. Many are read as rows alone, so a frame is made for who asks for it first.
 
-    `most`: the rows of the largest table that is read where it is made, as far as they are known.
+    `most`: the rows of the largest table that is read where it is made, as far as they are known. `schema`: its columns; where
+    they are not said, they are those of the frame.
     """
 
-    def __init__(self, frame: Callable[[SparkSession], DataFrame], rows: pa.Table | None = None, most: int = 0) -> None:
+    def __init__(
+        self,
+        frame: Callable[[SparkSession], DataFrame],
+        rows: pa.Table | None = None,
+        most: int = 0,
+        schema: StructType | None = None,
+    ) -> None:
         self.rows = rows
+        self.schema = schema
         self.most = most if rows is None else rows.num_rows
         self._make = frame
         self._frames: dict[SparkSession, DataFrame] = {}
@@ -181,5 +189,5 @@ class Execution:
             frame = frame.of([frame.rule.like])[0]
         if frame.rule is None:
             given = self._given[frame.name]
-            return given.frame(self._suited(self._spark, given.most)).schema
+            return given.schema or given.frame(self._suited(self._spark, given.most)).schema
         return struct((VIEWS.get(frame.rule.gives) or FRAMES[frame.rule.gives]).ddl)

@@ -1,7 +1,7 @@
-"""Playing rounds one after another: the world between two rounds, kept in memory as Arrow tables.
+"""Playing rounds one after another: the world between two rounds, kept here as Arrow tables.
 
-A kept world is small: it goes into a round as local relations, whose exact sizes keep plans short, and what a round
-gives is folded into it by key. A lake's world is read once and then kept in the same way.
+What a round reads of it is small: it goes in as local relations, whose exact sizes keep plans short, and what a round
+gives is folded into it by key. A lake's world is read once and then kept in the same way. Tables that are large lie in files.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from pfspark import cnset
+from pfspark import cnset, pages
 from pfspark.cntext import label
 from pfspark.execute import Made, Suited, as_it_is, execute
 from pfspark.keyed import having, lacking
@@ -30,8 +30,6 @@ from pfspark.world import Outcome, World
 
 RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
-PIECES = 64
-"""Pieces in which a table may lie: each round that adds rows adds one, and many small ones are slow to pick from."""
 FEW = 200
 """Rows of a folder that cost a round nothing."""
 NIGHTLY = (Why.ERASE, Why.EXPIRE)
@@ -88,7 +86,7 @@ class Kept:
 
     def put(self, name: str, table: pa.Table) -> None:
         """A table of the world, anew."""
-        self.tables[name] = table
+        self.tables[name] = pages.settled(table)
         self._frames.pop(name, None)
 
     def put_rows(self, name: str, rows: pa.Table) -> None:
@@ -124,7 +122,7 @@ class Kept:
         """What a round is given, by name."""
 
         def made(rows: pa.Table, schema: StructType) -> Made:
-            return Made(lambda spark: local(spark, rows, schema), rows)
+            return Made(lambda spark: local(spark, rows, schema), rows, schema=schema)
 
         views = {name: made(concern.read(name, self.tables[name]), schema) for name, schema in self._schemas.items()}
         return views | {"clock": made(clock, schema_of("clock"))}
@@ -234,8 +232,7 @@ class Kept:
     def append(self, name: str, table: pa.Table) -> None:
         """More rows of a table of the world, as an Arrow table; columns that the world does not need are left out."""
         if table.num_rows:
-            whole = pa.concat_tables([self.tables[name], self._fit(name, table)])
-            self.put(name, whole.combine_chunks() if whole.column(0).num_chunks > PIECES else whole)
+            self.put(name, pa.concat_tables([self.tables[name], self._fit(name, table)]))
 
 
 def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str, Any]]:

@@ -10,6 +10,8 @@ HERE = ("org", "store", "folder")
 """What one store knows of one folder."""
 LINE = (*HERE, "origin")
 """A number line: what one store knows of the numbers of one origin."""
+OBJECT = (*FOLDER, "object")
+"""An item of a folder, or, of the hierarchy, a folder; whoever holds it."""
 ITEM = (*HERE, "object")
 """An item of a folder, as one store sees it."""
 PAIR = ("org", "store", "peer")

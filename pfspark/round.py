@@ -38,7 +38,7 @@ from pfspark.rules import (
     status,
     transport,
 )
-from pfspark.rules.frames import amend, append, dated, going, in_folders, keys_of, once, staying, together
+from pfspark.rules.frames import amend, append, dated, going, in_folders, in_ranges, keys_of, once, staying, together
 from pfspark.tables import REPLACED
 from pfspark.words import Entry, Why
 from pfspark.world import Outcome, Trees, World
@@ -60,7 +60,7 @@ def play(world: World, clock: DataFrame) -> Outcome:
     asked = inquire(world, mail, due, inbox, known, gaps, edits, dirty, clock)
     quiet = tell_unasked(due, known, edits, cycle, dirty, clock)
     messages = pack_and_address(world, known, gaps, edits, cycle, told, asked, quiet, clock)
-    night = expire(due, known, edits, dirty, clock)
+    night = expire(world, due, known, edits, dirty, clock)
     entries = remind(world, due, known, gaps, edits, cycle, asked, quiet, night, dirty, clock)
     return Outcome(
         changes=edits.written,
@@ -143,7 +143,8 @@ def sift_hierarchy(world: World, mail: Mail, clock: DataFrame) -> News:
     own = state.own(world.state, replicas=world.replicas)
     applied = state.ranges_of(own, entry=Entry.APPLIED)
     carried = receipt.unpack(receipt.of_hierarchy(mail.delivered))
-    versions = once(items.seen(world.changes, applied=receipt.sift(carried, applied=applied)))
+    sifted = once(receipt.sift(carried, applied=applied))
+    versions = once(items.seen(in_ranges(world.changes, sifted), applied=sifted))
     trees, changed = _see(world.trees, versions, world, clock)
     steps = dated(hierarchy.stand(world.replicas, lists=changed.lists, folders=changed.folders), clock=clock)
     replicas = _amend("replicas", world.replicas, steps)
@@ -214,8 +215,8 @@ def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standin
 
 @dataclass(frozen=True)
 class Edits:
-    """The verdicts on edits; the numbers `issued` for the changes that they make, and these as they are `written`; all changes;
-    the trees after them, what changed of those, and what has changed in the whole round (`retold`); replicas after them, those
+    """The verdicts on edits; the numbers `issued` for the changes that they make, and these as they are `written`; the trees
+    after them, what changed of those, and what has changed in the whole round (`retold`); replicas after them, those
     who still speak in this round, and all steps of the round."""
 
     received: DataFrame
@@ -223,7 +224,6 @@ class Edits:
     of_items: DataFrame
     issued: DataFrame
     written: DataFrame
-    all_changes: DataFrame
     trees: Trees
     changed: Trees
     retold: Trees
@@ -236,7 +236,7 @@ class Edits:
 def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing, clock: DataFrame) -> Edits:
     """What people did: folders first, then items against the tree and standing as of their place. Whoever is still to be
     deleted after that, and whose night has come, is erased."""
-    names = intake.names(world.changes)
+    names = intake.names(world.changes, edits=world.edits)
     received = intake.receive(
         world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, clock=clock
     )  # fmt: skip
@@ -256,7 +256,6 @@ def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing
         intake.of_items(edits), of_folders, entries, deleted, replicas, world, news, inbox, standing
     )
     changes = append(folder_changes, item_changes)
-    written = intake.as_changes(changes)
     let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
     steps = reduce(partial(_amend, "replicas"), (standing.begun, standing.leaving, last, erased), news.steps)
     return Edits(
@@ -264,8 +263,7 @@ def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing
         of_folders,
         of_items,
         intake.issued(changes),
-        written,
-        intake.all_changes(world.changes, written),
+        intake.as_changes(changes),
         trees,
         changed,
         Trees(
@@ -547,8 +545,9 @@ def pack_and_address(
 ) -> DataFrame:
     """What goes, and what was asked for, is packed; everything is addressed, with the sender's status in each letter."""
     recipients, holders = packing.recipients(known.lists), status.holders(known.lists)
-    going_now, changes = together(told.answers, in_folders(cycle.sending, recipients)), edits.all_changes
-    revisions = together(packing.revisions(world.changes), packing.revisions(edits.written))
+    going_now = once(together(told.answers, in_folders(cycle.sending, recipients)))
+    changes = together(in_ranges(world.changes, going_now), edits.written)
+    revisions = together(packing.revisions(world.changes, items=changes), packing.revisions(edits.written, items=changes))
     superseded = packing.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
     updates = packing.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
     packed = packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock)
@@ -579,13 +578,14 @@ class Night:
 
 
 @phase
-def expire(due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Night:
+def expire(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Night:
     """Items that the nightly maintenance finds past their limit expire."""
     tree, replicas = in_folders(edits.trees.tree, dirty), in_folders(edits.replicas, dirty)
     limited = aging.limited(replicas, tree=tree, clock=clock)
     night = aging.at_night(limited, due=due.entries, clock=clock)
-    held = state.contents(in_folders(known.applied, night), empty=known.empty)
-    versions = items.versions(items.seen(edits.all_changes, applied=held))
+    held = once(state.contents(in_folders(known.applied, night), empty=known.empty))
+    changes = together(in_ranges(world.changes, held), edits.written)
+    versions = items.versions(items.seen(changes, applied=held))
     return Night(limited, aging.expire(versions, winners=items.readable(versions), night=night))
 
 
@@ -639,7 +639,8 @@ def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Sta
 @phase
 def check(world: World, known: Known, gaps: Gaps, edits: Edits) -> DataFrame:
     """What may not become of a round."""
-    return checks.of_round(edits.issued, changes=world.changes, array=gaps.array, applied=known.applied)
+    before = checks.last_given(world.changes, issued=edits.issued)
+    return checks.of_round(edits.issued, last_given=before, array=gaps.array, applied=known.applied)
 
 
 def _see(trees: Trees, versions: DataFrame, world: World, clock: DataFrame) -> tuple[Trees, Trees]:

@@ -692,6 +692,7 @@ FRAMES = _by_name(
         _frame("new_changes", "a change made in this round, with the store", f"{_VERSION} store"),
         _frame("superseded", "a number upon which its sender knows a later change", f"{_KEYS} origin cn"),
         _frame("issued", "the numbers that a replica has given in this round", f"{_RANGES} rows numbers by_somebody"),
+        _frame("last_given", "the last number of an origin that a change has", "org folder origin last"),
         _frame("changes", "a change", _VERSION),
         # what stores know
         _frame("state_rows", "a row of the replication state table", _STATE),

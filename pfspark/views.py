@@ -1,4 +1,5 @@
-"""What a round reads: of every view the rows of the folders that it concerns, and no others.
+"""What a round reads: of every view the rows of the folders that it concerns, and no others; of all changes each of its steps
+picks those that it needs.
 
 A round concerns a folder where mail about it is due, an entry of the agenda, or an edit. Whatever changes the hierarchy of an
 organization concerns all its folders, for a tree is one.
@@ -16,7 +17,7 @@ from pfspark.keyed import having, lacking
 from pfspark.keys import FOLDER
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
-BY_FOLDER = ("changes", "tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")
+BY_FOLDER = ("tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")
 """The views that are read by folder; of `mail` what is due is read, and all others are small."""
 SPEAKING = ("replicas", "state")
 """The views by which a store gives numbers to what it says by itself: of these the hierarchy is always read."""
@@ -34,11 +35,10 @@ def due(table: pa.Table, clock: pa.Table, column: str = "due") -> pa.Table:
 
 @dataclass(frozen=True)
 class Concern:
-    """What a round concerns: folders (org, folder), edits that others name (org, edit_id), and organizations as a whole."""
+    """What a round concerns: folders (org, folder), and organizations as a whole."""
 
     clock: pa.Table
     folders: pa.Table
-    named: pa.Table
     whole: pa.Table
 
     @classmethod
@@ -49,11 +49,10 @@ class Concern:
         news = mail.filter(pc.is_in(mail["type"], pa.array(OF_HIERARCHY)))
         on_folders = edits.filter(pc.is_in(edits["action"], pa.array(map(str, HIERARCHY_ACTIONS))))
         whole = [each.select(["org"]) for each in (news, answers_to_leavers(mail), on_folders)]
-        named = pa.concat_tables([_edits_named(edits, column) for column in ("folder", "item")])
-        made = having(tables["changes"], named, ["org", "edit_id"])
+        made = having(tables["changes"], _folders_named(edits), ["org", "edit_id"])
         here = [each.select(list(FOLDER)) for each in (mail, agenda, edits)]
         of_edits = made.select(["org", "object"]).rename_columns(list(FOLDER))
-        return cls(clock, pa.concat_tables([*here, of_edits]), named, pa.concat_tables(whole))
+        return cls(clock, pa.concat_tables([*here, of_edits]), pa.concat_tables(whole))
 
     def and_all_of(self, orgs: pa.Table) -> Concern:
         """The same, and those organizations as a whole."""
@@ -65,10 +64,7 @@ class Concern:
             return due(table, self.clock) if name == "mail" else table
         rest = lacking(table, self.whole, ["org"])
         folders = pa.concat_tables([self.folders, self._hierarchies]) if name in SPEAKING else self.folders
-        found = [having(table, self.whole, ["org"]), having(rest, folders, FOLDER)]
-        if name == "changes":
-            found.append(lacking(having(rest, self.named, ["org", "edit_id"]), self.folders, FOLDER))
-        return pa.concat_tables(found)
+        return pa.concat_tables([having(table, self.whole, ["org"]), having(rest, folders, FOLDER)])
 
     @property
     def _hierarchies(self) -> pa.Table:
@@ -83,7 +79,7 @@ def answers_to_leavers(mail: pa.Table) -> pa.Table:
     return mail.filter(pa.array(flagged, pa.bool_()))
 
 
-def _edits_named(edits: pa.Table, column: str) -> pa.Table:
-    """The edits that others name, as `@` and their id: org, edit_id."""
-    naming = edits.filter(pc.starts_with(edits[column], "@"))
-    return pa.table({"org": naming["org"], "edit_id": pc.utf8_slice_codeunits(naming[column], 1)})
+def _folders_named(edits: pa.Table) -> pa.Table:
+    """The edits that others name as their folder, by `@` and their id: org, edit_id."""
+    naming = edits.filter(pc.starts_with(edits["folder"], "@"))
+    return pa.table({"org": naming["org"], "edit_id": pc.utf8_slice_codeunits(naming["folder"], 1)})

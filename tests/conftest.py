@@ -59,15 +59,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What plays whole lakes takes long: it is left out unless asked for, and of a file's tests in turn all but one are."""
+    """What plays whole lakes takes long: it is left out unless asked for, and of tests in turn, of a file or of what they name
+    together, all but one are."""
     if config.getoption("--lakes"):
         return
-    in_turn: dict[Path, list[pytest.Item]] = {}
+    in_turn: dict[object, list[pytest.Item]] = {}
     for item in items:
-        if item.get_closest_marker("in_turn"):
-            in_turn.setdefault(item.path, []).append(item)
-    tried = {of_one[config.getoption("--turn") % len(of_one)] for of_one in in_turn.values()}
-    others = {item for of_one in in_turn.values() for item in of_one} - tried
+        if mark := item.get_closest_marker("in_turn"):
+            in_turn.setdefault(mark.args or item.path, []).append(item)
+    tried = {some[config.getoption("--turn") % len(some)] for some in in_turn.values()}
+    others = {item for some in in_turn.values() for item in some} - tried
     left_out = [item for item in items if item in others or item.get_closest_marker("lakes")]
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]

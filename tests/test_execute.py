@@ -13,6 +13,8 @@ from pyspark.sql import functions as F
 
 from pfspark.execute import AT_ONCE, Made, execute
 from pfspark.frame import RULES, rule, source
+from pfspark.rows import struct
+from pfspark.rules.frames import once
 from pfspark.tables import FRAMES, Column, Table
 
 LATE = 30.0
@@ -40,6 +42,17 @@ def numbers(spark: SparkSession, *given: int) -> Made:
 
 def column(spark: SparkSession, wanted: DataFrame, **given: Made) -> list[int]:
     return sorted(execute(spark, {"wanted": wanted}, given)["wanted"]["n"].to_pylist())
+
+
+def test_the_columns_of_what_is_given_are_known_without_a_frame(spark: SparkSession) -> None:
+    """However many rows are given, they are handed to nobody who does not read them."""
+
+    def handed(_spark: SparkSession) -> DataFrame:
+        raise AssertionError("nobody asks for it")
+
+    rows = pa.table({"n": pa.array([3], pa.int64())})
+    made = execute(spark, {"once": once(source("given"))}, {"given": Made(handed, rows, schema=struct("n bigint"))})
+    assert made["once"].to_pylist() == [{"n": 3}]
 
 
 @rule(N)

@@ -4,40 +4,59 @@ from __future__ import annotations
 
 import sys
 from collections import Counter
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from pyspark.sql.pandas.types import to_arrow_schema
 
+from pfspark import keyed
 from pfspark.frame import RULES
 from pfspark.keyed import TWINS, having, lacking
-from pfspark.rules import intake, packing
-from pfspark.rules.frames import amend
-from pfspark.words import Action, Reason
+from pfspark.keys import HERE
+from pfspark.rows import struct
+from pfspark.rules import checks, frames, intake, item_edits, packing
+from pfspark.words import PARENT, Action, Reason
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-COLUMNS = "org string, store string, folder string, n bigint, goes boolean, reason string, action string"
-KEYS = [(name, pa.string()) for name in ("org", "store", "folder")]
-SCHEMA = pa.schema([*KEYS, ("n", pa.int64()), ("goes", pa.bool_()), ("reason", pa.string()), ("action", pa.string())])
-ROW = st.tuples(
-    st.just("o"),
-    st.sampled_from("AB"),
-    st.sampled_from("FG"),
-    st.integers(0, 2),
-    st.sampled_from([None, True, False]),
-    st.sampled_from([None, Reason.BAD_VALUE]),
-    st.sampled_from([None, Action.POST, Action.MODIFY, Action.DELETE, Action.CREATE_FOLDER]),
+COLUMNS = (
+    "org string, store string, folder string, n bigint, goes boolean, reason string, action string, origin string, cn bigint, "
+    "cn_min bigint, cn_max bigint, object string, item string, edit_id string, properties map<string,string>"
+)
+SCHEMA = to_arrow_schema(struct(COLUMNS))
+NUMBER = st.integers(1, 6)
+ROW = st.fixed_dictionaries(
+    {
+        "org": st.just("o"),
+        "store": st.sampled_from("AB"),
+        "folder": st.sampled_from(["F", "G", "@e"]),
+        "n": st.integers(0, 2),
+        "goes": st.sampled_from([None, True, False]),
+        "reason": st.sampled_from([None, Reason.BAD_VALUE]),
+        "action": st.sampled_from([None, Action.POST, Action.MODIFY, Action.DELETE, Action.CREATE_FOLDER]),
+        "origin": st.sampled_from("AB"),
+        "cn": NUMBER,
+        "cn_min": NUMBER,
+        "cn_max": NUMBER,
+        "object": st.sampled_from("xy"),
+        "item": st.sampled_from([None, "x", "y", "@d", "d"]),
+        "edit_id": st.sampled_from([None, "d", "e", "f"]),
+        "properties": st.sampled_from([None, {}, {PARENT: "@f"}, {"name": "@d", PARENT: "f"}]),
+    }
 )
 ROWS = st.lists(ROW, max_size=4)
 TAKES = {
     "frames.going": 1, "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1, "frames.together": 3,
-    "intake.as_changes": 1, "intake.of_folders": 1, "intake.of_items": 1, "packing.revisions": 1,
+    "intake.as_changes": 1, "intake.of_folders": 1, "intake.of_items": 1,
 }  # fmt: skip
 """How many frames a rule is given, where that is not two."""
+DECLARED = (frames, intake, packing, item_edits, checks)
+"""Where the rules stand."""
 
 
 def test_rows_are_picked_by_key_in_their_order() -> None:
@@ -53,7 +72,7 @@ def test_rows_are_picked_by_key_in_their_order() -> None:
 
 def rows_of(frame: DataFrame | pa.Table) -> Counter[Any]:
     table = frame if isinstance(frame, pa.Table) else frame.toArrow()
-    return Counter(tuple(row[name] for name in sorted(row)) for row in table.to_pylist())
+    return Counter(str([row[name] for name in sorted(row)]) for row in table.to_pylist())
 
 
 @pytest.mark.parametrize("name", sorted(TWINS))
@@ -61,12 +80,47 @@ def rows_of(frame: DataFrame | pa.Table) -> Counter[Any]:
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_twins_say_the_same(spark: SparkSession, name: str, one: Any, other: Any, third: Any) -> None:
     """As often, too: rows that stand twice stand twice after."""
-    assert {amend.__module__, intake.__name__, packing.__name__} < sys.modules.keys()  # so that the rules are declared
-    named = {"key": ("org", "store", "folder")} if name == "frames.amend" else {}
+    assert {each.__name__ for each in DECLARED} < sys.modules.keys()
+
+    def said(rule: Callable[..., Any], tables: list[Any]) -> Counter[Any]:
+        words = [each.name for each in RULES[name].signature.parameters.values() if each.kind == each.KEYWORD_ONLY]
+        named = {word: HERE if word == "key" else tables.pop() for word in words}
+        return rows_of(rule(*tables, **named))
+
     given = [one, other, third][: TAKES.get(name, 2)]
-    tables = [pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in rows], schema=SCHEMA) for rows in given]
-    frames = [spark.createDataFrame(rows, COLUMNS) for rows in given]
-    assert rows_of(TWINS[name](*tables, **named)) == rows_of(RULES[name].body(*frames, **named))
+    made = [spark.createDataFrame(rows, COLUMNS) for rows in given]
+    assert said(TWINS[name], list(map(table_of, given))) == said(RULES[name].body, made)
+
+
+@given(
+    numbers=st.lists(st.integers(1, 40), min_size=1), ends=st.lists(st.tuples(st.integers(1, 40), st.integers(0, 6)), max_size=9)
+)
+def test_numbers_are_picked_by_ranges_that_overlap(numbers: list[int], ends: list[tuple[int, int]]) -> None:
+    """On each line by itself, with its first and its last number."""
+    lines = [{"org": "o", "folder": "F", "origin": origin} for origin in "AB"]
+    changes = [{**line, "cn": cn} for cn in numbers for line in lines]
+    ranges = [{**lines[0], "cn_min": least, "cn_max": least + more} for least, more in ends]
+    ranges += [{**lines[1], "cn_min": 41 - each["cn_max"], "cn_max": 41 - each["cn_min"]} for each in ranges]
+    picked = TWINS["frames.in_ranges"](table_of(changes), table_of(ranges)).to_pylist()
+    expected = [
+        each for each in changes
+        if any(some["origin"] == each["origin"] and some["cn_min"] <= each["cn"] <= some["cn_max"] for some in ranges)
+    ]  # fmt: skip
+    assert [(row["origin"], row["cn"]) for row in picked] == [(row["origin"], row["cn"]) for row in expected]
+
+
+def table_of(rows: list[dict[str, Any]]) -> pa.Table:
+    return pa.Table.from_pylist(rows, schema=SCHEMA)
+
+
+@pytest.mark.parametrize("fewer", [1, 10**9])
+def test_few_keys_pick_what_many_pick(monkeypatch: pytest.MonkeyPatch, fewer: int) -> None:
+    """A row each of whose columns stands in some key need not be that of one key."""
+    monkeypatch.setattr(keyed, "FEWER", fewer)
+    table = pa.table({"org": ["o", "o", "p", "p"] * 3, "folder": ["F", "G", "F", "G"] * 3, "n": range(12)})
+    keys = pa.table({"org": ["o", "p"], "folder": ["F", "G"]})
+    assert having(table, keys, ("org", "folder"))["n"].to_pylist() == [0, 3, 4, 7, 8, 11]
+    assert lacking(table, keys, ("org", "folder"))["n"].to_pylist() == [1, 2, 5, 6, 9, 10]
 
 
 def test_what_a_frame_lacks_is_null_in_the_union() -> None:

@@ -35,7 +35,7 @@ def test_every_notebook_is_in_databricks_source_form() -> None:
         assert text.count("# COMMAND ----------") >= 4, notebook.name
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("notebooks")
 def test_first_round_ends_equal_everywhere_and_remembers_the_hole(spark: SparkSession) -> None:
     seen = run("01_first_round.py")
     assert seen["equal"]
@@ -53,7 +53,7 @@ def test_first_round_ends_equal_everywhere_and_remembers_the_hole(spark: SparkSe
     ]
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("notebooks")
 def test_change_numbers_show_the_table_of_the_article(spark: SparkSession) -> None:
     seen = run("02_change_numbers.py")
     assert len(seen["tables"]) == 7
@@ -63,7 +63,7 @@ def test_change_numbers_show_the_table_of_the_article(spark: SparkSession) -> No
     assert seen["end"]["converged"]
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("notebooks")
 def test_three_generations_ask_different_sources_and_take_different_times(spark: SparkSession) -> None:
     seen = run("03_three_generations.py")
     assert seen["requests"].T.to_dict() == {
@@ -78,7 +78,7 @@ def test_three_generations_ask_different_sources_and_take_different_times(spark:
     assert all(end["converged"] for end in seen["ends"].values())
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("notebooks")
 def test_a_replica_is_added_and_another_removed_without_loss(spark: SparkSession) -> None:
     seen = run("04_adding_and_removing_replicas.py")
     sales = seen["sales"]
@@ -92,7 +92,7 @@ def test_a_replica_is_added_and_another_removed_without_loss(spark: SparkSession
     assert all(seen["ends"].values())
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("notebooks")
 def test_a_restore_repeats_no_number_and_revives_no_folder(spark: SparkSession) -> None:
     seen = run("05_restore.py")
     assert [numbers for _, numbers in seen["posted"]] == ["PFS2:1-2", "PFS2:3-5", "PFS2:6-7", "PFS2:8", "PFS2~2:1"]
@@ -102,7 +102,7 @@ def test_a_restore_repeats_no_number_and_revives_no_folder(spark: SparkSession) 
     assert seen["lines"][-1]["converged"]
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("notebooks")
 def test_why_it_is_not_here_is_told_and_comes_true(spark: SparkSession) -> None:
     seen = run("06_why_is_it_not_here.py")
     assert list(seen["story"]["cause"]) == ["not_heard", "waiting_to_ask", "waiting_to_ask", "asked", "here"]
@@ -116,7 +116,7 @@ def test_why_it_is_not_here_is_told_and_comes_true(spark: SparkSession) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("notebooks")
 def test_what_would_be_is_told_beside_what_comes(spark: SparkSession) -> None:
     seen = run("07_what_if.py")
     worlds = seen["worlds"].set_index("variant")

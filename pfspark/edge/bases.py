@@ -10,6 +10,7 @@ import hashlib
 import json
 import os
 import zipfile
+from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -20,14 +21,20 @@ from uuid import uuid4
 
 import pyarrow as pa
 
+from pfspark import pages
+from pfspark.pages import Mapped
 from pfspark.tables import EVERY
 
 if TYPE_CHECKING:
     from pfspark.edge.ledger import Row
 
 NAME = "_base.zip"
-FORMAT = 1
+PAGES = "_base"
+"""The folder of the files in which tables lie that are large."""
+FORMAT = 2
 """The version of what stands in it; another one whenever the same facts say another world."""
+SMALL = 1 << 20
+"""Bytes of the rows of a table that are not put into a file."""
 ABOUT = "base.json"
 SUFFIX = ".arrow"
 UNREADABLE = (OSError, ValueError, KeyError, AttributeError, EOFError, RuntimeError, zipfile.BadZipFile, pa.ArrowException)
@@ -51,22 +58,56 @@ def leave(folder: Path, base: Base, round: int, digest: str) -> None:
     """
     if (there := _about(folder)) and there["round"] > round:
         return
-    about = {**_stamp(round, digest), "cursor": base.cursor, "directory": dict(base.directory)}
     new = folder / f"{NAME}.{uuid4().hex}.tmp"
     try:
         for begun in folder.glob(f"{NAME}.*.tmp"):  # by who was killed; who is at it still leaves none
             begun.unlink(missing_ok=True)
+        paged = {name: _paged(folder / PAGES, name, table) for name, table in base.tables.items()}
+        files = {name: names for name, (names, _) in paged.items() if names}
         with zipfile.ZipFile(new, "w") as file:
+            about = {**_stamp(round, digest), "cursor": base.cursor, "directory": dict(base.directory), "files": files}
             file.writestr(ABOUT, json.dumps(about))
-            for name, table in base.tables.items():
+            for name, (_, table) in paged.items():
                 sink = pa.BufferOutputStream()
                 with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
                     stream.write_table(table)
                 file.writestr(name + SUFFIX, sink.getvalue())
         os.replace(new, folder / NAME)
+        for old in {*folder.glob(f"{PAGES}/*{SUFFIX}")} - {folder / PAGES / each for names in files.values() for each in names}:
+            old.unlink(missing_ok=True)
     except OSError:  # reading needs no permission to write
         with suppress(OSError):
             new.unlink()
+
+
+def _paged(folder: Path, name: str, table: pa.Table) -> tuple[list[str], pa.Table]:
+    """The files in which rows of a table lie, and the rest of it, where that is small; a larger one is put into a file.
+
+    A file stays as long as all its rows do, and there is no larger rest to go with: so there are few, however much is added.
+    """
+    pieces = pages.files_of(table)
+    rows: Counter[Mapped | None] = Counter()
+    for batch, file in pieces:
+        rows[file] += batch.num_rows
+    stay = [file for file, found in rows.items() if file and file.rows == found and _is_in(folder, file)]
+    rest = [batch for batch, file in pieces if file not in stay]
+    if pages.size(rest) <= SMALL:
+        return [Path(file.name).name for file in stay], pa.Table.from_batches(rest, table.schema)
+    goes = table.num_rows - sum(file.rows for file in stay)
+    for file in sorted(stay, key=lambda each: each.rows):
+        if file.rows <= goes:
+            goes += file.rows
+            stay.remove(file)
+    new = f"{name}-{uuid4().hex}{SUFFIX}"
+    folder.mkdir(exist_ok=True)
+    with open(folder / new, "xb") as opened:
+        pages.write([batch for batch, file in pieces if file not in stay], opened)
+    return [*(Path(file.name).name for file in stay), new], table.slice(0, 0)
+
+
+def _is_in(folder: Path, file: Mapped) -> bool:
+    """Whether it still lies there: who plays elsewhere at the same time may have left a later base."""
+    return Path(file.name).parent == folder and Path(file.name).exists()
 
 
 def find(folder: Path, row: Row) -> Base | None:
@@ -77,15 +118,22 @@ def find(folder: Path, row: Row) -> Base | None:
     with suppress(*UNREADABLE), zipfile.ZipFile(folder / NAME) as file:
         names = (name for name in file.namelist() if name.endswith(SUFFIX))
         tables = {name.removesuffix(SUFFIX): pa.ipc.open_stream(file.read(name)).read_all() for name in names}
+        for name, files in about["files"].items():
+            tables[name] = pa.concat_tables([*(_mapped(folder / PAGES / each) for each in files), tables[name]])
         return Base(tables, about["cursor"], about["directory"])
     return None
+
+
+def _mapped(path: Path) -> pa.Table:
+    with open(path, "rb") as file:
+        return pages.mapped(file, str(path))
 
 
 def _about(folder: Path) -> dict[str, Any]:
     """What is said of the base that is there; nothing: there is none."""
     with suppress(*UNREADABLE), zipfile.ZipFile(folder / NAME) as file:
         about = json.loads(file.read(ABOUT))
-        return about if isinstance(about["round"], int) and {"cursor", "directory"} <= about.keys() else {}
+        return about if isinstance(about["round"], int) and {"cursor", "directory", "files"} <= about.keys() else {}
     return {}
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import reduce
 
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.frame import rule
-from pfspark.keys import HERE
+from pfspark.keys import HERE, ORIGIN
 
 
 @rule(drives=("changed",), amends="view")
@@ -28,6 +28,14 @@ def append(view: DataFrame, more: DataFrame) -> DataFrame:
 def in_folders(rows: DataFrame, keys: DataFrame) -> DataFrame:
     """The rows of those folders (org, store, folder)."""
     return rows.join(keys.select(*HERE), list(HERE), "left_semi")
+
+
+@rule(like="changes", needs=("changes", "ranges"))
+def in_ranges(changes: DataFrame, ranges: DataFrame) -> DataFrame:
+    """The changes whose numbers lie in a range of their folder and origin, whoever's ranges they are; each once."""
+    inside = ranges.select(*(F.col(name).alias(f"_{name}") for name in (*ORIGIN, "cn_min", "cn_max")))
+    alike = reduce(Column.__and__, (F.col(name) == F.col(f"_{name}") for name in ORIGIN))
+    return changes.join(inside, alike & F.col("cn").between(F.col("_cn_min"), F.col("_cn_max")), "left_semi")
 
 
 @rule(like="rows")

@@ -34,10 +34,14 @@ BITS = 64
 """Numbers that go into one integer, a bit for each."""
 
 
-@rule("names", inline=True)
-def names(changes: DataFrame) -> DataFrame:
-    """What edits that were taken in became: org, edit_id, object."""
-    return changes.where("edit_id is not null").select("org", "edit_id", "object")
+@rule("names", needs=("changes", "edits"))
+def names(changes: DataFrame, *, edits: DataFrame) -> DataFrame:
+    """What those edits became that `edits` name, as their folder, its parent, or their item: org, edit_id, object."""
+    said = F.explode(F.array("folder", "item", F.col("properties")[PARENT]))
+    named = edits.select("org", said.alias("_said")).where(F.startswith("_said", F.lit("@")))
+    return changes.join(named.selectExpr("org", "substring(_said, 2) as edit_id"), ["org", "edit_id"], "left_semi").select(
+        "org", "edit_id", "object"
+    )
 
 
 @rule("edits", inline=True)
@@ -192,13 +196,6 @@ def of_people(issued: DataFrame) -> DataFrame:
 def as_changes(new_changes: DataFrame) -> DataFrame:
     """Rows of `changes`: whoever holds them, they are the same."""
     return new_changes.drop("store")
-
-
-@rule("changes", inline=True)
-def all_changes(changes: DataFrame, written: DataFrame) -> DataFrame:
-    """The changes of before with those of this round. However many the first are, they are handed over once, for whoever reads
-    them alone too: so it is a union of two frames, and not one more of all rows."""
-    return changes.unionByName(written)
 
 
 @rule("receipts", inline=True)

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, LINE, ORIGIN
+from pfspark.keys import HERE, LINE, OBJECT, ORIGIN
 from pfspark.words import HIERARCHY, LARGEST, LIVE, LONGEST_S, PRIORITIES, SLOTS, Action, Listing, Standing, Why
 
 MESSAGE = (*HERE, "asker")
@@ -127,19 +127,19 @@ def limits(tree: DataFrame) -> DataFrame:
     return said.select(*HERE, *(F.when(fits, F.col(name)).alias(name) for name, fits in kinds.items()))
 
 
-@rule(like="changes")
-def revisions(changes: DataFrame) -> DataFrame:
-    """The changes that are made upon others: modifications of items, and deletions."""
-    return changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE))
+@rule(like="changes", needs=("changes", "items"))
+def revisions(changes: DataFrame, *, items: DataFrame) -> DataFrame:
+    """The changes that are made upon others, modifications and deletions, of the `items` (org, folder, object) named."""
+    later = changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE))
+    return later.join(items.select(*OBJECT), list(OBJECT), "left_semi")
 
 
 @rule("superseded", needs=("revisions", "ranges"))
 def superseded(revisions: DataFrame, *, ranges: DataFrame, changes: DataFrame, applied: DataFrame) -> DataFrame:
     """The numbers in `ranges` upon which a change was made that the sender holds too: org, store, folder, origin, cn."""
-    item = ("org", "folder", "object")
-    later = revisions.select(*item, F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors")
-    revised = changes.select(*item, "origin", "cn").join(later.select(*item), list(item), "left_semi")
-    candidates = cnset.within(revised, ranges, ORIGIN).select(*LINE, "cn", "object").distinct().join(later, list(item))
+    later = revisions.select(*OBJECT, F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors")
+    revised = changes.select(*OBJECT, "origin", "cn").join(later.select(*OBJECT), list(OBJECT), "left_semi")
+    candidates = cnset.within(revised, ranges, ORIGIN).select(*LINE, "cn", "object").distinct().join(later, list(OBJECT))
     upon = F.exists("predecessors", lambda p: (p["origin"] == F.col("origin")) & (p["cn"] >= F.col("cn")))
     held = applied.select(*HERE, F.col("origin").alias("by"), F.col("cn_min").alias("_low"), F.col("cn_max").alias("_high"))
     known = candidates.where(upon).join(held, [*HERE, "by"]).where("by_cn between _low and _high")

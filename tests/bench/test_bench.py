@@ -184,6 +184,49 @@ def test_folders_in_which_nothing_happens(spark: SparkSession) -> None:
         told(f"among {replicas:,} replicas, sending", took[0], None, what)
 
 
+HOLDS = {"PFS1": 10, "PFS2": 20, "PFS3": 30}
+"""How many items of each origin every folder holds at the start of `scenario`."""
+
+
+def deepen(kept: Kept, copies: int) -> None:
+    """So many copies of every item of content, under numbers that follow its own, held by whoever holds it."""
+
+    def step(origins: pa.ChunkedArray) -> pa.ChunkedArray:
+        return pc.take(pa.array(HOLDS.values()), pc.index_in(origins, value_set=pa.array(HOLDS)))
+
+    held, ranges = kept.tables["changes"], kept.tables["state"]
+    one = held.filter(pc.not_equal(held["folder"], HIERARCHY))
+    many = pa.concat_tables([one] * copies).combine_chunks()
+    place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), many.num_rows), start=-1)
+    cn = pc.add(many["cn"], pc.multiply(pc.add(pc.divide(place, one.num_rows), 1), step(many["origin"])))
+    numbered = pc.binary_join_element_wise(many["origin"], pc.cast(cn, pa.string()), ":")
+    for name, column in (("cn", cn), ("object", numbered)):
+        many = many.set_column(many.column_names.index(name), name, column)
+    kept.append("changes", many)
+    last = pc.add(ranges["cn_max"], pc.multiply(step(ranges["origin"]), copies))
+    far = pc.if_else(pc.not_equal(ranges["folder"], HIERARCHY), last, ranges["cn_max"])
+    kept.put("state", ranges.set_column(ranges.column_names.index("cn_max"), "cn_max", far))
+
+
+def test_items_that_are_there_already(spark: SparkSession) -> None:
+    """The same twenty changes in ten folders, of sixty items each and of so many more."""
+    Played(spark, scenario(10, 20)).round(edits=True)  # warms
+    alone: list[float] = []
+    for copies in (0, 200, 1_000, 4_000):
+        played = Played(spark, scenario(10, 20)).warm()
+        if copies:
+            deepen(played.kept, copies)
+        items = played.kept.tables["changes"].num_rows
+        took = []
+        for edits in (True, False):
+            seconds, made = played.round(edits=edits)
+            assert made["changes" if edits else "receipts"].num_rows >= 20
+            took.append(seconds)
+        alone = alone or took
+        more = " and ".join(f"{one / other:.2f}" for one, other in zip(took, alone, strict=True))
+        told(f"among {items:,} items, sending", took[0], None, f"; receiving {took[1]:.2f} s: {more} times alone; {memory()} MB")
+
+
 def test_thousand_organizations(spark: SparkSession) -> None:
     took = {}
     for many in (1, 1000):

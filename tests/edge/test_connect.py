@@ -159,7 +159,7 @@ def test_a_lake_is_the_same_by_a_server(server: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "notebook",
     [
-        pytest.param(file, id=file.stem, marks=pytest.mark.lakes if file.stem in LONG else pytest.mark.in_turn)
+        pytest.param(file, id=file.stem, marks=pytest.mark.lakes if file.stem in LONG else pytest.mark.in_turn("notebooks"))
         for file in NOTEBOOKS
     ],
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from pfspark.rules.frames import amend, append, dated, going, in_folders, keys_of, once, staying, together
+from pfspark.rules.frames import amend, append, dated, going, in_folders, in_ranges, keys_of, once, staying, together
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -39,6 +39,16 @@ def test_folders_are_told_apart_by_store_and_organization(spark: SparkSession) -
     elsewhere = keys.selectExpr("'another' as org", "store", "folder")
     assert told(in_folders(some, elsewhere)) == []
     assert told(keys_of(some, keys)) == ["A F", "A G", "B F", "B G"]
+
+
+def test_a_change_lies_in_a_range_of_its_own_folder_and_origin(spark: SparkSession) -> None:
+    """The first number and the last do, whichever store has the range; who has two of them has the change once."""
+    made = [("o", "F", origin, cn) for origin in "AB" for cn in range(1, 8)] + [("o", "G", "A", 3), ("p", "F", "A", 3)]
+    changes = spark.createDataFrame(made, "org string, folder string, origin string, cn bigint")
+    ends = [("o", "S", "F", "A", 2, 4), ("o", "T", "F", "A", 4, 5), ("o", "S", "F", "B", 7, 9)]
+    ranges = spark.createDataFrame(ends, "org string, store string, folder string, origin string, cn_min bigint, cn_max bigint")
+    found = sorted((row["org"], row["folder"], row["origin"], row["cn"]) for row in in_ranges(changes, ranges).collect())
+    assert found == [("o", "F", "A", cn) for cn in (2, 3, 4, 5)] + [("o", "F", "B", 7)]
 
 
 def test_what_a_frame_does_not_have_is_null(spark: SparkSession) -> None:

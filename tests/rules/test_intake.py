@@ -10,6 +10,7 @@ import pytest
 from pfspark.rows import arrow, local, schema_of
 from pfspark.rules import aging, folder_edits, hierarchy, intake, packing, sources
 from pfspark.tables import STAMP
+from pfspark.words import PARENT
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,6 +103,22 @@ def test_every_refused_edit_is_told_of_and_taken_in_no_further(spark: SparkSessi
     verdicts = intake.receipts(found, found.limit(0), found.limit(0))
     told = {row["edit_id"]: (row["outcome"], row["reason"]) for row in verdicts.collect()}
     assert told == dict.fromkeys(BAD, ("refused", "bad_value"))
+
+
+def test_what_was_made_is_known_by_the_edit_that_made_it(spark: SparkSession) -> None:
+    """Named as a folder, as an item, or as the parent of a folder; what nobody names, or only another organization, is not."""
+    made = [(org, name, f"{name} of {org}") for org in ("o", "p") for name in ("folder", "item", "parent", "other")]
+    named = {
+        "post": {"action": "post", "folder": "@folder"},
+        "modify": {"action": "modify", "item": "@item"},
+        "move": {"action": "set_folder", "folder": None, "properties": {PARENT: "@parent", "name": "@other"}},
+        "plain": {"action": "modify", "item": "other", "properties": None},
+    }
+    changes = spark.createDataFrame([*made, ("o", None, "of a start")], "org string, edit_id string, object string")
+    found = intake.names(changes, edits=edits(spark, named)).collect()
+    assert {(row["org"], row["edit_id"]): row["object"] for row in found} == {
+        ("o", name): f"{name} of o" for name in ("folder", "item", "parent")
+    }
 
 
 def test_what_cannot_be_read_at_all_is_no_edit(spark: SparkSession) -> None:

@@ -41,6 +41,17 @@ def test_no_schedule_holds_back_the_hierarchy(spark: SparkSession, of_store: str
     assert {row["folder"]: row["goes"] for row in timed.collect()} == {HIERARCHY: True, SALES: goes}
 
 
+@pytest.mark.rule("R46")
+def test_what_was_made_upon_others_is_looked_for_among_the_items_that_go(spark: SparkSession) -> None:
+    """Modifications and deletions, of the item of that folder; a post is made upon nothing."""
+    made = [(SALES, "x", "post", 1), (SALES, "x", "modify", 2), (SALES, "y", "delete", 3), (SALES, "z", "modify", 4),
+            ("P1:2", "x", "modify", 5)]  # fmt: skip
+    rows = [("o", *each) for each in made]
+    changes = spark.createDataFrame(rows, "org string, folder string, object string, action string, cn bigint")
+    revisions = packing.revisions(changes, items=changes.where("cn in (1, 3)"))
+    assert sorted(row["cn"] for row in revisions.collect()) == [2, 3]
+
+
 Update = tuple[str, int, int]
 """Origin, number, bytes."""
 

@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import random
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+from pfspark import pages
 from pfspark.edge.config import conf_folder
 from pfspark.errors import ScenarioError
 from pfspark.sim import player
@@ -64,6 +66,10 @@ AT_A_TIME = 3
 """Bugs that are planted in every run."""
 TOGETHER = 12
 """Bugs that are planted in one play: each wrong version of a rule is a plan more in every round."""
+HELD, IN_A_BATCH = 20_000, 500
+"""Bytes of a table that are held in memory while worlds are played, and rows of a batch in a file."""
+IN_FILES: list[int] = []
+"""How many rows were put into a file, each time."""
 
 
 @cache
@@ -183,9 +189,26 @@ def organizations(config: pytest.Config) -> list[Scenario]:
     return [organization(seed, rounds) for seed in seeds(config)] + infested(sown(config)[:TOGETHER], config)
 
 
-def conditions(config: pytest.Config) -> AbstractContextManager[None]:
-    """The first bugs are planted while they are played."""
-    return planted(sown(config)[:TOGETHER])
+@contextmanager
+def conditions(config: pytest.Config) -> Iterator[None]:
+    """The first bugs are planted while they are played; and of the tables of all worlds those lie in files that are larger than
+    `HELD`, as if memory held no more."""
+    with planted(sown(config)[:TOGETHER]), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(pages, "PAGE", HELD)
+        patch.setattr(pages, "BATCH", IN_A_BATCH)
+        patch.setattr(pages, "mapped", counting(pages.mapped))
+        yield
+
+
+def counting(mapped: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
+    """The same; the rows that lie in files are counted."""
+
+    def count(*args: Any) -> pa.Table:
+        table = mapped(*args)
+        IN_FILES.append(table.num_rows)
+        return table
+
+    return count
 
 
 @pytest.fixture(scope="module")
@@ -216,6 +239,12 @@ def test_engine_says_what_the_oracle_says(
         file.write_text(shrunk(text, partial(part, spark=spark)) if pytestconfig.getoption("--shrink") else text)
         again = f"python -m pytest -m campaign --seed {seed} --campaign-orgs 1 --campaign-rounds {rounds} --shrink"
         pytest.fail(f"{len(parted)} part: {sorted(parted)}\nworld {seed}, {parted[seed]}\n{again}\npfspark play {file} --json")
+
+
+@pytest.mark.campaign
+def test_worlds_lay_in_files(campaign: Mapping[str, list[Line]]) -> None:
+    """So whatever a campaign says it says of tables that are read from there."""
+    assert len(IN_FILES) > 10 and max(IN_FILES) > IN_A_BATCH
 
 
 @pytest.mark.campaign

@@ -1,0 +1,95 @@
+"""Rows that lie in files, and not in memory: a world may be larger than that.
+
+A file is written once, and mapped: the system reads of it what somebody looks at, and forgets that again where memory is short.
+"""
+
+from __future__ import annotations
+
+import mmap
+import tempfile
+from typing import BinaryIO, NamedTuple
+from weakref import WeakKeyDictionary
+
+import pyarrow as pa
+
+PAGE = 32 << 20
+"""Bytes of a table's rows that are held in memory before they are put into a file."""
+BATCH = 16_384
+"""Rows of a batch in a file: where one of them is replaced, all are written anew."""
+PIECES = 64
+"""Pieces of a table in memory: each round that adds rows adds one, and many small ones are slow to pick from."""
+
+
+class Mapped(NamedTuple):
+    """A file that is mapped: where it lies in memory, and the rows that it has."""
+
+    name: str
+    start: int
+    end: int
+    rows: int
+
+
+_MAPPED: WeakKeyDictionary[mmap.mmap, Mapped] = WeakKeyDictionary()
+"""The files into which somebody looks."""
+
+
+def settled(table: pa.Table) -> pa.Table:
+    """The same rows, those that are in a file already first: the others in one piece where they are in many, and in a file where
+    they are large."""
+    there: list[pa.RecordBatch] = []
+    here: list[pa.RecordBatch] = []
+    for batch, file in files_of(table):
+        (there if file else here).append(batch)
+    if size(here) > PAGE:
+        there, here = [*there, *_in_a_file(here).to_batches()], []
+    elif len(here) > PIECES:
+        here = _one(here).to_batches()
+    return pa.Table.from_batches(there + here, table.schema)
+
+
+def files_of(table: pa.Table) -> list[tuple[pa.RecordBatch, Mapped | None]]:
+    """The pieces of a table, each with the file in which it lies."""
+    files = list(_MAPPED.values())
+
+    def file_of(batch: pa.RecordBatch) -> Mapped | None:
+        ends = batch.column(0).buffers()[1]
+        return next((file for file in files if ends and file.start <= ends.address < file.end), None)
+
+    return [(batch, file_of(batch)) for batch in table.to_batches()]
+
+
+def size(batches: list[pa.RecordBatch]) -> int:
+    """Their bytes."""
+    return sum(batch.nbytes for batch in batches)
+
+
+def write(batches: list[pa.RecordBatch], file: BinaryIO) -> None:
+    """Writes the pieces of a table as `mapped` finds it; small ones together, large ones in several."""
+    small = [batch for batch in batches if batch.num_rows < BATCH]
+    with pa.ipc.new_file(file, batches[0].schema) as stream:
+        for batch in batches:
+            if batch.num_rows >= BATCH:
+                stream.write_table(pa.Table.from_batches([batch]), max_chunksize=BATCH)
+        if small:
+            stream.write_table(_one(small), max_chunksize=BATCH)
+
+
+def mapped(file: BinaryIO, name: str = "") -> pa.Table:
+    """The table in that file, of which nothing is read before somebody looks at it."""
+    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    bytes = pa.py_buffer(pages)
+    table = pa.ipc.open_file(bytes).read_all()
+    _MAPPED[pages] = Mapped(name, bytes.address, bytes.address + bytes.size, table.num_rows)
+    return table
+
+
+def _one(batches: list[pa.RecordBatch]) -> pa.Table:
+    return pa.Table.from_batches(batches).combine_chunks()
+
+
+def _in_a_file(batches: list[pa.RecordBatch]) -> pa.Table:
+    """In a file without a name, that ends when nobody looks into it."""
+    with tempfile.TemporaryFile() as file:
+        write(batches, file)
+        file.flush()
+        return mapped(file)
