@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import mmap
 import tempfile
+from bisect import bisect_right
+from contextlib import suppress
 from typing import BinaryIO, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -35,25 +37,28 @@ _MAPPED: WeakKeyDictionary[mmap.mmap, Mapped] = WeakKeyDictionary()
 
 def settled(table: pa.Table) -> pa.Table:
     """The same rows, those that are in a file already first: the others in one piece where they are in many, and in a file where
-    they are large."""
+    they are large; where none can be written, as on a disk that is full, they stay in memory."""
     there: list[pa.RecordBatch] = []
     here: list[pa.RecordBatch] = []
     for batch, file in files_of(table):
         (there if file else here).append(batch)
     if size(here) > PAGE:
-        there, here = [*there, *_in_a_file(here).to_batches()], []
-    elif len(here) > PIECES:
+        with suppress(OSError):
+            there, here = [*there, *_in_a_file(here).to_batches()], []
+    if len(here) > PIECES:
         here = _one(here).to_batches()
     return pa.Table.from_batches(there + here, table.schema)
 
 
 def files_of(table: pa.Table) -> list[tuple[pa.RecordBatch, Mapped | None]]:
     """The pieces of a table, each with the file in which it lies."""
-    files = list(_MAPPED.values())
+    files = sorted(_MAPPED.values(), key=lambda file: file.start)
+    starts = [file.start for file in files]
 
     def file_of(batch: pa.RecordBatch) -> Mapped | None:
         ends = batch.column(0).buffers()[1]
-        return next((file for file in files if ends and file.start <= ends.address < file.end), None)
+        before = bisect_right(starts, ends.address) if ends else 0
+        return files[before - 1] if before and ends.address < files[before - 1].end else None
 
     return [(batch, file_of(batch)) for batch in table.to_batches()]
 

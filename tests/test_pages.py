@@ -59,16 +59,21 @@ def test_small_pieces_are_put_together() -> None:
 
 
 def test_a_file_ends_with_the_last_who_looks_into_it() -> None:
-    gc.collect()
-    before = len(pages._MAPPED)
     large = pages.settled(table(0, 200))
+    [file] = {file for _, file in pages.files_of(large)}
     part = large.slice(60, 1)
     del large
     gc.collect()
-    assert len(pages._MAPPED) == before + 1 and numbers(part) == [60]
+    assert file in pages._MAPPED.values() and numbers(part) == [60]
     del part
     gc.collect()
-    assert len(pages._MAPPED) == before
+    assert file not in pages._MAPPED.values()
+
+
+def test_where_no_file_can_be_written_rows_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pages.tempfile, "tempdir", "/there is no such folder")
+    large = pages.settled(table(0, 200))
+    assert in_files(large) == 0 and numbers(large) == [*range(200)]
 
 
 def test_nothing_is_nothing() -> None:
