@@ -102,6 +102,11 @@ def _staying(rows: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(rows["goes"]))
 
 
+def _repeated(edits: pa.Table) -> pa.Table:
+    counted = edits.select(["org", "edit_id"]).group_by(["org", "edit_id"]).aggregate([([], "count_all")])
+    return counted.filter(pc.greater(counted["count_all"], 1)).select(["org", "edit_id"])
+
+
 def _names(changes: pa.Table, *, edits: pa.Table) -> pa.Table:
     parents = pc.map_lookup(edits["properties"], PARENT, "first")
     said = pa.concat_tables(pa.table({"org": edits["org"], "said": each}) for each in (edits["folder"], edits["item"], parents))
@@ -170,8 +175,8 @@ def _keys_of(*frames: pa.Table) -> pa.Table:
 TWINS: dict[str, Callable[..., Any]] = {
     "frames.amend": _amend, "frames.append": together, "frames.in_folders": _in_folders, "frames.in_ranges": _in_ranges,
     "frames.keys_of": _keys_of, "frames.once": _once, "frames.together": _union, "frames.going": _going,
-    "frames.staying": _staying, "intake.names": _names, "intake.of_folders": _of_folders, "intake.of_items": _of_items,
-    "intake.as_changes": _without_store, "item_edits.edited": _edited, "packing.revisions": _revisions,
-    "checks.last_given": _last_given,
+    "frames.staying": _staying, "intake.names": _names, "intake.repeated": _repeated, "intake.of_folders": _of_folders,
+    "intake.of_items": _of_items, "intake.as_changes": _without_store, "item_edits.edited": _edited,
+    "packing.revisions": _revisions, "checks.last_given": _last_given,
 }  # fmt: skip
 """Rules that ask for nothing but rows of a frame that are there, by name."""

@@ -238,7 +238,8 @@ def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing
     deleted after that, and whose night has come, is erased."""
     names = intake.names(world.changes, edits=world.edits)
     received = intake.receive(
-        world.edits, taken=world.taken, stores=world.stores, conditions=world.conditions, clock=clock
+        world.edits,
+        repeated=intake.repeated(world.edits), taken=world.taken, stores=world.stores, conditions=world.conditions, clock=clock,
     )  # fmt: skip
     edits = intake.resolve(received, names=names)
     own_words = _say_by_themselves(news, standing, clock)

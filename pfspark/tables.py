@@ -660,6 +660,7 @@ FRAMES = _by_name(
         _frame("acknowledgements", "an answer that may release a leaver", f"{_KEYS} sender status said proof began"),
         # edits
         _frame("names", "the change that an edit became", "org edit_id object"),
+        _frame("repeated", "a name that more than one edit has", "org edit_id"),
         _frame("edits", "an edit to be taken in, with the reason where it is refused at once", f"{_EDIT} reason"),
         _frame(
             "said_by_itself",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -152,51 +152,58 @@ def test_hundred_rounds(spark: SparkSession) -> None:
     told("round 100", last, None, f", {last / tenth:.2f} times round 10; memory {held[9]} then {held[99]} MB")
 
 
-def ballast(kept: Kept, copies: int) -> None:
-    """So many copies of every folder with its replicas, lists and sets, under numbers of their own, in which nothing happens."""
-    for name in ("tree", "folders", "lists", "replicas", "state"):
-        held = kept.tables[name]
-        one = held.filter(pc.not_equal(held["folder"], HIERARCHY))
-        many = pa.concat_tables([one] * copies).combine_chunks()
-        place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), many.num_rows), start=-1)
-        copy = pc.cast(pc.divide(place, max(one.num_rows, 1)), pa.string())
-        folder = pc.binary_join_element_wise(many["folder"], copy, "0000")
-        kept.put(name, pa.concat_tables([held, many.set_column(many.column_names.index("folder"), "folder", folder)]))
-
-
-def test_folders_in_which_nothing_happens(spark: SparkSession) -> None:
-    """The same twenty changes in ten folders, among so many others of three replicas each."""
+def among(spark: SparkSession, what: str, more: Sequence[int], crowd: Callable[[Kept, int], int]) -> None:
+    """Tells of the same twenty changes, sent and received in ten folders, alone and in a crowd of so many copies; `crowd` makes
+    it, and says how large it is."""
     Played(spark, scenario(10, 20)).round(edits=True)  # warms
     alone: list[float] = []
-    for copies in (0, 1_000, 3_000, 10_000):
+    for copies in (0, *more):
         played = Played(spark, scenario(10, 20)).warm()
-        if copies:
-            ballast(played.kept, copies)
-        replicas = played.kept.tables["replicas"].num_rows
+        size = crowd(played.kept, copies)
         took = []
         for edits in (True, False):
             seconds, made = played.round(edits=edits)
             assert made["changes" if edits else "receipts"].num_rows >= 20
             took.append(seconds)
         alone = alone or took
-        more = " and ".join(f"{one / other:.2f}" for one, other in zip(took, alone, strict=True))
-        what = f"; receiving {took[1]:.2f} s: {more} times alone; {memory()} MB"
-        told(f"among {replicas:,} replicas, sending", took[0], None, what)
+        times = " and ".join(f"{one / other:.2f}" for one, other in zip(took, alone, strict=True))
+        rest = f"; receiving {took[1]:.2f} s: {times} times alone; {memory()} MB"
+        told(f"among {size:,} {what}, sending", took[0], None, rest)
+
+
+def ballast(kept: Kept, copies: int) -> int:
+    """So many copies of every folder with its replicas, lists and sets, under numbers of their own, in which nothing happens;
+    gives how many replicas there are."""
+    for name in ("tree", "folders", "lists", "replicas", "state"):
+        held = kept.tables[name]
+        one = held.filter(pc.not_equal(held["folder"], HIERARCHY))
+        many = pa.concat_tables([one] * copies or [one.slice(0, 0)]).combine_chunks()
+        place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), many.num_rows), start=-1)
+        copy = pc.cast(pc.divide(place, max(one.num_rows, 1)), pa.string())
+        folder = pc.binary_join_element_wise(many["folder"], copy, "0000")
+        kept.put(name, pa.concat_tables([held, many.set_column(many.column_names.index("folder"), "folder", folder)]))
+    return int(kept.tables["replicas"].num_rows)
+
+
+def test_folders_in_which_nothing_happens(spark: SparkSession) -> None:
+    """Beside those of the changes, of three replicas each."""
+    among(spark, "replicas", (1_000, 3_000, 10_000), ballast)
 
 
 HOLDS = {"PFS1": 10, "PFS2": 20, "PFS3": 30}
 """How many items of each origin every folder holds at the start of `scenario`."""
 
 
-def deepen(kept: Kept, copies: int) -> None:
-    """So many copies of every item of content, under numbers that follow its own, held by whoever holds it."""
+def deepen(kept: Kept, copies: int) -> int:
+    """So many copies of every item of content, under numbers that follow its own, held by whoever holds it; gives how many
+    changes there are."""
 
     def step(origins: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.take(pa.array(HOLDS.values()), pc.index_in(origins, value_set=pa.array(HOLDS)))
 
     held, ranges = kept.tables["changes"], kept.tables["state"]
     one = held.filter(pc.not_equal(held["folder"], HIERARCHY))
-    many = pa.concat_tables([one] * copies).combine_chunks()
+    many = pa.concat_tables([one] * copies or [one.slice(0, 0)]).combine_chunks()
     place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), many.num_rows), start=-1)
     cn = pc.add(many["cn"], pc.multiply(pc.add(pc.divide(place, one.num_rows), 1), step(many["origin"])))
     numbered = pc.binary_join_element_wise(many["origin"], pc.cast(cn, pa.string()), ":")
@@ -206,25 +213,12 @@ def deepen(kept: Kept, copies: int) -> None:
     last = pc.add(ranges["cn_max"], pc.multiply(step(ranges["origin"]), copies))
     far = pc.if_else(pc.not_equal(ranges["folder"], HIERARCHY), last, ranges["cn_max"])
     kept.put("state", ranges.set_column(ranges.column_names.index("cn_max"), "cn_max", far))
+    return int(kept.tables["changes"].num_rows)
 
 
 def test_items_that_are_there_already(spark: SparkSession) -> None:
-    """The same twenty changes in ten folders, of sixty items each and of so many more."""
-    Played(spark, scenario(10, 20)).round(edits=True)  # warms
-    alone: list[float] = []
-    for copies in (0, 200, 1_000, 4_000):
-        played = Played(spark, scenario(10, 20)).warm()
-        if copies:
-            deepen(played.kept, copies)
-        items = played.kept.tables["changes"].num_rows
-        took = []
-        for edits in (True, False):
-            seconds, made = played.round(edits=edits)
-            assert made["changes" if edits else "receipts"].num_rows >= 20
-            took.append(seconds)
-        alone = alone or took
-        more = " and ".join(f"{one / other:.2f}" for one, other in zip(took, alone, strict=True))
-        told(f"among {items:,} items, sending", took[0], None, f"; receiving {took[1]:.2f} s: {more} times alone; {memory()} MB")
+    """In the folders of the changes, beside sixty each."""
+    among(spark, "items", (200, 1_000, 4_000), deepen)
 
 
 def test_thousand_organizations(spark: SparkSession) -> None:

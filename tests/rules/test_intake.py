@@ -76,6 +76,7 @@ def edits(spark: SparkSession, cases: dict[str, dict[str, Any]]) -> DataFrame:
 def received(spark: SparkSession, rows: DataFrame) -> dict[str, str | None]:
     found = intake.receive(
         rows,
+        repeated=intake.repeated(rows),
         taken=spark.createDataFrame([], "org string, edit_id string"),
         stores=spark.createDataFrame([("o", "P1")], "org string, store string"),
         conditions=spark.createDataFrame([], "org string, store string, down boolean"),
@@ -89,11 +90,33 @@ def test_what_no_rule_could_follow_is_refused_at_once(spark: SparkSession) -> No
     assert reasons == dict.fromkeys(GOOD) | dict.fromkeys(BAD, "bad_value")
 
 
+def test_of_edits_of_one_name_the_first_counts(spark: SparkSession) -> None:
+    """By their time, then their place, then their store; those of another organization are others."""
+    before, at = NOW - timedelta(minutes=2), NOW - timedelta(minutes=1)
+    said = [("o", "b", at, 1, "P1"), ("o", "a", at, 1, "P1"), ("o", "a", at, 2, "P1"), ("o", "a", before, 3, "P1"),
+            ("o", "c", at, 1, "P2"), ("o", "c", at, 1, "P1"), ("p", "a", at, 1, "P1")]  # fmt: skip
+    rows = [{"org": org, "edit_id": edit, "at": at, "place": place, "store": store, "action": "post", "properties": [], "size": 1}
+            for org, edit, at, place, store in said]  # fmt: skip
+    found = intake.receive(
+        local(spark, arrow(schema_of("edits"), rows), schema_of("edits")),
+        repeated=spark.createDataFrame([("o", "a"), ("o", "c")], "org string, edit_id string"),
+        taken=spark.createDataFrame([], "org string, edit_id string"),
+        stores=spark.createDataFrame([("o", "P1"), ("o", "P2"), ("p", "P1")], "org string, store string"),
+        conditions=spark.createDataFrame([], "org string, store string, down boolean"),
+        clock=spark.createDataFrame([("o", NOW), ("p", NOW)], "org string, now timestamp"),
+    )
+    told = {(row["org"], row["edit_id"], row["place"], row["store"]): row["reason"] for row in found.collect()}
+    again = {("o", "a", 1, "P1"), ("o", "a", 2, "P1"), ("o", "c", 1, "P2")}
+    assert told == {(org, edit, place, store): "already_taken_in" if (org, edit, place, store) in again else None
+                    for org, edit, _, place, store in said}  # fmt: skip
+
+
 def test_every_refused_edit_is_told_of_and_taken_in_no_further(spark: SparkSession) -> None:
     """Also one whose action is none: it must not wait for ever, and call for a round each time."""
     rows = edits(spark, BAD)
     found = intake.receive(
         rows,
+        repeated=intake.repeated(rows),
         taken=spark.createDataFrame([], "org string, edit_id string"),
         stores=spark.createDataFrame([("o", "P1")], "org string, store string"),
         conditions=spark.createDataFrame([], "org string, store string, down boolean"),
