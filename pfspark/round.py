@@ -321,7 +321,7 @@ def _take_in_items(
     last = intake.last_numbers(replicas, applied=news.applied)
     numbered = item_edits.number(validated, replicas=replicas, numbers=last)
     changes = item_edits.as_changes(item_edits.record(numbered))
-    return item_edits.verdicts(numbered, intake.refused(validated)), changes
+    return numbered, changes
 
 
 @phase

@@ -686,10 +686,9 @@ FRAMES = _by_name(
         _frame("lineage", "what a change of an item would be made upon", f"{_KEYS} object upon deleted known_as"),
         _frame("validated_items", "an edit of an item and its verdict", f"{_EDIT} reason upon known_as"),
         _frame(
-            "numbered_items", "an edit of an item that is taken in, with its number", f"{_EDIT} reason upon known_as label cn"
+            "numbered_items", "an edit of an item, taken in with its number or refused", f"{_EDIT} reason upon known_as label cn"
         ),
         _frame("written_items", "the same with all that its change says", f"{_EDIT} reason label cn object predecessors"),
-        _frame("item_edits", "an edit of an item, taken in or refused", f"{_EDIT} reason upon known_as label cn"),
         _frame("new_changes", "a change made in this round, with the store", f"{_VERSION} store"),
         _frame("superseded", "a number upon which its sender knows a later change", f"{_KEYS} origin cn"),
         _frame("issued", "the numbers that a replica has given in this round", f"{_RANGES} rows numbers by_somebody"),

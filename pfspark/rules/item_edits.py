@@ -22,7 +22,7 @@ def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
     return changes.join(items, list(OBJECT), "left_semi")
 
 
-@rule("validated_items")
+@rule("validated_items", inline=True)
 def validate(
     edits: DataFrame,
     *,
@@ -103,27 +103,30 @@ def _validate_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:
 
 @rule("numbered_items")
 def number(validated: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
-    """The edits that are not refused, with `label` and `cn`: their number in their folder.
+    """The edits with `label` and `cn`, their number in their folder; those that are refused have none, and use none up.
 
     Source: R30-R33, R41, R47.
     """
-    lives = replicas.select(*HERE, cnset.label_of("store", "life").alias("label"))
-    taken = validated.where("reason is null").join(lives, list(HERE)).join(numbers.drop("label"), list(HERE), "left")
-    order = Window.partitionBy(*HERE).orderBy("nth")
-    return taken.withColumn("cn", F.coalesce("last", F.lit(0)) + F.row_number().over(order)).drop("last")
+    lives = replicas.select(*HERE, cnset.label_of("store", "life").alias("_label"))
+    here = validated.join(lives, list(HERE), "left").join(numbers.drop("label"), list(HERE), "left")
+    taken = F.col("reason").isNull()
+    so_far = Window.partitionBy(*HERE).orderBy("nth").rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    cn = F.coalesce("last", F.lit(0)) + F.count(F.when(taken, F.lit(1))).over(so_far)
+    return here.withColumns({"label": F.when(taken, F.col("_label")), "cn": F.when(taken, cn)}).drop("_label", "last")
 
 
 @rule("written_items", inline=True)
 def record(numbered: DataFrame) -> DataFrame:
-    """Numbered edits with their `object`, its `name`, and the `predecessors` of their change.
+    """Edits that have a number, with their `object`, its `name`, and the `predecessors` of their change.
 
     A change is made upon all versions its store sees and upon those made before it in this round (F12).
 
     Source: R28, R32.
     """
     own = F.concat_ws(":", "label", F.col("cn").cast("string"))
-    posts = numbered.where(F.col("action") == Action.POST).withColumn("object", own)
-    changing = numbered.where(F.col("action") != Action.POST)
+    taken = numbered.where("reason is null")
+    posts = taken.where(F.col("action") == Action.POST).withColumn("object", own)
+    changing = taken.where(F.col("action") != Action.POST)
     again = changing.select(F.col("org").alias("_org"), F.col("item").alias("_again")).distinct()
     by_id = (F.col("org") == F.col("_org")) & (F.concat(F.lit("@"), "edit_id") == F.col("_again"))
     # Handed to every partition, so that a million posts are not sorted to learn that nobody changes them yet.
@@ -181,9 +184,3 @@ def as_changes(written: DataFrame) -> DataFrame:
         F.col("now").alias("at"),
         "store",
     )
-
-
-@rule("item_edits", inline=True)
-def verdicts(numbered: DataFrame, refused: DataFrame) -> DataFrame:
-    """The edits of items of a round: those that were taken in, with their numbers, and those that were not."""
-    return numbered.unionByName(refused, allowMissingColumns=True)
