@@ -1,0 +1,77 @@
+"""Edits of items: who gets a number, and what a change says that it was made upon."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from pfspark.rules import item_edits
+from pfspark.words import Reason
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+AT = datetime(2026, 1, 5, 12, tzinfo=UTC)
+KEY = "org string, store string, folder string"
+UPON = "array<struct<origin:string,cn:bigint>>"
+EDITS = (
+    f"{KEY}, nth int, edit_id string, action string, item string, name string, reason string, upon {UPON}, known_as string, "
+    "at timestamp"
+)
+
+
+def validated(
+    spark: SparkSession, *said: tuple[str, int, str, str | None, str | None, list[tuple[str, int]] | None]
+) -> DataFrame:
+    """Edits in the folder F of A or B: store, place, action, item, reason, and what they are made upon."""
+    rows = [
+        ("o", store, "F", nth, f"{store} {nth}", action, item, None, reason, upon, "known" if upon else None, AT)
+        for store, nth, action, item, reason, upon in said
+    ]
+    return spark.createDataFrame(rows, EDITS)
+
+
+def numbered(spark: SparkSession, edits: DataFrame) -> DataFrame:
+    """A, in its second life, has given seven numbers; B none."""
+    return item_edits.number(
+        edits,
+        replicas=spark.createDataFrame([("o", "A", "F", 2), ("o", "B", "F", 1)], f"{KEY}, life int"),
+        numbers=spark.createDataFrame([("o", "A", "F", "A~2", 7), ("o", "B", "F", "B", 0)], f"{KEY}, label string, last bigint"),
+    )
+
+
+@pytest.mark.rule("R31", "R47")
+def test_numbers_rise_by_one_and_the_refused_use_none_up(spark: SparkSession) -> None:
+    """In the order of their places, in each folder of each store by itself; who is refused is told so, and has none."""
+    no = Reason.UNKNOWN_ITEM
+    edits = validated(
+        spark,
+        ("A", 3, "post", None, None, None), ("A", 1, "modify", "gone", no, None), ("A", 2, "post", None, None, None),
+        ("A", 4, "delete", "gone", no, None), ("A", 5, "post", None, None, None), ("B", 1, "post", None, None, None),
+        ("C", 1, "post", None, Reason.NO_REPLICA_HERE, None),
+    )  # fmt: skip
+    found = {(row["store"], row["nth"]): (row["cn"], row["reason"]) for row in numbered(spark, edits).collect()}
+    assert found == {
+        ("A", 1): (None, no), ("A", 2): (8, None), ("A", 3): (9, None), ("A", 4): (None, no), ("A", 5): (10, None),
+        ("B", 1): (1, None), ("C", 1): (None, Reason.NO_REPLICA_HERE),
+    }  # fmt: skip
+    labels = {row["store"]: row["label"] for row in numbered(spark, edits).where("reason is null").collect()}
+    assert labels.keys() == {"A", "B"} and labels["A"] != labels["B"]
+
+
+@pytest.mark.rule("R32")
+def test_a_change_is_made_upon_what_its_store_sees_and_upon_the_one_before(spark: SparkSession) -> None:
+    """F12: all versions that the store sees, then of its own the last; a post upon nothing; of the refused there is no change."""
+    seen = [("B", 4), ("C", 2)]
+    edits = validated(
+        spark,
+        ("A", 1, "post", None, None, None), ("A", 2, "modify", "C:1", None, seen), ("A", 3, "modify", "C:1", None, seen),
+        ("A", 4, "modify", "@A 1", None, None), ("A", 5, "modify", "gone", Reason.UNKNOWN_ITEM, None),
+    )  # fmt: skip
+    written: dict[int, Any] = {row["nth"]: row for row in item_edits.record(numbered(spark, edits)).collect()}
+    own = written[1]["label"]
+    upon = {nth: [(one["origin"], one["cn"]) for one in row["predecessors"]] for nth, row in written.items()}
+    assert upon == {1: [], 2: seen, 3: sorted([*seen, (own, 9)]), 4: [(own, 8)]}
+    assert (written[4]["object"], written[2]["object"], written[2]["name"]) == (written[1]["object"], "C:1", "known")
