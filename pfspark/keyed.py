@@ -73,6 +73,12 @@ def distinct(table: pa.Table, on: Sequence[str]) -> pa.Table:
     return table.select(list(on)).group_by(list(on), use_threads=False).aggregate([])
 
 
+def named(orgs: pa.ChunkedArray, said: pa.ChunkedArray) -> pa.Table:
+    """The edits that are named there, each as `@` and its id (`naming.named`): org, edit_id."""
+    naming = pa.table({"org": orgs, "edit_id": said}).filter(pc.starts_with(said, "@"))
+    return naming.set_column(1, "edit_id", pc.utf8_slice_codeunits(naming["edit_id"], 1))
+
+
 def together(*tables: pa.Table) -> pa.Table:
     """The rows of all, in the columns of the first."""
     return pa.concat_tables([each.select(tables[0].column_names).cast(tables[0].schema) for each in tables])
@@ -108,11 +114,9 @@ def _repeated(edits: pa.Table) -> pa.Table:
 
 
 def _names(changes: pa.Table, *, edits: pa.Table) -> pa.Table:
-    parents = pc.map_lookup(edits["properties"], PARENT, "first")
-    said = pa.concat_tables(pa.table({"org": edits["org"], "said": each}) for each in (edits["folder"], edits["item"], parents))
-    naming = said.filter(pc.starts_with(said["said"], "@"))
-    named = pa.table({"org": naming["org"], "edit_id": pc.utf8_slice_codeunits(naming["said"], 1)})
-    return having(changes, named, ("org", "edit_id")).select(["org", "edit_id", "object"])
+    said = (edits["folder"], edits["item"], pc.map_lookup(edits["properties"], PARENT, "first"))
+    theirs = pa.concat_tables(named(edits["org"], each) for each in said)
+    return having(changes, theirs, ("org", "edit_id")).select(["org", "edit_id", "object"])
 
 
 def _edited(changes: pa.Table, edits: pa.Table) -> pa.Table:
@@ -121,8 +125,8 @@ def _edited(changes: pa.Table, edits: pa.Table) -> pa.Table:
 
 
 def _revisions(changes: pa.Table, *, items: pa.Table) -> pa.Table:
-    later = changes.filter(pc.is_in(changes["action"], pa.array([str(Action.MODIFY), str(Action.DELETE)])))
-    return having(later, items, OBJECT)
+    theirs = having(changes, items, OBJECT)
+    return theirs.filter(pc.is_in(theirs["action"], pa.array([str(Action.MODIFY), str(Action.DELETE)])))
 
 
 def _last_given(changes: pa.Table, *, issued: pa.Table) -> pa.Table:

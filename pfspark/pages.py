@@ -82,9 +82,9 @@ def write(batches: list[pa.RecordBatch], file: BinaryIO) -> None:
 def mapped(file: BinaryIO, name: str = "") -> pa.Table:
     """The table in that file, of which nothing is read before somebody looks at it."""
     pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    bytes = pa.py_buffer(pages)
-    table = pa.ipc.open_file(bytes).read_all()
-    _MAPPED[pages] = Mapped(name, bytes.address, bytes.address + bytes.size, table.num_rows)
+    whole = pa.py_buffer(pages)
+    table = pa.ipc.open_file(whole).read_all()
+    _MAPPED[pages] = Mapped(name, whole.address, whole.address + whole.size, table.num_rows)
     return table
 
 

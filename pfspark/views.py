@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import having, lacking
+from pfspark.keyed import having, lacking, named
 from pfspark.keys import FOLDER
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
@@ -49,7 +49,7 @@ class Concern:
         news = mail.filter(pc.is_in(mail["type"], pa.array(OF_HIERARCHY)))
         on_folders = edits.filter(pc.is_in(edits["action"], pa.array(map(str, HIERARCHY_ACTIONS))))
         whole = [each.select(["org"]) for each in (news, answers_to_leavers(mail), on_folders)]
-        made = having(tables["changes"], _folders_named(edits), ["org", "edit_id"])
+        made = having(tables["changes"], named(edits["org"], edits["folder"]), ["org", "edit_id"])
         here = [each.select(list(FOLDER)) for each in (mail, agenda, edits)]
         of_edits = made.select(["org", "object"]).rename_columns(list(FOLDER))
         return cls(clock, pa.concat_tables([*here, of_edits]), pa.concat_tables(whole))
@@ -77,9 +77,3 @@ def answers_to_leavers(mail: pa.Table) -> pa.Table:
     """The messages after which a leaver may say that it is gone (F62)."""
     flagged = [str(Flag.DELETE_PENDING) in (flags or ()) for flags in mail["flags"].to_pylist()]
     return mail.filter(pa.array(flagged, pa.bool_()))
-
-
-def _folders_named(edits: pa.Table) -> pa.Table:
-    """The edits that others name as their folder, by `@` and their id: org, edit_id."""
-    naming = edits.filter(pc.starts_with(edits["folder"], "@"))
-    return pa.table({"org": naming["org"], "edit_id": pc.utf8_slice_codeunits(naming["folder"], 1)})

@@ -58,6 +58,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True if collection_path == Path(__file__).parent / "bench" and not config.getoption("--bench") else None
 
 
+@pytest.hookimpl(trylast=True)  # behind `-k` and `-m`: who asks for one of them gets it on any day
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """What plays whole lakes takes long: it is left out unless asked for, and of tests in turn, of a file or of what they name
     together, all but one are."""

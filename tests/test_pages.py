@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -33,7 +32,7 @@ def in_files(rows: pa.Table) -> int:
     return sum(batch.num_rows for batch, file in pages.files_of(rows) if file)
 
 
-def test_what_is_large_lies_in_a_file(tmp_path: Path) -> None:
+def test_what_is_large_lies_in_a_file() -> None:
     """What is added waits in memory until it is large too; what is there stays where it is."""
     assert in_files(pages.settled(table(0, 10))) == 0
     large = pages.settled(table(0, 200))
