@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from pfspark import cnset, pages
+from pfspark import cnset, mapped
 from pfspark.cntext import label
 from pfspark.execute import Made, Suited, as_it_is, execute
 from pfspark.keyed import having, lacking
@@ -86,7 +86,7 @@ class Kept:
 
     def put(self, name: str, table: pa.Table) -> None:
         """A table of the world, anew."""
-        self.tables[name] = pages.settled(table)
+        self.tables[name] = mapped.settled(table)
         self._frames.pop(name, None)
 
     def put_rows(self, name: str, rows: pa.Table) -> None:

@@ -21,15 +21,15 @@ from uuid import uuid4
 
 import pyarrow as pa
 
-from pfspark import pages
-from pfspark.pages import Mapped
+from pfspark import mapped
+from pfspark.mapped import Mapped
 from pfspark.tables import EVERY
 
 if TYPE_CHECKING:
     from pfspark.edge.ledger import Row
 
 NAME = "_base.zip"
-PAGES = "_base"
+FILES = "_base"
 """The folder of the files in which tables lie that are large."""
 FORMAT = 2
 """The version of what stands in it; another one whenever the same facts say another world."""
@@ -62,36 +62,36 @@ def leave(folder: Path, base: Base, round: int, digest: str) -> None:
     try:
         for begun in folder.glob(f"{NAME}.*.tmp"):  # by who was killed; who is at it still leaves none
             begun.unlink(missing_ok=True)
-        paged = {name: _paged(folder / PAGES, name, table) for name, table in base.tables.items()}
-        files = {name: names for name, (names, _) in paged.items() if names}
+        parted = {name: _in_files(folder / FILES, name, table) for name, table in base.tables.items()}
+        files = {name: names for name, (names, _) in parted.items() if names}
         with zipfile.ZipFile(new, "w") as file:
             about = {**_stamp(round, digest), "cursor": base.cursor, "directory": dict(base.directory), "files": files}
             file.writestr(ABOUT, json.dumps(about))
-            for name, (_, table) in paged.items():
+            for name, (_, table) in parted.items():
                 sink = pa.BufferOutputStream()
                 with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
                     stream.write_table(table)
                 file.writestr(name + SUFFIX, sink.getvalue())
         os.replace(new, folder / NAME)
-        for old in {*folder.glob(f"{PAGES}/*{SUFFIX}")} - {folder / PAGES / each for names in files.values() for each in names}:
+        for old in {*folder.glob(f"{FILES}/*{SUFFIX}")} - {folder / FILES / each for names in files.values() for each in names}:
             old.unlink(missing_ok=True)
     except OSError:  # reading needs no permission to write
         with suppress(OSError):
             new.unlink()
 
 
-def _paged(folder: Path, name: str, table: pa.Table) -> tuple[list[str], pa.Table]:
+def _in_files(folder: Path, name: str, table: pa.Table) -> tuple[list[str], pa.Table]:
     """The files in which rows of a table lie, and the rest of it, where that is small; a larger one is put into a file.
 
     A file stays as long as all its rows do, and there is no larger rest to go with: so there are few, however much is added.
     """
-    pieces = pages.files_of(table)
+    pieces = mapped.files_of(table)
     rows: Counter[Mapped | None] = Counter()
     for batch, file in pieces:
         rows[file] += batch.num_rows
     stay = [file for file, found in rows.items() if file and file.rows == found and _is_in(folder, file)]
     rest = [batch for batch, file in pieces if file not in stay]
-    if pages.size(rest) <= SMALL:
+    if mapped.size(rest) <= SMALL:
         return [Path(file.name).name for file in stay], pa.Table.from_batches(rest, table.schema)
     goes = table.num_rows - sum(file.rows for file in stay)
     for file in sorted(stay, key=lambda each: each.rows):
@@ -101,7 +101,7 @@ def _paged(folder: Path, name: str, table: pa.Table) -> tuple[list[str], pa.Tabl
     new = f"{name}-{uuid4().hex}{SUFFIX}"
     folder.mkdir(exist_ok=True)
     with open(folder / new, "xb") as opened:
-        pages.write([batch for batch, file in pieces if file not in stay], opened)
+        mapped.write([batch for batch, file in pieces if file not in stay], opened)
     return [*(Path(file.name).name for file in stay), new], table.slice(0, 0)
 
 
@@ -119,14 +119,14 @@ def find(folder: Path, row: Row) -> Base | None:
         names = (name for name in file.namelist() if name.endswith(SUFFIX))
         tables = {name.removesuffix(SUFFIX): pa.ipc.open_stream(file.read(name)).read_all() for name in names}
         for name, files in about["files"].items():
-            tables[name] = pa.concat_tables([*(_mapped(folder / PAGES / each) for each in files), tables[name]])
+            tables[name] = pa.concat_tables([*(_read(folder / FILES / each) for each in files), tables[name]])
         return Base(tables, about["cursor"], about["directory"])
     return None
 
 
-def _mapped(path: Path) -> pa.Table:
+def _read(path: Path) -> pa.Table:
     with open(path, "rb") as file:
-        return pages.mapped(file, str(path))
+        return mapped.read(file, str(path))
 
 
 def _about(folder: Path) -> dict[str, Any]:

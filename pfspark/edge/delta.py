@@ -484,7 +484,7 @@ class Tables:
         if self.folder:
             try:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                ours = {*TABLES, WRITER_LOCK, APPEND_LOCK, bases.NAME, bases.PAGES, certificates.NAME}
+                ours = {*TABLES, WRITER_LOCK, APPEND_LOCK, bases.NAME, bases.FILES, certificates.NAME}
                 others = sorted(set(os.listdir(self.folder)) - ours)
             except OSError as error:
                 raise LakeError(f"{self.where} cannot be the place of a lake: {error.strerror}.") from error

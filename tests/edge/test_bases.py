@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark import pages
+from pfspark import mapped
 from pfspark.ask import lines
 from pfspark.edge import bases
 from pfspark.edge.delta import Tables
@@ -167,14 +167,14 @@ class Left:
 
     @property
     def files(self) -> dict[str, int]:
-        return {file.name: file.stat().st_ino for file in self.folder.glob(f"{bases.PAGES}/*")}
+        return {file.name: file.stat().st_ino for file in self.folder.glob(f"{bases.FILES}/*")}
 
 
 @pytest.fixture
 def in_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Left:
     """Of a base whose tables lie in files from some hundred rows on."""
     monkeypatch.setattr(bases, "SMALL", 3000)
-    monkeypatch.setattr(pages, "BATCH", 50)
+    monkeypatch.setattr(mapped, "BATCH", 50)
     return Left(tmp_path)
 
 
@@ -198,7 +198,7 @@ def test_a_base_lies_where_it_is_copied_to(in_files: Left, tmp_path_factory: pyt
     elsewhere = Left(tmp_path_factory.mktemp("elsewhere"))
     large = in_files.leave(numbers(0, 1000))
     elsewhere.leave(large)
-    shutil.rmtree(in_files.folder / bases.PAGES)
+    shutil.rmtree(in_files.folder / bases.FILES)
     assert len(elsewhere.files) == 1 and elsewhere.leave(large).num_rows == 1000
     assert in_files.leave(large).num_rows == 1000 and len(in_files.files) == 1  # nor are those that are gone
 
@@ -206,7 +206,7 @@ def test_a_base_lies_where_it_is_copied_to(in_files: Left, tmp_path_factory: pyt
 @pytest.mark.parametrize("harm", ["gone", "cut short", "nothing", "not a table"])
 def test_of_a_file_that_is_harmed_there_is_no_base(in_files: Left, harm: str) -> None:
     in_files.leave(numbers(0, 1000))
-    [file] = in_files.folder.glob(f"{bases.PAGES}/*")
+    [file] = in_files.folder.glob(f"{bases.FILES}/*")
     whole = file.read_bytes()
     file.unlink()
     if harm != "gone":

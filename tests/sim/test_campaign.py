@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
-from pfspark import pages
+from pfspark import mapped
 from pfspark.edge.config import conf_folder
 from pfspark.errors import ScenarioError
 from pfspark.sim import player
@@ -194,17 +194,17 @@ def conditions(config: pytest.Config) -> Iterator[None]:
     """The first bugs are planted while they are played; and of the tables of all worlds those lie in files that are larger than
     `HELD`, as if memory held no more."""
     with planted(sown(config)[:TOGETHER]), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(pages, "PAGE", HELD)
-        patch.setattr(pages, "BATCH", IN_A_BATCH)
-        patch.setattr(pages, "mapped", counting(pages.mapped))
+        patch.setattr(mapped, "HELD", HELD)
+        patch.setattr(mapped, "BATCH", IN_A_BATCH)
+        patch.setattr(mapped, "read", counting(mapped.read))
         yield
 
 
-def counting(mapped: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
+def counting(read: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
     """The same; the rows that lie in files are counted."""
 
     def count(*args: Any) -> pa.Table:
-        table = mapped(*args)
+        table = read(*args)
         IN_FILES.append(table.num_rows)
         return table
 

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-PAGE = 32 << 20
+HELD = 32 << 20
 """Bytes of a table's rows that are held in memory before they are put into a file."""
 BATCH = 16_384
 """Rows of a batch in a file: where one of them is replaced, all are written anew."""
@@ -42,7 +42,7 @@ def settled(table: pa.Table) -> pa.Table:
     here: list[pa.RecordBatch] = []
     for batch, file in files_of(table):
         (there if file else here).append(batch)
-    if size(here) > PAGE:
+    if size(here) > HELD:
         with suppress(OSError):
             there, here = [*there, *_in_a_file(here).to_batches()], []
     if len(here) > PIECES:
@@ -69,7 +69,7 @@ def size(batches: list[pa.RecordBatch]) -> int:
 
 
 def write(batches: list[pa.RecordBatch], file: BinaryIO) -> None:
-    """Writes the pieces of a table as `mapped` finds it; small ones together, large ones in several."""
+    """Writes the pieces of a table as `read` finds it; small ones together, large ones in several."""
     small = [batch for batch in batches if batch.num_rows < BATCH]
     with pa.ipc.new_file(file, batches[0].schema) as stream:
         for batch in batches:
@@ -79,12 +79,12 @@ def write(batches: list[pa.RecordBatch], file: BinaryIO) -> None:
             stream.write_table(_one(small), max_chunksize=BATCH)
 
 
-def mapped(file: BinaryIO, name: str = "") -> pa.Table:
+def read(file: BinaryIO, name: str = "") -> pa.Table:
     """The table in that file, of which nothing is read before somebody looks at it."""
-    pages = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-    whole = pa.py_buffer(pages)
+    opened = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    whole = pa.py_buffer(opened)
     table = pa.ipc.open_file(whole).read_all()
-    _MAPPED[pages] = Mapped(name, whole.address, whole.address + whole.size, table.num_rows)
+    _MAPPED[opened] = Mapped(name, whole.address, whole.address + whole.size, table.num_rows)
     return table
 
 
@@ -97,4 +97,4 @@ def _in_a_file(batches: list[pa.RecordBatch]) -> pa.Table:
     with tempfile.TemporaryFile() as file:
         write(batches, file)
         file.flush()
-        return mapped(file)
+        return read(file)

@@ -7,15 +7,15 @@ import gc
 import pyarrow as pa
 import pytest
 
-from pfspark import pages
+from pfspark import mapped
 from pfspark.keyed import lacking
 
 
 @pytest.fixture(autouse=True)
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever is larger than 4,000 bytes is large, and batches are short."""
-    monkeypatch.setattr(pages, "PAGE", 4000)
-    monkeypatch.setattr(pages, "BATCH", 50)
+    monkeypatch.setattr(mapped, "HELD", 4000)
+    monkeypatch.setattr(mapped, "BATCH", 50)
 
 
 def table(first: int, rows: int) -> pa.Table:
@@ -29,51 +29,51 @@ def numbers(rows: pa.Table) -> list[int]:
 
 
 def in_files(rows: pa.Table) -> int:
-    return sum(batch.num_rows for batch, file in pages.files_of(rows) if file)
+    return sum(batch.num_rows for batch, file in mapped.files_of(rows) if file)
 
 
 def test_what_is_large_lies_in_a_file() -> None:
     """What is added waits in memory until it is large too; what is there stays where it is."""
-    assert in_files(pages.settled(table(0, 10))) == 0
-    large = pages.settled(table(0, 200))
+    assert in_files(mapped.settled(table(0, 10))) == 0
+    large = mapped.settled(table(0, 200))
     assert in_files(large) == 200 and numbers(large) == [*range(200)]
-    more = pages.settled(pa.concat_tables([large, table(200, 10)]))
+    more = mapped.settled(pa.concat_tables([large, table(200, 10)]))
     assert in_files(more) == 200 and numbers(more) == [*range(210)]
-    most = pages.settled(pa.concat_tables([more, table(210, 190)]))
+    most = mapped.settled(pa.concat_tables([more, table(210, 190)]))
     assert in_files(most) == 400 and numbers(most) == [*range(400)]
 
 
 def test_of_what_is_replaced_no_more_than_its_batch_is_copied() -> None:
-    large = pages.settled(table(0, 200))
-    less = pages.settled(lacking(large, pa.table({"org": ["o70"]}), ["org"]))
+    large = mapped.settled(table(0, 200))
+    less = mapped.settled(lacking(large, pa.table({"org": ["o70"]}), ["org"]))
     assert in_files(less) == 150 and numbers(less) == [*range(70), *range(71, 200)]
     assert lacking(less, pa.table({"org": ["o70"]}), ["org"]).equals(less)
 
 
 def test_small_pieces_are_put_together() -> None:
-    pieces = pa.concat_tables([table(n, 1) for n in range(pages.PIECES)])
-    assert pages.settled(pieces)["n"].num_chunks == pages.PIECES
-    one = pages.settled(pa.concat_tables([pieces, table(pages.PIECES, 1)]))
-    assert one["n"].num_chunks == 1 and numbers(one) == [*range(pages.PIECES + 1)]
+    pieces = pa.concat_tables([table(n, 1) for n in range(mapped.PIECES)])
+    assert mapped.settled(pieces)["n"].num_chunks == mapped.PIECES
+    one = mapped.settled(pa.concat_tables([pieces, table(mapped.PIECES, 1)]))
+    assert one["n"].num_chunks == 1 and numbers(one) == [*range(mapped.PIECES + 1)]
 
 
 def test_a_file_ends_with_the_last_who_looks_into_it() -> None:
-    large = pages.settled(table(0, 200))
-    [file] = {file for _, file in pages.files_of(large)}
+    large = mapped.settled(table(0, 200))
+    [file] = {file for _, file in mapped.files_of(large)}
     part = large.slice(60, 1)
     del large
     gc.collect()
-    assert file in pages._MAPPED.values() and numbers(part) == [60]
+    assert file in mapped._MAPPED.values() and numbers(part) == [60]
     del part
     gc.collect()
-    assert file not in pages._MAPPED.values()
+    assert file not in mapped._MAPPED.values()
 
 
 def test_where_no_file_can_be_written_rows_stay_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pages.tempfile, "tempdir", "/there is no such folder")
-    large = pages.settled(table(0, 200))
+    monkeypatch.setattr(mapped.tempfile, "tempdir", "/there is no such folder")
+    large = mapped.settled(table(0, 200))
     assert in_files(large) == 0 and numbers(large) == [*range(200)]
 
 
 def test_nothing_is_nothing() -> None:
-    assert pages.settled(table(0, 0)).num_rows == 0 and pages.settled(table(0, 0)).schema == table(0, 0).schema
+    assert mapped.settled(table(0, 0)).num_rows == 0 and mapped.settled(table(0, 0)).schema == table(0, 0).schema
