@@ -95,6 +95,7 @@ class Execution:
         self._given = given
         self._threads = threads
         self._made: dict[Frame, Made] = {}
+        self._wanted: tuple[Frame, ...] = ()
         self._lacking: dict[Frame, int] = {}
         """How many of the frames that a step waits for are not there yet."""
         self._readers: dict[Frame, list[Frame]] = defaultdict(list)
@@ -103,7 +104,8 @@ class Execution:
 
     def make(self, wanted: Iterable[Frame]) -> Mapping[Frame, Made]:
         """Those, and what they need."""
-        for frame in wanted:
+        self._wanted = tuple(wanted)
+        for frame in self._wanted:
             self._want(frame)
         while self._ready or self._running:
             while self._ready:
@@ -167,7 +169,7 @@ class Execution:
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
         most = max((self._made[each].most for each in frame.inputs), default=0)
         built = Made(lambda spark: frame.call(lambda each: self._made[each].frame(spark)), most=most)
-        if frame.rule.inline:
+        if frame.rule.inline and frame not in self._wanted:
             return built
         schema = self.schema(frame)
         return self._local(self.rows(built).select(schema.names), schema)

@@ -41,7 +41,7 @@ class Rule:
         drives: parameters, by default those without a keyword. Where none of these has a row the rule has none to give.
         needs: parameters. Where any of these has no row the rule has none to give.
         amends: a parameter: a view, which where the rule has nothing to say stays as it is.
-        inline: a projection, or a join of few: not made by itself, but fused into those who read it.
+        inline: a projection, or a join of few: unless it is wanted it is not made by itself, but fused into those who read it.
     """
 
     name: str

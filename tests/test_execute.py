@@ -73,16 +73,17 @@ def test_a_rule_is_a_function_of_frames(spark: SparkSession) -> None:
     assert column(spark, drawn, given=numbers(spark, 0, 1, 2, 3)) == [2, 3]
 
 
-def test_steps_that_need_not_wait_do_not(spark: SparkSession) -> None:
+@pytest.mark.parametrize("inline", [False, True])
+def test_steps_that_need_not_wait_do_not(inline: bool, spark: SparkSession) -> None:
     """The first waits until the second is made: one after another they would wait for ever."""
     done = Event()
 
-    @rule(N)
+    @rule(N, inline=inline)
     def patient(rows: DataFrame) -> DataFrame:
         assert done.wait(LATE)
         return rows
 
-    @rule(N)
+    @rule(N, inline=inline)
     def prompt(rows: DataFrame) -> DataFrame:
         done.set()
         return rows
