@@ -349,6 +349,7 @@ def _settings(place: Path, jars: list[Path], *, small: bool, lasting: bool, memo
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
         "spark.sql.session.timeZone": "UTC",
+        "spark.sql.ui.explainMode": "simple",  # of every plan a text is made for a page that nobody opens here
         "spark.sql.warehouse.dir": (place / "warehouse").as_uri(),
         # Else every column expression asks Java several times where in Python it was written: three quarters of a round.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
