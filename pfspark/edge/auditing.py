@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pfspark.edge.agreement import disagreements
 from pfspark.edge.answers import Answers
 from pfspark.edge.damage import damage
 from pfspark.edge.delta import REFUSALS, Snapshot, Tables
@@ -20,6 +21,7 @@ from pfspark.edge.ledger import FACTS, LEDGER, AsOf, Row
 from pfspark.edge.pages import by_pages
 from pfspark.edge.world import begun, delivered, own_rows
 from pfspark.errors import DamageError
+from pfspark.kept import Kept
 from pfspark.rules import checks, history
 from pfspark.tables import TABLES
 from pfspark.words import Action, Entry
@@ -30,17 +32,22 @@ Check = tuple[str, str, Callable[[], DataFrame]]
 T = TypeVar("T")
 CONTENT = ("hash", "size", "at")
 """Of `content`, the digest is over the bodies' own: those are checked one by one."""
+WRITTEN = "the rows of every round are those of which the ledger has the digest"
+AGREES = "the world that rounds go on with is the one that the facts say from the first on"
 AT_ONCE = 4
 """Jobs side by side: each is small, and mostly waits for its plan."""
 
 
-def audit(tables: Tables, ask: Callable[[], Answers], as_of: AsOf = None) -> Iterator[Line]:
+def audit(
+    tables: Tables, ask: Callable[[], Answers], as_of: AsOf = None, kept: Callable[[int], Kept | None] = lambda _round: None
+) -> Iterator[Line]:
     """One line for each check: `id`, what it `says`, how many `rows` break it, one of them as a `sample`.
 
     First whether the tables can be read at all, the ledger, the bodies and what was written, then `rules.checks.CHECKS`.
-    What needs a table that cannot be read is not looked at: its `rows` are null. The last line is the certificate: the
-    round, what became of each check, and of every table how many rows were looked at and their digest, which is the same
-    whatever their order and however they lie in files.
+    What needs a table that cannot be read is not looked at: its `rows` are null. Where the facts are those that were
+    written, the world `kept` after that round, if it is at hand without reading all of them, is held beside them. The last
+    line is the certificate: the round, what became of each check, and of every table how many rows were looked at and their
+    digest, which is the same whatever their order and however they lie in files.
     """
     damages = {(name, file) for name in TABLES for file in tables.flaws(name)}
 
@@ -79,7 +86,14 @@ def audit(tables: Tables, ask: Callable[[], Answers], as_of: AsOf = None) -> Ite
         ]
         digests = {name: looking.submit(guarded, partial(_digest_of, snapshot, name)) for name in TABLES}
     chained = "the ledger's rows follow one another, each with the digest of the one before"
-    lines = [_line("ledger", chained, links.result()), _facts_line(forged.result()), *(line.result() for line in others)]
+    lines = [
+        _line("ledger", chained, links.result()),
+        _found_line("facts", WRITTEN, forged.result()),
+        *(line.result() for line in others),
+    ]
+    if answers and not damages and not forged.result() and (found := guarded(lambda: kept(answers.snapshot.row.round))):
+        others_say = guarded(lambda: disagreements(tables.spark, found.tables, answers.world))
+        lines.append(_found_line("base", AGREES, others_say))
     lines += (promised and promised.result()) or [_line(check.id, check.says, None) for check in checks.CHECKS]
     broken = [_damages_line(damages), *lines]
     yield from broken
@@ -213,9 +227,8 @@ def _damages_line(damages: set[tuple[str, str]]) -> Line:
     return _line("tables", "every table can be read, whole, as its log says", len(named), min(named, default=None))
 
 
-def _facts_line(forged: list[Line] | None) -> Line:
-    says = "the rows of every round are those of which the ledger has the digest"
-    return _line("facts", says, None if forged is None else len(forged), json.dumps(forged[0]) if forged else None)
+def _found_line(id: str, says: str, found: list[Line] | None) -> Line:
+    return _line(id, says, None if found is None else len(found), json.dumps(found[0], default=str) if found else None)
 
 
 def _sum(rows: Iterable[int | None]) -> int | None:

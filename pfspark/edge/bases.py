@@ -124,6 +124,12 @@ def find(folder: Path, row: Row) -> Base | None:
     return None
 
 
+def drop(folder: Path) -> None:
+    """Takes away the base that is there, if one is."""
+    for file in (folder / NAME, *folder.glob(f"{FILES}/*{SUFFIX}")):
+        file.unlink(missing_ok=True)
+
+
 def _read(path: Path) -> pa.Table:
     with open(path, "rb") as file:
         return mapped.read(file, str(path))

@@ -46,11 +46,13 @@ def _over(rows: Iterable[bytes]) -> str:
 def _row_digests(name: str, rows: pa.Table) -> list[bytes]:
     schema = schema_of(name)
     said = rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC"))
-    return [
-        hashlib.sha256(text.encode()).digest()
-        for batch in said.to_batches()
-        for text in pc.binary_join_element_wise(*map(_text, batch.columns), "").to_pylist()
-    ]
+    return [hashlib.sha256(text.encode()).digest() for part in texts(said).chunks for text in part.to_pylist()]
+
+
+def texts(rows: pa.Table) -> pa.ChunkedArray:
+    """Each row as a text, and no other row as the same."""
+    said = [pc.binary_join_element_wise(*map(_text, batch.columns), "") for batch in rows.to_batches()]
+    return pa.chunked_array(said, pa.string())
 
 
 def _text(column: pa.Array) -> pa.Array:

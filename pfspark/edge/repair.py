@@ -1,4 +1,4 @@
-"""What mends a broken promise: a table taken back, a body set aside, a store that begins a new life.
+"""What mends a broken promise: a table taken back, a body set aside, a base taken away, a store that begins a new life.
 
 A plan is made of what the tables say, and nothing is done before it is asked for. First comes what undoes the work of
 other hands; only where there is none, stores that know too much or too little begin anew, and ask everybody.
@@ -7,7 +7,7 @@ other hands; only where there is none, stores that know too much or too little b
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
 from functools import reduce
 from typing import Any
@@ -16,13 +16,16 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.edge import bases
+from pfspark.edge.agreement import disagreements
 from pfspark.edge.answers import Answers
 from pfspark.edge.auditing import altered, digest, forgotten, unequal_at_rest
 from pfspark.edge.delta import Snapshot, Tables, among
 from pfspark.edge.ledger import FACTS, LEDGER
+from pfspark.kept import Kept
 from pfspark.rules import checks
 
-TAKE_BACK, SET_ASIDE, NEW_LIFE = "take back", "set aside", "new life"
+TAKE_BACK, SET_ASIDE, READ_ANEW, NEW_LIFE = "take back", "set aside", "read anew", "new life"
 
 
 @dataclass(frozen=True)
@@ -40,9 +43,12 @@ class Remedy:
         return {"kind": "remedy", **asdict(self)}
 
 
-def plan(answers: Answers) -> list[Remedy]:
-    """What would mend what is broken; empty where nothing is, or where nothing here can."""
-    return [*_other_hands(answers.snapshot)] or [*_new_lives(answers)]
+def plan(answers: Answers, kept: Callable[[int], Kept | None]) -> list[Remedy]:
+    """What would mend what is broken; empty where nothing is, or where nothing here can.
+
+    `kept`: the world that rounds go on with after a round, if it is at hand.
+    """
+    return [*_other_hands(answers.snapshot)] or [*_another_world(answers, kept)] or [*_new_lives(answers)]
 
 
 def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
@@ -57,6 +63,14 @@ def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
     for row in altered(snapshot).select("hash").distinct().orderBy("hash").collect():
         says = "the body is not what its name says: it goes, and comes back from the history of its table if that has it whole"
         yield Remedy(SET_ASIDE, row["hash"], says, shlex.join(("pfspark", "audit", "--repair", "--lake", tables.where)))
+
+
+def _another_world(answers: Answers, kept: Callable[[int], Kept | None]) -> Iterator[Remedy]:
+    """Of a base that says what the facts do not."""
+    tables, found = answers.snapshot.tables, kept(answers.snapshot.row.round)
+    if found and disagreements(tables.spark, found.tables, answers.world):
+        says = "the base is not what the facts say: it goes, and they are read anew"
+        yield Remedy(READ_ANEW, bases.NAME, says, shlex.join(("pfspark", "audit", "--repair", "--lake", tables.where)))
 
 
 def _new_lives(answers: Answers) -> Iterator[Remedy]:

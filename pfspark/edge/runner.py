@@ -189,6 +189,17 @@ class Runner:
             return None
         return self.kept()
 
+    def at_hand_after(self, round: int) -> Kept | None:
+        """The same, if that is the last round."""
+        kept = self.at_hand()
+        return kept if self._number == round else None
+
+    def forget(self) -> None:
+        """Takes away the base, and what is known here: the facts are read anew."""
+        if self._tables.folder is not None:
+            bases.drop(self._tables.folder)
+        self.close()
+
     def leave(self) -> None:
         """Leaves the world as a base for whoever comes next."""
         here = self._number, self._cursor, self._directory

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F
@@ -171,7 +172,8 @@ class Rounds(Questions):
         """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
         from pfspark.edge import auditing
 
-        for line in auditing.audit(self._tables, lambda: self.answers(as_of, standing=True), round_or_time(as_of)):
+        facts = partial(self.answers, as_of, standing=True)
+        for line in auditing.audit(self._tables, facts, round_or_time(as_of), self._runner.at_hand_after):
             if line["kind"] == "certificate" and as_of is None and self._tables.folder:
                 certificates.leave(self._tables.folder, line, datetime.now(UTC))
             yield line
@@ -180,13 +182,15 @@ class Rounds(Questions):
         """What would mend the promises that are broken (`repair`): nothing is done yet."""
         from pfspark.edge import repair
 
-        return repair.plan(self.answers(standing=True))
+        return repair.plan(self.answers(standing=True), self._runner.at_hand_after)
 
     def mend(self, remedies: Sequence[Remedy]) -> None:
         """Does that: tables are taken back and bodies set aside in a round of upkeep, then stores begin new lives."""
         from pfspark.edge import repair
 
-        by_hand = [remedy for remedy in remedies if remedy.what != repair.NEW_LIFE]
+        by_hand = [remedy for remedy in remedies if remedy.what in (repair.TAKE_BACK, repair.SET_ASIDE)]
+        if any(remedy.what == repair.READ_ANEW for remedy in remedies):
+            self._runner.forget()
         if by_hand:
             self._runner.tend(lambda: repair.undo(self._tables, by_hand))
             self._runner.close()  # the world it knows is the one that is undone

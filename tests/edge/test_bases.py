@@ -25,7 +25,7 @@ from pfspark.edge.ledger import Row
 from pfspark.edge.world import kept_world
 from pfspark.keyed import lacking
 from pfspark.lake import Lake
-from tests.edge.lakes import DAY, assert_same_world
+from tests.edge.lakes import DAY, assert_same_world, broken
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, python
 
 ASKED = ("state", "items", "replicas", "folders", "stores", "messages", "rounds")
@@ -82,6 +82,32 @@ def test_a_base_says_what_the_facts_say(place: Path, spark: SparkSession) -> Non
         said = answers(based)
     os.unlink(place / bases.NAME)
     assert answers(Lake.open(place, spark)) == said
+
+
+@pytest.mark.lakes
+def test_a_base_that_says_something_else_is_found_and_taken_away(place: Path, spark: SparkSession) -> None:
+    """A belief that nobody has and a store less, by other hands, while the facts are whole."""
+    row = Tables.open(spark, place).snapshot().row
+    base = base_of(place, row)
+    lake = Lake.open(place, spark)
+    assert {line["id"]: line["rows"] for line in lake.audit() if line["kind"] == "check"}["base"] == 0
+    state, stores = (base.tables[name] for name in ("state", "stores"))
+    beyond = state.slice(0, 1).to_pylist()[0]
+    beyond |= {"cn_min": beyond["cn_max"] + 5, "cn_max": beyond["cn_max"] + 9}
+    forged = {
+        **base.tables,
+        "state": pa.concat_tables([state, pa.Table.from_pylist([beyond], state.schema)]),
+        "stores": stores[1:],
+    }
+    bases.leave(place, bases.Base(forged, base.cursor, base.directory), row.round, row.digest)
+    lake = Lake.open(place, spark)
+    [found] = [line for line in lake.audit() if line.get("rows")]
+    assert (found["id"], found["rows"]) == ("base", 2)
+    assert json.loads(found["sample"])["table"] in ("state", "stores")
+    [remedy] = lake.remedies()
+    assert (remedy.what, remedy.target) == ("read anew", bases.NAME)
+    lake.mend([remedy])
+    assert bases.find(place, row) is None and broken(lake) == set() == {*lake.remedies()}
 
 
 def test_a_base_counts_after_its_own_round_alone(place: Path, spark: SparkSession) -> None:

@@ -41,7 +41,7 @@ def test_audit(lake: Lake) -> None:
     *checks, certificate = lake.audit()
     assert {line["id"]: line["rows"] for line in checks} == certificate["checks"]
     assert set(certificate["checks"]) == {
-        "tables", "ledger", "facts", "bodies", "edits", "sizes",
+        "tables", "ledger", "facts", "bodies", "edits", "sizes", "base",
         "I1", "I2", "I3", "I4", "I5", "I6", "I8", "I9", "I10", "I12", "I13", "I14", "I15", "I17", "I18",
     }  # fmt: skip
     assert not any(certificate["checks"].values())

@@ -1,0 +1,59 @@
+"""Whether the world that rounds go on with is the one that the facts say, from the first on.
+
+What a base left, and what came after it, decides nothing that the facts would not: this is what holds them side by side.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+
+from pfspark import cnset
+from pfspark.edge.digests import texts
+from pfspark.kept import RANGE_KEY
+from pfspark.keys import LINE
+from pfspark.rows import local
+
+RANGES = {"state": RANGE_KEY, "array": (*LINE, "heard", "attempt", "asked")}
+"""Tables of ranges: of rows that are alike in these the numbers are one set, however it is cut."""
+UNSAID = {"agenda": ("at", "round"), "mail": ("at", "round")}
+"""Columns that nobody reads of the world between two rounds."""
+BY_PEOPLE = ("edits",)
+"""What waits to be taken in: both have it from its own table."""
+
+
+def disagreements(spark: SparkSession, kept: Mapping[str, pa.Table], facts: Mapping[str, pa.Table]) -> list[dict[str, Any]]:
+    """What only one of two worlds has: `table`, the `row`, and whether it is `kept` or else said by the facts.
+
+    Columns that one of them does not have are not looked at; nor is the order of rows, nor how often one stands there.
+    """
+    found = []
+    for name in sorted({*kept} & {*facts} - {*BY_PEOPLE}):
+        both = {*kept[name].column_names} & {*facts[name].column_names} - {*UNSAID.get(name, ())}
+        columns = [column for column in kept[name].column_names if column in both]
+        here = kept[name].select(columns)
+        there = facts[name].select(columns).cast(here.schema)
+        if _differ(here, there) and name in RANGES:
+            here, there = (_whole(spark, rows, RANGES[name]) for rows in (here, there))
+        for some, others, is_kept in ((here, there, True), (there, here, False)):
+            found += [{"table": name, "row": row, "kept": is_kept} for row in _only(some, others).to_pylist()]
+    return found
+
+
+def _differ(some: pa.Table, others: pa.Table) -> bool:
+    return bool(_only(some, others).num_rows or _only(others, some).num_rows)
+
+
+def _only(some: pa.Table, others: pa.Table) -> pa.Table:
+    """The rows that the others do not have."""
+    return some.filter(pc.invert(pc.is_in(texts(some), value_set=texts(others))))
+
+
+def _whole(spark: SparkSession, ranges: pa.Table, key: tuple[str, ...]) -> pa.Table:
+    """The same sets, however they were cut."""
+    return cnset.canonical(local(spark, ranges, from_arrow_schema(ranges.schema)), key).toArrow()
