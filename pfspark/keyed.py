@@ -119,6 +119,14 @@ def _names(changes: pa.Table, *, edits: pa.Table) -> pa.Table:
     return having(changes, theirs, ("org", "edit_id")).select(["org", "edit_id", "object"])
 
 
+def _posted(edits: pa.Table) -> pa.Table:
+    return edits.filter(pc.equal(edits["action"], str(Action.POST)))
+
+
+def _changing(edits: pa.Table) -> pa.Table:
+    return edits.filter(pc.not_equal(edits["action"], str(Action.POST)))
+
+
 def _edited(changes: pa.Table, edits: pa.Table) -> pa.Table:
     items = edits.filter(pc.is_valid(edits["item"])).select(["org", "folder", "item"]).rename_columns(list(OBJECT))
     return having(changes, items, OBJECT)
@@ -180,7 +188,8 @@ TWINS: dict[str, Callable[..., Any]] = {
     "frames.amend": _amend, "frames.append": together, "frames.in_folders": _in_folders, "frames.in_ranges": _in_ranges,
     "frames.keys_of": _keys_of, "frames.once": _once, "frames.together": _union, "frames.going": _going,
     "frames.staying": _staying, "intake.names": _names, "intake.repeated": _repeated, "intake.of_folders": _of_folders,
-    "intake.of_items": _of_items, "intake.as_changes": _without_store, "item_edits.edited": _edited,
-    "packing.revisions": _revisions, "checks.last_given": _last_given,
+    "intake.of_items": _of_items, "intake.as_changes": _without_store, "item_edits.changing": _changing,
+    "item_edits.edited": _edited, "item_edits.posted": _posted, "packing.revisions": _revisions,
+    "checks.last_given": _last_given,
 }  # fmt: skip
 """Rules that ask for nothing but rows of a frame that are there, by name."""

@@ -312,12 +312,14 @@ def _take_in_items(
     standing: Standing,
 ) -> tuple[DataFrame, DataFrame]:
     """Edits of items with their verdicts, and the changes that they make."""
-    lineage = items.made_upon(item_edits.edited(world.changes, edits), applied=inbox.in_hand, empty=news.empty)
-    validated = item_edits.validate(
-        edits,
+    place = partial(
+        item_edits.validate_places,
         standing=standing.replicas, folders=news.trees.folders, folder_edits=of_folders, entries=entries, deleted=deleted,
-        lineage=lineage,
     )  # fmt: skip
+    changing = item_edits.changing(edits)
+    lineage = items.made_upon(item_edits.edited(world.changes, changing), applied=inbox.in_hand, empty=news.empty)
+    posted = place(item_edits.posted(edits))
+    validated = together(posted, item_edits.validate(place(changing), posted=posted, lineage=lineage))
     last = intake.last_numbers(replicas, applied=news.applied)
     numbered = item_edits.number(validated, replicas=replicas, numbers=last)
     changes = item_edits.as_changes(item_edits.record(numbered))

@@ -53,6 +53,7 @@ ROWS = st.lists(ROW, max_size=4)
 TAKES = {
     "frames.going": 1, "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1, "frames.together": 3,
     "intake.as_changes": 1, "intake.of_folders": 1, "intake.of_items": 1, "intake.repeated": 1,
+    "item_edits.changing": 1, "item_edits.posted": 1,
 }  # fmt: skip
 """How many frames a rule is given, where that is not two."""
 DECLARED = (frames, intake, packing, item_edits, checks)

@@ -22,35 +22,29 @@ def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
     return changes.join(items, list(OBJECT), "left_semi")
 
 
+@rule(like="edits")
+def posted(edits: DataFrame) -> DataFrame:
+    """Those that make an item."""
+    return edits.where(F.col("action") == Action.POST)
+
+
+@rule(like="edits")
+def changing(edits: DataFrame) -> DataFrame:
+    """Those that change an item which must be there."""
+    return edits.where(F.col("action") != Action.POST)
+
+
 @rule("validated_items", inline=True)
-def validate(
-    edits: DataFrame,
-    *,
-    standing: DataFrame,
-    folders: DataFrame,
-    folder_edits: DataFrame,
-    entries: DataFrame,
-    deleted: DataFrame,
-    lineage: DataFrame,
+def validate_places(
+    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, entries: DataFrame, deleted: DataFrame
 ) -> DataFrame:
-    """Content edits, each with its `reason`, and with what a change of its item is made `upon`.
+    """Content edits, with a `reason` where the store has no active replica of the folder at that place; made `upon` nothing.
 
     An edit is judged by the replica's standing as of its place: `standing` before this round's folder edits, then those
-    that come before it, deletions of folders above among them (`deleted`). An item that the store does not see, or that it
-    sees deleted, cannot be changed.
+    that come before it, deletions of folders above among them (`deleted`).
 
     Source: R22-R25; D2 (no client may use a replica that is delete pending).
     """
-    placed = _validate_places(
-        edits, standing=standing, folders=folders, folder_edits=folder_edits, entries=entries, deleted=deleted
-    )
-    return _validate_items(placed, lineage=lineage)
-
-
-def _validate_places(
-    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, entries: DataFrame, deleted: DataFrame
-) -> DataFrame:
-    """Edits with a `reason` where the store has no active replica of the folder at that place."""
     accepted = folder_edits.where("reason is null")
     made = accepted.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", "object")
     resolved = naming.named("folder", made, edits.drop("reason").join(deleted.select(*HERE, "since"), list(HERE), "left"))
@@ -77,28 +71,32 @@ def _validate_places(
         .when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
         .otherwise(Reason.NO_REPLICA_HERE)
     )
-    return full.withColumn("reason", reason).drop("standing", "dead", "on", "since")
+    upon_nothing = {"upon": F.lit(None).cast(f"array<{PREDECESSOR}>"), "known_as": F.lit(None).cast("string")}
+    return full.withColumns({"reason": reason, **upon_nothing}).drop("standing", "dead", "on", "since")
 
 
-def _validate_items(edits: DataFrame, *, lineage: DataFrame) -> DataFrame:
-    """Edits with a `reason` where the item is not there to be changed, and `upon` where it is."""
-    is_post = F.col("action") == Action.POST
-    made = edits.where(is_post)
-    changing = edits.where(~is_post)
+@rule("validated_items", inline=True)
+def validate(changing: DataFrame, *, posted: DataFrame, lineage: DataFrame) -> DataFrame:
+    """Changes of items, with a `reason` where the item is not there to be changed, and what they are made `upon` where it is.
+
+    An item is there that the store sees (`lineage`), or that was posted before in this round (`posted`); one that it sees
+    deleted cannot be changed.
+
+    Source: R22-R25.
+    """
     asked = F.broadcast(changing.select(*HERE, "item").distinct())
-    posted = made.where("reason is null").select(
+    made = posted.where("reason is null").select(
         *HERE, F.concat(F.lit("@"), "edit_id").alias("item"), F.col("nth").alias("posted")
     )
-    posts = posted.join(asked, [*HERE, "item"], "left_semi")
+    posts = made.join(asked, [*HERE, "item"], "left_semi")
     seen = lineage.withColumnRenamed("object", "item")
-    full = changing.join(seen, [*HERE, "item"], "left").join(posts, [*HERE, "item"], "left")
+    full = changing.drop("upon", "known_as").join(seen, [*HERE, "item"], "left").join(posts, [*HERE, "item"], "left")
     there = F.col("deleted").isNotNull() | F.coalesce(F.col("posted") < F.col("nth"), F.lit(False))
     earlier = Window.partitionBy(*HERE, "item").orderBy("nth").rowsBetween(Window.unboundedPreceding, -1)
     deletes = (F.col("action") == Action.DELETE) & F.col("reason").isNull() & there
     gone = F.coalesce("deleted", F.lit(False)) | F.coalesce(F.max(deletes).over(earlier), F.lit(False))
     reason = F.coalesce("reason", F.when(~there, Reason.UNKNOWN_ITEM).when(gone, Reason.ITEM_DELETED))
-    changes = full.withColumn("reason", reason).drop("deleted", "posted")
-    return changes.unionByName(made, allowMissingColumns=True)
+    return full.withColumn("reason", reason).drop("deleted", "posted")
 
 
 @rule("numbered_items")
