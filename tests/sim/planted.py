@@ -114,7 +114,7 @@ def at_once(right: Rule) -> Rule:
 BUGS = (
     Bug("a number is given twice", item_edits, "number", given(numbers=put("last", "greatest(last - 1, 0)"))),
     Bug("a number is left out", item_edits, "number", given(numbers=put("last", "last + 1"))),
-    Bug("readers write at a leaver", item_edits, "validate", given(standing=put("standing", "'active'"))),
+    Bug("readers write at a leaver", item_edits, "validate_places", given(standing=put("standing", "'active'"))),
     Bug("the last number waits", packing, "waiting", said(
         lambda rows: put("cn_max", "cn_max - 1")(rows).where("cn_min <= cn_max"))),
     Bug("sent goes one too far", state, "record", said(put("cn_max", "cn_max + int(entry = 'sent')"))),
