@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -19,7 +19,7 @@ from pfspark.edge.delta import REFUSALS, Snapshot, Tables
 from pfspark.edge.digests import digest_of_pages, digests_by_round
 from pfspark.edge.ledger import FACTS, LEDGER, AsOf, Row
 from pfspark.edge.pages import by_pages
-from pfspark.edge.world import begun, delivered, own_rows
+from pfspark.edge.world import DIRECTORY, begun, delivered, own_rows
 from pfspark.errors import DamageError
 from pfspark.kept import Kept
 from pfspark.rules import checks, history
@@ -65,6 +65,7 @@ def audit(
     def counted(id: str, says: str, rows: Callable[[], DataFrame]) -> Line:
         return guarded(lambda: _counted(id, says, rows())) or _line(id, says, None)
 
+    people = guarded(lambda: tables.versions(DIRECTORY)) if tables.folder else None
     answers = guarded(ask)
     snapshot = answers.snapshot if answers else guarded(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
     if snapshot is None:
@@ -91,9 +92,8 @@ def audit(
         _found_line("facts", WRITTEN, forged.result()),
         *(line.result() for line in others),
     ]
-    if answers and not damages and not forged.result() and (found := guarded(lambda: kept(answers.snapshot.row.round))):
-        others_say = guarded(lambda: disagreements(tables.spark, found.tables, answers.world))
-        lines.append(_found_line("base", AGREES, others_say))
+    if answers and people and not damages and not forged.result():
+        lines += guarded(partial(_held_beside, answers, kept, people)) or []
     lines += (promised and promised.result()) or [_line(check.id, check.says, None) for check in checks.CHECKS]
     broken = [_damages_line(damages), *lines]
     yield from broken
@@ -128,6 +128,14 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
             later = snapshot.tables.stored(name).where(f"round > {rows[-1].round + 1}").select("round").distinct()
             broken += [{"table": name, "round": row["round"]} for row in later.collect()]
     return broken
+
+
+def _held_beside(answers: Answers, kept: Callable[[int], Kept | None], people: Mapping[str, int]) -> list[Line]:
+    """A line on the world at hand, if there is one and nobody has written to the directory since it had those versions."""
+    tables, found = answers.snapshot.tables, kept(answers.snapshot.row.round)
+    if found is None or tables.versions(people) != people:
+        return []
+    return [_found_line("base", AGREES, disagreements(tables.spark, found.tables, answers.world))]
 
 
 def _promised(seen: checks.Seen) -> list[Line]:

@@ -19,10 +19,11 @@ from pyspark.sql import SparkSession
 
 from pfspark import mapped
 from pfspark.ask import lines
-from pfspark.edge import bases
+from pfspark.edge import auditing, bases
 from pfspark.edge.delta import Tables
 from pfspark.edge.ledger import Row
 from pfspark.edge.world import kept_world
+from pfspark.kept import Kept
 from pfspark.keyed import lacking
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, assert_same_world, broken
@@ -108,6 +109,20 @@ def test_a_base_that_says_something_else_is_found_and_taken_away(place: Path, sp
     assert (remedy.what, remedy.target) == ("read anew", bases.NAME)
     lake.mend([remedy])
     assert bases.find(place, row) is None and broken(lake) == set() == {*lake.remedies()}
+
+
+@pytest.mark.lakes
+def test_what_people_do_meanwhile_is_no_disagreement(place: Path, spark: SparkSession) -> None:
+    """A store that is added while the facts are looked at: the audit says nothing of a world that is newer than they were."""
+    lake = Lake.open(place, spark)
+
+    def kept(round: int) -> Kept | None:
+        Lake.open(place, spark).store("PFS9", "Paris")
+        return lake._runner.at_hand_after(round)
+
+    *lines, _ = auditing.audit(lake._tables, lambda: lake.answers(standing=True), kept=kept)
+    assert "base" not in {line["id"] for line in lines if line["rows"] is not None}
+    assert not any(line["rows"] for line in lines)
 
 
 def test_a_base_counts_after_its_own_round_alone(place: Path, spark: SparkSession) -> None:
