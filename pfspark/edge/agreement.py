@@ -38,20 +38,21 @@ def disagreements(spark: SparkSession, kept: Mapping[str, pa.Table], facts: Mapp
         columns = [column for column in kept[name].column_names if column in both]
         here = kept[name].select(columns)
         there = facts[name].select(columns).cast(here.schema)
-        if _differ(here, there) and name in RANGES:
-            here, there = (_whole(spark, rows, RANGES[name]) for rows in (here, there))
-        for some, others, is_kept in ((here, there, True), (there, here, False)):
-            found += [{"table": name, "row": row, "kept": is_kept} for row in _only(some, others).to_pylist()]
+        apart = _apart(here, there)
+        if name in RANGES and any(rows.num_rows for rows in apart):
+            apart = _apart(*(_whole(spark, rows, RANGES[name]) for rows in (here, there)))
+        for rows, is_kept in zip(apart, (True, False), strict=True):
+            found += [{"table": name, "row": row, "kept": is_kept} for row in rows.to_pylist()]
     return found
 
 
-def _differ(some: pa.Table, others: pa.Table) -> bool:
-    return bool(_only(some, others).num_rows or _only(others, some).num_rows)
-
-
-def _only(some: pa.Table, others: pa.Table) -> pa.Table:
-    """The rows that the others do not have."""
-    return some.filter(pc.invert(pc.is_in(texts(some), value_set=texts(others))))
+def _apart(here: pa.Table, there: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Of each the rows that the other does not have."""
+    said, others = texts(here), texts(there)
+    return (
+        here.filter(pc.invert(pc.is_in(said, value_set=others))),
+        there.filter(pc.invert(pc.is_in(others, value_set=said))),
+    )
 
 
 def _whole(spark: SparkSession, ranges: pa.Table, key: tuple[str, ...]) -> pa.Table:

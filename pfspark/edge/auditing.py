@@ -38,16 +38,14 @@ AT_ONCE = 4
 """Jobs side by side: each is small, and mostly waits for its plan."""
 
 
-def audit(
-    tables: Tables, ask: Callable[[], Answers], as_of: AsOf = None, kept: Callable[[int], Kept | None] = lambda _round: None
-) -> Iterator[Line]:
+def audit(tables: Tables, ask: Callable[[], Answers], kept: Callable[[int], Kept | None], as_of: AsOf = None) -> Iterator[Line]:
     """One line for each check: `id`, what it `says`, how many `rows` break it, one of them as a `sample`.
 
     First whether the tables can be read at all, the ledger, the bodies and what was written, then `rules.checks.CHECKS`.
     What needs a table that cannot be read is not looked at: its `rows` are null. Where the facts are those that were
-    written, the world `kept` after that round, if it is at hand without reading all of them, is held beside them. The last
-    line is the certificate: the round, what became of each check, and of every table how many rows were looked at and their
-    digest, which is the same whatever their order and however they lie in files.
+    written, the world `kept` after that round is held beside them, if it is at hand without reading all of them; not of what
+    is past. The last line is the certificate: the round, what became of each check, and of every table how many rows were
+    looked at and their digest, which is the same whatever their order and however they lie in files.
     """
     damages = {(name, file) for name in TABLES for file in tables.flaws(name)}
 
@@ -65,7 +63,7 @@ def audit(
     def counted(id: str, says: str, rows: Callable[[], DataFrame]) -> Line:
         return guarded(lambda: _counted(id, says, rows())) or _line(id, says, None)
 
-    people = guarded(lambda: tables.versions(DIRECTORY)) if tables.folder else None
+    people = guarded(lambda: tables.versions(DIRECTORY)) if tables.folder and as_of is None else None
     answers = guarded(ask)
     snapshot = answers.snapshot if answers else guarded(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
     if snapshot is None:

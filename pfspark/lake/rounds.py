@@ -173,7 +173,7 @@ class Rounds(Questions):
         from pfspark.edge import auditing
 
         facts = partial(self.answers, as_of, standing=True)
-        for line in auditing.audit(self._tables, facts, round_or_time(as_of), self._runner.at_hand_after):
+        for line in auditing.audit(self._tables, facts, self._runner.at_hand_after, round_or_time(as_of)):
             if line["kind"] == "certificate" and as_of is None and self._tables.folder:
                 certificates.leave(self._tables.folder, line, datetime.now(UTC))
             yield line

@@ -120,9 +120,14 @@ def test_what_people_do_meanwhile_is_no_disagreement(place: Path, spark: SparkSe
         Lake.open(place, spark).store("PFS9", "Paris")
         return lake._runner.at_hand_after(round)
 
-    *lines, _ = auditing.audit(lake._tables, lambda: lake.answers(standing=True), kept=kept)
-    assert "base" not in {line["id"] for line in lines if line["rows"] is not None}
+    *lines, _ = auditing.audit(lake._tables, lambda: lake.answers(standing=True), kept)
+    assert "base" not in {line["id"] for line in lines}
     assert not any(line["rows"] for line in lines)
+    checked = {line["id"]: line["rows"] for line in lake.audit() if line["kind"] == "check"}
+    assert checked["base"] == 0 and not any(checked.values())  # both have read of it by now
+    *past, _ = lake.audit(lake._tables.snapshot().row.round)
+    assert "base" not in {line["id"] for line in past}  # then there was no such store
+    assert not any(line["rows"] for line in past)
 
 
 def test_a_base_counts_after_its_own_round_alone(place: Path, spark: SparkSession) -> None:
