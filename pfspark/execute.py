@@ -17,9 +17,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from pfspark.frame import Frame, drawn
-from pfspark.keyed import TWINS
 from pfspark.rows import local, no_rows, struct
 from pfspark.tables import FRAMES, VIEWS
+from pfspark.twins import TWINS
 
 AT_ONCE = 8
 """Steps in the making: more than there are cores, as most of the time of a small one is planning."""

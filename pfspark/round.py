@@ -38,9 +38,9 @@ from pfspark.rules import (
     status,
     transport,
 )
-from pfspark.rules.frames import amend, append, dated, going, in_folders, in_ranges, keys_of, once, staying, together
+from pfspark.rules.frames import amend, append, dated, elsewhere, going, in_folders, in_ranges, keys_of, once, staying, together
 from pfspark.tables import REPLACED
-from pfspark.words import Entry, Why
+from pfspark.words import CARRYING, Entry, MessageType, Why
 from pfspark.world import Outcome, Trees, World
 
 
@@ -170,7 +170,7 @@ def accept(world: World, mail: Mail, news: News) -> Inbox:
     validated = receipt.validate(mail.delivered, replicas=news.replicas, folders=news.trees.folders)
     accepted = receipt.accepted(validated)
     lives = state.read_lives(accepted, lives=world.lives)
-    carried = receipt.unpack(receipt.carrying(accepted))
+    carried = receipt.unpack(receipt.of_types(accepted, types=CARRYING))
     in_hand = together(news.applied, state.numbers(carried))
     return Inbox(validated, accepted, state.from_current_replicas(accepted, lives=lives), lives, carried, in_hand)
 
@@ -197,7 +197,8 @@ def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standin
     begun = dated(state.forgotten(inbox.accepted, applied=inbox.in_hand, replicas=news.replicas), clock=clock)
     carried_over = state.carried_over(world.state, begun=begun)
     alive = _amend("replicas", news.replicas, begun)
-    acknowledged = removal.acknowledgements(inbox.current, replicas=alive, clock=clock)
+    told = receipt.of_types(inbox.current, types=(MessageType.STATUS,))
+    acknowledged = removal.acknowledgements(told, replicas=alive, clock=clock)
     unlisted = removal.unlisted(alive, seen=news.changed.folders, tree=news.trees.tree)
     released = removal.advance(acknowledged, applied=inbox.in_hand, replicas=alive, unlisted=unlisted)
     leaving = dated(released, clock=clock)
@@ -250,7 +251,7 @@ def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing
     moves = hierarchy.stand(standing.replicas, lists=changed.lists, folders=changed.folders, entries=entries)
     last = dated(moves, clock=clock)
     stood = _amend("replicas", standing.replicas, last)
-    tonight = removal.tonight(due.entries)
+    tonight = agenda.of_kind(due.entries, why=Why.ERASE)
     erased = dated(removal.erase(stood, tonight=tonight, applied=inbox.in_hand, empty=news.empty), clock=clock)
     replicas = _amend("replicas", stood, erased)
     of_items, item_changes = _take_in_items(
@@ -403,7 +404,7 @@ class Gaps:
 @phase
 def note_and_ask(world: World, mail: Mail, known: Known, edits: Edits, clock: DataFrame) -> Gaps:
     """Holes are noted; those whose time has come are asked for, each of its best source."""
-    noted = backfill.note(known.coverage, replicas=edits.replicas, clock=clock)
+    noted = backfill.note(backfill.missing(known.coverage), replicas=edits.replicas, clock=clock)
     timed = backfill.due(noted, clock=clock)
     asking = backfill.asked_now(timed)
     gives = sources.content(in_folders(known.claims, asking))
@@ -434,16 +435,16 @@ class Cycle:
 def keep_cycle(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Cycle:
     """What waits goes at its cycle; what does not go yet is not shown."""
     waiting = packing.waiting(known.applied, sent=known.sent, returned=known.returned, replicas=edits.replicas)
-    limits = packing.limits(in_folders(edits.trees.tree, dirty))
+    limits = packing.limits(hierarchy.properties(in_folders(edits.trees.tree, dirty), names=packing.LIMITS))
     cycle = packing.cycle(
         waiting, agenda=due.agenda, replicas=edits.replicas, limits=limits, stores=world.stores, clock=clock
     )  # fmt: skip
-    hidden = packing.hidden(waiting, cycle=cycle, replicas=edits.replicas)
+    hidden = packing.hidden(waiting, staying=staying(cycle), replicas=edits.replicas)
     unsent = packing.unsent(waiting, replicas=edits.replicas)
     return Cycle(
         waiting,
         cycle,
-        packing.sending(waiting, cycle=cycle),
+        in_folders(waiting, going(cycle)),
         state.shown(known.applied, hidden=hidden),
         state.shown(known.empty, hidden=hidden),
         state.shown(known.applied, hidden=unsent),
@@ -463,8 +464,10 @@ class Told:
 @phase
 def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFrame) -> Told:
     """Requests for content and for status are answered."""
-    questions = status.answerable(inbox.current, replicas=edits.speaking)
-    requests = backfill.requests(questions)
+    requests, questions = (
+        status.answerable(receipt.of_types(inbox.current, types=(of_what,)), replicas=edits.speaking)
+        for of_what in (MessageType.BACKFILL_REQUEST, MessageType.STATUS_REQUEST)
+    )
     answers = backfill.answer(requests, applied=known.applied, empty=known.empty)
     answered = status.answer(
         status.asked_for(questions),
@@ -494,7 +497,8 @@ def inquire(
     clock: DataFrame,
 ) -> Asked:
     """Status is asked for after a change of the own entry in a list, and again of those who stay silent."""
-    begin = status.begin(edits.steps, due=due.entries, clock=clock)
+    begin = status.begin(edits.steps, again=agenda.of_kind(due.entries, why=Why.ASK), clock=clock)
+    inquiring = in_folders(agenda.of_kind(due.agenda, why=Why.INQUIRE), dirty)
     responders = sources.responders(
         status.choosing(begin, replicas=edits.speaking),
         holders=status.holders(known.lists), missing=in_folders(gaps.timed, begin),
@@ -502,8 +506,8 @@ def inquire(
         stores=world.stores, links=world.links, clock=clock,
     )  # fmt: skip
     inquiries = status.inquire(
-        begin=begin, responders=responders, inquiring=status.inquiring(due.agenda, dirty=dirty), delivered=inbox.current,
-        replicas=edits.speaking, lists=known.lists, stores=world.stores, clock=clock,
+        begin=begin, responders=responders, inquiring=inquiring, delivered=inbox.current, replicas=edits.speaking,
+        lists=known.lists, stores=world.stores, clock=clock,
     )  # fmt: skip
     asked = sources.remember(mail.contacts, asks=gaps.asks, responders=responders)
     return Asked(inquiries, _amend("contacts", mail.met, asked))
@@ -521,15 +525,16 @@ class Quiet:
 @phase
 def tell_unasked(due: Due, known: Known, edits: Edits, cycle: Cycle, dirty: DataFrame, clock: DataFrame) -> Quiet:
     """Status is told unasked when a folder has been quiet, and repeated while somebody lacks something."""
-    peers = packing.recipients(known.lists)
+    unchanged = in_folders(elsewhere(dirty, known.changed), status.speakers(edits.replicas))
     behind = status.behind(
-        in_folders(cycle.shown, status.speakers(edits.replicas)), beliefs=known.current, peers=peers
+        in_folders(cycle.shown, unchanged), beliefs=known.current, peers=packing.recipients(known.lists)
     )  # fmt: skip
+    noted, strokes = (in_folders(agenda.of_kind(due.agenda, why=why), dirty) for why in (Why.REPEAT, Why.STATUS))
     repeats = status.repeat(
-        behind, keys=dirty, agenda=due.agenda, changed=known.changed, clock=status.repeating(clock)
+        behind, noted, strokes=strokes, keys=dirty, changed=known.changed, clock=status.repeating(clock)
     )  # fmt: skip
     made = intake.of_people(edits.issued)
-    quiet = status.fall_due(due.entries, changed=together(known.fresh, made))
+    quiet = status.fall_due(agenda.of_kind(due.entries, why=Why.STATUS), changed=together(known.fresh, made))
     speaking = in_folders(quiet, status.speakers(edits.speaking))
     return Quiet(quiet, repeats, keys_of(speaking, going(repeats)))
 
@@ -584,8 +589,9 @@ class Night:
 def expire(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Night:
     """Items that the nightly maintenance finds past their limit expire."""
     tree, replicas = in_folders(edits.trees.tree, dirty), in_folders(edits.replicas, dirty)
-    limited = aging.limited(replicas, tree=tree, clock=clock)
-    night = aging.at_night(limited, due=due.entries, clock=clock)
+    limits = hierarchy.properties(tree, names=(aging.OWN_LIMIT,))
+    limited = aging.limited(replicas, limits=limits, policies=aging.policies(clock))
+    night = aging.at_night(limited, due=agenda.of_kind(due.entries, why=Why.EXPIRE), clock=clock)
     held = once(state.contents(in_folders(known.applied, night), empty=known.empty))
     changes = together(in_ranges(world.changes, held), edits.written)
     versions = items.versions(items.seen(changes, applied=held))
@@ -643,7 +649,8 @@ def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Sta
 def check(world: World, known: Known, gaps: Gaps, edits: Edits) -> DataFrame:
     """What may not become of a round."""
     before = checks.last_given(world.changes, issued=edits.issued)
-    return checks.of_round(edits.issued, last_given=before, array=gaps.array, applied=known.applied)
+    misnumbered = checks.misnumbered(edits.issued, last_given=before)
+    return together(misnumbered, checks.noted_though_held(gaps.array, applied=known.applied))
 
 
 def _see(trees: Trees, versions: DataFrame, world: World, clock: DataFrame) -> tuple[Trees, Trees]:

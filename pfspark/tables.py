@@ -604,6 +604,7 @@ schedule | string | when content may be sent
 size_limit | bigint | bytes that fit into one message
 limit_s | bigint | seconds after which items expire
 status_again_s | array<bigint> | first and longest wait between repeats
+age_limit_s | bigint | seconds after which items expire where the folder sets no limit
 silent | timestamp | when the peer becomes unavailable unless it is heard (R105)
 sent | timestamp | last message with changes from the peer (R123)
 rows | bigint | how many changes there are
@@ -747,6 +748,7 @@ FRAMES = _by_name(
             f"{_MESSAGE.replace('recipient ', '').replace(' lost', '').replace(' now', '')} recipients bytes priority",
         ),
         # growing old, the agenda, what is written
+        _frame("aging", "an organization in which all items grow old", "org age_limit_s"),
         _frame("limited", "a replica whose items grow old", f"{_KEYS} limit_s"),
         _frame("night_shift", "one that this night looks at", f"{_KEYS} limit_s now"),
         _frame("versions", "a version that a store holds, and whether it is dominated", f"{_VERSION} store dominated"),

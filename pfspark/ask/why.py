@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule, source
 from pfspark.keys import HERE, ITEM, LINE, ORIGIN
-from pfspark.rules import addressing, backfill, items, packing, sources, state, status
+from pfspark.rules import addressing, backfill, hierarchy, items, packing, sources, state, status
 from pfspark.rules.frames import once, together
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY, Cause, Entry, MessageType, Standing, Why
@@ -47,14 +47,14 @@ def drawn() -> DataFrame:
     asked = once(together(source("asked"), lacking(source("pairs"), applied=applied, array=source("array"))))
     claims = state.claims(beliefs, lists=lists, lives=source("lives"), stores=stores)
     coverage = backfill.cover(applied, none, state.layers_of_claims(claims), source("array"))
-    missing = backfill.note(coverage, replicas=replicas, clock=clock)
+    missing = backfill.note(backfill.missing(coverage), replicas=replicas, clock=clock)
     timed = backfill.due(missing, clock=clock)
     gives = sources.content(claims)
     heard = silent_by_then(contacts, timed=timed, clock=clock)
     ranked = sources.rank(timed, gives=gives, contacts=heard, stores=stores, links=links, clock=clock)
     chosen = sources.choose(timed, ranked=ranked, gives=gives)
     waiting = packing.waiting(applied, sent=state.ranges_of(own, entry=Entry.SENT), returned=none, replicas=replicas)
-    limits = packing.limits(source("tree"))
+    limits = packing.limits(hierarchy.properties(source("tree"), names=packing.LIMITS))
     cycle = packing.cycle(waiting, agenda=agenda, replicas=replicas, limits=limits, stores=stores, clock=clock)
     shown = state.shown(applied, hidden=packing.unsent(waiting, replicas=replicas))
     letters = write(agenda, lists=lists, replicas=replicas, stores=stores, links=links, conditions=conditions, grid=grid)

@@ -32,6 +32,12 @@ def due(agenda: DataFrame, *, clock: DataFrame) -> DataFrame:
     return agenda.join(clock.select("org", "now"), "org").where("due <= now").select(*agenda.columns)
 
 
+@rule(like="entries", inline=True)
+def of_kind(entries: DataFrame, *, why: Why) -> DataFrame:
+    """The entries of one kind."""
+    return entries.where(F.col("why") == why)
+
+
 @rule("entries", drives=("rows",), inline=True)
 def entries(rows: DataFrame, why: Why) -> DataFrame:
     """Rows of org, store, folder, `due`, with any of `peer`, `attempt`, `since`, as entries of that kind."""

@@ -7,18 +7,28 @@ from pyspark.sql import functions as F
 
 from pfspark.frame import rule
 from pfspark.keys import HERE, ITEM
-from pfspark.words import HIERARCHY, LIVE, LONGEST_S, Action, Why
+from pfspark.words import HIERARCHY, LIVE, LONGEST_S, Action
+
+OWN_LIMIT = "age_limit"
+"""The property of a folder that says how old its items grow (F57)."""
 
 
-@rule("limited")
-def limited(replicas: DataFrame, *, tree: DataFrame, clock: DataFrame) -> DataFrame:
-    """Replicas whose items grow old: org, store, folder, `limit_s`; the folder's own limit before the policy's (F57).
+@rule("aging")
+def policies(clock: DataFrame) -> DataFrame:
+    """The organizations in which all items grow old: org, `age_limit_s`."""
+    return clock.where("age_limit_s is not null").select("org", "age_limit_s")
+
+
+@rule("limited", drives=("limits", "policies"), needs=("replicas",))
+def limited(replicas: DataFrame, *, limits: DataFrame, policies: DataFrame) -> DataFrame:
+    """Replicas whose items grow old: org, store, folder, `limit_s`; the folder's own of the `limits` in the tree before the
+    policy's (F57).
 
     A limit that is no length of time is as if the folder had none of its own.
     """
-    said = tree.where(F.col("property") == "age_limit").select(*HERE, F.col("value").alias("said"))
+    said = limits.select(*HERE, F.col("value").alias("said"))
     alive = replicas.where(F.col("standing").isin(*LIVE) & (F.col("folder") != HIERARCHY))
-    known = alive.select(*HERE).join(said, list(HERE), "left").join(clock.select("org", "age_limit_s"), "org")
+    known = alive.select(*HERE).join(said, list(HERE), "left").join(policies, "org", "left")
     own = F.col("said").try_cast("bigint")
     limit = F.when(own.between(1, LONGEST_S), own).when(F.coalesce(F.col("said") != "none", F.lit(True)), F.col("age_limit_s"))
     return known.select(*HERE, limit.alias("limit_s")).where("limit_s is not null")
@@ -27,8 +37,7 @@ def limited(replicas: DataFrame, *, tree: DataFrame, clock: DataFrame) -> DataFr
 @rule("night_shift", needs=("limited", "due"))
 def at_night(limited: DataFrame, *, due: DataFrame, clock: DataFrame) -> DataFrame:
     """Those of the limited folders that this round's maintenance looks at, with `now`."""
-    night = due.where(F.col("why") == Why.EXPIRE).select(*HERE)
-    return limited.join(night, list(HERE)).join(clock.select("org", "now"), "org")
+    return limited.join(due.select(*HERE), list(HERE)).join(clock.select("org", "now"), "org")
 
 
 @rule("ranges")

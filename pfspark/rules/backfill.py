@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, LINE
-from pfspark.words import HIERARCHY, LIVE, Listing, MessageType
+from pfspark.words import HIERARCHY, LIVE, Listing
 
 TIMES = ("heard", "attempt", "asked")
 
@@ -66,8 +66,16 @@ def _live(replicas: DataFrame) -> DataFrame:
     return replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
 
 
+@rule(like="coverage", inline=True)
+def missing(coverage: DataFrame) -> DataFrame:
+    """The numbers that were missed, or are claimed by others, and are not held: of what is settled without content by some,
+    those that others claim."""
+    settled = (F.col("void") > 0) & (F.col("claimed") <= 0)
+    return coverage.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)").where(~settled)
+
+
 @rule("noted")
-def note(coverage: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame:
+def note(missing: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame:
     """The open array as it now stands: numbers heard of and not held.
 
     One row a piece of the line, with `claimed`, `near` and `leaving` (how many replicas claim content, how many of them
@@ -77,11 +85,9 @@ def note(coverage: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataF
 
     Source: R76, R85, R88-R90, R144 (Exchange 2007, "Backfill Requests and Backfill Messages"); Q10.
     """
-    settled = (F.col("void") > 0) & (F.col("claimed") <= 0)
-    missing = coverage.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)").where(~settled)
-    missing = missing.join(_live(replicas), list(HERE), "left_semi")
+    missed = missing.join(_live(replicas), list(HERE), "left_semi")
     now = F.unix_micros("now")
-    aged = missing.join(clock.select("org", "now"), "org").withColumn(
+    aged = missed.join(clock.select("org", "now"), "org").withColumn(
         "heard", F.when(F.col("open") > 0, F.col("heard")).otherwise(now)
     )
     alike = ("open", *TIMES, "claimed", "near", "leaving")
@@ -142,12 +148,6 @@ def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
     )
     rest = array.join(asks.select(*HERE), list(HERE), "left_anti")
     return rest.select(*LINE, "cn_min", "cn_max", *TIMES).unionByName(_times(after))
-
-
-@rule("validated")
-def requests(delivered: DataFrame) -> DataFrame:
-    """The backfill requests among delivered messages."""
-    return delivered.where(F.col("type") == MessageType.BACKFILL_REQUEST)
 
 
 @rule("answers")

@@ -193,19 +193,21 @@ def last_given(changes: DataFrame, *, issued: DataFrame) -> DataFrame:
     return changes.join(issued, list(ORIGIN), "left_semi").groupBy(*ORIGIN).agg(F.max("cn").alias("last"))
 
 
-@rule("violations", drives=("issued", "array"))
-def of_round(issued: DataFrame, *, last_given: DataFrame, array: DataFrame, applied: DataFrame) -> DataFrame:
-    """What may not become of a round: org, store, folder, origin, cn_min, cn_max, and the id of the `check` it breaks.
-
-    Numbers `issued` in this round that do not follow those given before, one by one (I5, I6), and numbers in the array of
-    a folder that it now holds (I8). Each costs little, so each round is looked at before it counts.
-    """
+@rule("violations")
+def misnumbered(issued: DataFrame, *, last_given: DataFrame) -> DataFrame:
+    """Numbers `issued` in a round that do not follow those given before, one by one: org, store, folder, origin, cn_min, cn_max,
+    and the id of the `check` that they break (I5, I6)."""
     twice = (F.col("rows") > F.col("numbers")) | (F.col("cn_min") <= F.col("last"))
     left_out = (F.col("cn_min") > F.col("last") + 1) | (F.col("cn_max") - F.col("cn_min") + 1 > F.col("numbers"))
     why = F.when(twice, "I5").when(left_out, "I6")
     known = issued.join(last_given, list(ORIGIN), "left").fillna(0, ["last"])
-    odd = known.withColumn("check", why).where("check is not null").select(*RANGE, "check")
-    return odd.unionByName(cnset.intersect(array, applied, LINE).select(*RANGE, F.lit("I8").alias("check")))
+    return known.withColumn("check", why).where("check is not null").select(*RANGE, "check")
+
+
+@rule("violations")
+def noted_though_held(array: DataFrame, *, applied: DataFrame) -> DataFrame:
+    """Numbers in the array of a folder that it now holds (I8), in the same columns."""
+    return cnset.intersect(array, applied, LINE).select(*RANGE, F.lit("I8").alias("check"))
 
 
 def violations(seen: Seen) -> DataFrame:

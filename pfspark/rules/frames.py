@@ -30,6 +30,12 @@ def in_folders(rows: DataFrame, keys: DataFrame) -> DataFrame:
     return rows.join(keys.select(*HERE), list(HERE), "left_semi")
 
 
+@rule(drives=("keys",), amends="rows")
+def elsewhere(rows: DataFrame, keys: DataFrame) -> DataFrame:
+    """The rows of other folders (org, store, folder)."""
+    return rows.join(keys.select(*HERE), list(HERE), "left_anti")
+
+
 @rule(like="changes", needs=("changes", "ranges"))
 def in_ranges(changes: DataFrame, ranges: DataFrame) -> DataFrame:
     """The changes whose numbers lie in a range of their folder and origin, whoever's ranges they are; each once."""

@@ -21,6 +21,12 @@ DOUBLINGS = (2 * LEVELS - 1).bit_length()
 apart may put one tree beneath another."""
 
 
+@rule(like="tree", inline=True)
+def properties(tree: DataFrame, *, names: tuple[str, ...]) -> DataFrame:
+    """What the tree says of folders under those names."""
+    return tree.where(F.col("property").isin(*names))
+
+
 @rule("tree", drives=("learned",))
 def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame:
     """The folders that `learned` changes (hierarchy changes, each with the `store` that holds it), as they are now seen.

@@ -15,6 +15,8 @@ WEEK_MINUTES = 7 * 24 * 60
 THURSDAY = 4 * 24 * 60
 """1970-01-01 was a Thursday; schedules count from Sunday 00:00 (F84)."""
 UNLIMITED = 2**31 - 1
+LIMITS = ("schedule", "size_limit", "priority")
+"""The properties of a folder that its messages obey (F48)."""
 
 
 @rule("ranges")
@@ -97,15 +99,10 @@ def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Colu
     return F.timestamp_micros(F.when(schedule.isNull(), first).otherwise(F.array_min(F.transform(slots, opening))))
 
 
-@rule("ranges", needs=("cycle",))
-def sending(waiting: DataFrame, *, cycle: DataFrame) -> DataFrame:
-    """Of the numbers that wait those whose cycle goes now."""
-    return waiting.join(cycle.where("goes").select(*HERE), list(HERE), "left_semi")
-
-
 @rule("limits")
-def limits(tree: DataFrame) -> DataFrame:
-    """What administrators set on a folder for its messages, as a store sees it: `schedule`, `size_limit`, `priority` (F48).
+def limits(properties: DataFrame) -> DataFrame:
+    """What administrators set on a folder for its messages, as a store sees it: of rows of the tree under the names of `LIMITS`
+    one for each folder (F48).
 
     A text that is not of its kind is as if nothing was set: what is in the tree already must not stop anybody.
     """
@@ -113,8 +110,7 @@ def limits(tree: DataFrame) -> DataFrame:
     def value(name: str) -> Column:
         return F.max(F.when(F.col("property") == name, F.col("value")))
 
-    own = tree.where(F.col("property").isin("schedule", "size_limit", "priority"))
-    said = own.groupBy(*HERE).agg(
+    said = properties.groupBy(*HERE).agg(
         value("schedule").alias("schedule"),
         value("size_limit").try_cast("bigint").alias("size_limit"),
         value("priority").alias("priority"),
@@ -271,11 +267,11 @@ def returned(gained: DataFrame) -> DataFrame:
     return gained.where(cnset.store_of("origin") == F.col("store"))
 
 
-@rule("ranges")
-def hidden(waiting: DataFrame, *, cycle: DataFrame, replicas: DataFrame) -> DataFrame:
-    """Numbers that wait and are not shown yet (F60); a leaver shows all it has (D7)."""
+@rule("ranges", needs=("waiting", "staying"))
+def hidden(waiting: DataFrame, *, staying: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Numbers that wait, do not go yet, and are not shown (F60); a leaver shows all it has (D7)."""
     leavers = replicas.where(F.col("standing") == Standing.DELETE_PENDING).select(*HERE)
-    stay = cycle.where("not goes").select(*HERE).join(leavers, list(HERE), "left_anti")
+    stay = staying.select(*HERE).join(leavers, list(HERE), "left_anti")
     return waiting.join(stay, list(HERE), "left_semi")
 
 

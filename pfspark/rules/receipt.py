@@ -53,16 +53,16 @@ def accepted(validated: DataFrame) -> DataFrame:
     return validated.where("lost is null and reason is null")
 
 
+@rule(like="messages", inline=True)
+def of_types(messages: DataFrame, *, types: tuple[MessageType, ...]) -> DataFrame:
+    """The messages of those types."""
+    return messages.where(F.col("type").isin(*types))
+
+
 @rule("keys", inline=True)
 def recipients(accepted: DataFrame) -> DataFrame:
     """The folders (org, store, folder) that messages have come to."""
     return accepted.select("org", F.col("recipient").alias("store"), "folder")
-
-
-@rule(like="accepted", inline=True)
-def carrying(accepted: DataFrame) -> DataFrame:
-    """Those that carry changes."""
-    return accepted.where(F.col("type").isin(*CARRYING))
 
 
 @rule("ranges", inline=True)

@@ -8,21 +8,22 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, LINE
-from pfspark.words import LIVE, REPLICA, Action, Entry, Flag, Listing, MessageType, Standing, Why
+from pfspark.words import LIVE, REPLICA, Action, Entry, Flag, Listing, Standing
 
 BEFORE_ALL, AFTER_ALL = -(2**30), 2**30
 """Places among the edits of a round, which count from 1."""
 
 
 @rule("acknowledgements")
-def acknowledgements(delivered: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame:
-    """Answers that may release a leaver: sent to it by active replicas after it became delete pending (D6, F62).
+def acknowledgements(messages: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame:
+    """Answers that may release a leaver: of status `messages` those sent to it by active replicas after it became delete
+    pending (D6, F62).
 
     Answers of one `proof` count together: under `one_holds_all` each acknowledgement is a proof by itself, under
     `union_holds_all` all answers of a round are one (C5).
     """
     leaving = replicas.where(F.col("standing") == Standing.DELETE_PENDING)
-    said = delivered.where((F.col("type") == MessageType.STATUS) & F.array_contains("flags", str(Flag.DELETE_PENDING)))
+    said = messages.where(F.array_contains("flags", str(Flag.DELETE_PENDING)))
     together = F.col("removal_rule") == "union_holds_all"
     told = (
         said.join(clock.select("org", "removal_rule"), "org")
@@ -128,15 +129,9 @@ def _say(listing: Listing, leaving: DataFrame, clock: DataFrame, *, after: int) 
     )
 
 
-@rule("keys")
-def tonight(due: DataFrame) -> DataFrame:
-    """Of the entries of the agenda that are due, the replicas to be erased: org, store, folder."""
-    return due.where(F.col("why") == Why.ERASE).select(*HERE)
-
-
 @rule("moves", needs=("tonight",), inline=True)
 def erase(replicas: DataFrame, *, tonight: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:
-    """Replicas to be deleted now whose night has come (D8): rows of `replicas`, erased.
+    """Replicas to be deleted now whose night has come (D8), by the entries of `tonight`: rows of `replicas`, erased.
 
     Whoever maintains looks once more, over all stores as no store can: a replica waits for another night while it holds
     what nobody holds who stays, as when a store was restored after it had acknowledged. `applied` and `empty` are ranges of all.

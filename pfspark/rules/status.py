@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, LINE
-from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing, Why
+from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing
 
 REPEATS = 3
 """How often a status request is repeated to those who stay silent; of a leaver's there is no end."""
@@ -16,10 +16,10 @@ DAY = 86_400
 
 
 @rule("status_requests")
-def asked_for(delivered: DataFrame) -> DataFrame:
-    """Status requests that the recipient must answer if it can: it is named, or nobody is (R120, R135)."""
+def asked_for(requests: DataFrame) -> DataFrame:
+    """Of status `requests` those that the recipient must answer if it can: it is named, or nobody is (R120, R135)."""
     named = F.array_contains("responders", F.col("recipient")) | (F.size("responders") == 0)
-    return delivered.where((F.col("type") == MessageType.STATUS_REQUEST) & named).select(
+    return requests.where(named).select(
         "org",
         F.col("recipient").alias("store"),
         "folder",
@@ -72,17 +72,18 @@ def answer(
     return known.where(answered).select(*asker, flags.alias("flags"))
 
 
-@rule("beginning", drives=("steps", "due"))
-def begin(steps: DataFrame, *, due: DataFrame, clock: DataFrame) -> DataFrame:
+@rule("beginning", drives=("steps", "again"))
+def begin(steps: DataFrame, *, again: DataFrame, clock: DataFrame) -> DataFrame:
     """Replicas that ask for status now: org, store, folder, `rule`, who must answer.
 
-    Those whose own entry in the list has changed (R87, R130), and those that were restored or started again, as the
-    entries of the agenda that are `due` say (R132-R134).
+    Those whose own entry in the list has changed (R87, R130), and those that were restored or started again, as entries of
+    the agenda say (`again`; R132-R134).
     """
     changed = steps.where(F.col("standing").isin(*LIVE)).join(clock, "org")
-    again = due.where(F.col("why") == Why.ASK).join(clock, "org")
-    asked = again.select(*HERE, F.col("responders_restore").alias("rule")).unionByName(
-        changed.select(*HERE, F.col("responders_list_change").alias("rule"))
+    asked = (
+        again.join(clock, "org")
+        .select(*HERE, F.col("responders_restore").alias("rule"))
+        .unionByName(changed.select(*HERE, F.col("responders_list_change").alias("rule")))
     )
     return asked.groupBy(*HERE).agg(F.min("rule").alias("rule"))
 
@@ -92,12 +93,6 @@ def choosing(begin: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """Of those that ask now, who chooses who must answer: all but leavers, who ask everybody who stays (D5)."""
     active = replicas.where(F.col("standing") == Standing.ACTIVE)
     return begin.join(active.select(*HERE), list(HERE), "left_semi")
-
-
-@rule("entries", needs=("dirty",))
-def inquiring(agenda: DataFrame, *, dirty: DataFrame) -> DataFrame:
-    """Entries of the agenda about status requests, in the folders looked at."""
-    return agenda.where(F.col("why") == Why.INQUIRE).join(dirty, list(HERE), "left_semi")
 
 
 @rule("holders", inline=True)
@@ -257,11 +252,12 @@ def speakers(replicas: DataFrame) -> DataFrame:
 
 @rule("keys")
 def fall_due(due: DataFrame, *, changed: DataFrame) -> DataFrame:
-    """Folders whose unasked status is due now: org, store, folder. Where something has `changed` now, the wait begins anew.
+    """Folders whose unasked status is due now, by their entries of the agenda: org, store, folder. Where something has
+    `changed` now, the wait begins anew.
 
     Source: R136, Q27.
     """
-    quiet = due.where(F.col("why") == Why.STATUS).select(*HERE).distinct()
+    quiet = due.select(*HERE).distinct()
     return quiet.join(changed.select(*HERE), list(HERE), "left_anti")
 
 
@@ -279,23 +275,22 @@ def repeating(clock: DataFrame) -> DataFrame:
     return clock.where("size(status_again_s) > 0").select("org", "now", "status_again_s")
 
 
-@rule("repeats", needs=("keys", "clock"))
-def repeat(behind: DataFrame, *, keys: DataFrame, agenda: DataFrame, changed: DataFrame, clock: DataFrame) -> DataFrame:
+@rule("repeats", drives=("behind", "repeats"), needs=("keys", "clock"))
+def repeat(
+    behind: DataFrame, repeats: DataFrame, *, strokes: DataFrame, keys: DataFrame, changed: DataFrame, clock: DataFrame
+) -> DataFrame:
     """Status that is repeated while a replica is believed to lack something: org, store, folder, `goes`, attempt, since, due.
 
-    `keys` are the folders looked at, `clock` those of `repeating`. While the status after the last change is still to
-    come, or when nobody lacks anything, there is no repeat (`due` is null). Else the first comes after the first wait,
-    each further one after twice the wait before, up to the longest.
+    `keys` are the folders looked at, `repeats` and `strokes` their entries of the agenda, `clock` those of `repeating`. While
+    the status after the last change is still to come, or when nobody lacks anything, there is no repeat (`due` is null). Else
+    the first comes after the first wait, each further one after twice the wait before, up to the longest.
     """
-    entry = agenda.select(*HERE, "why", "attempt", "due")
-    repeats = entry.where(F.col("why") == Why.REPEAT).select(*HERE, "attempt", "due")
-    stroke = entry.where(F.col("why") == Why.STATUS).select(*HERE, F.col("due").alias("status_due"))
     full = (
         keys.select(*HERE)
         .distinct()
         .join(clock, "org")
-        .join(repeats, list(HERE), "left")
-        .join(stroke, list(HERE), "left")
+        .join(repeats.select(*HERE, "attempt", "due"), list(HERE), "left")
+        .join(strokes.select(*HERE, F.col("due").alias("status_due")), list(HERE), "left")
         .join(behind.withColumn("behind", F.lit(True)), list(HERE), "left")
         .join(changed.select(*HERE).distinct().withColumn("changed", F.lit(True)), list(HERE), "left")
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from chispa import assert_df_equality
 
-from pfspark.rules import aging
+from pfspark.rules import aging, hierarchy
 from pfspark.words import LONGEST_S
 
 if TYPE_CHECKING:
@@ -28,7 +28,8 @@ def limited(
         [*told, ("o", "A", folder, "name", "7")], "org string, store string, folder string, property string, value string"
     )
     clock = spark.createDataFrame([("o", policy)], "org string, age_limit_s bigint")
-    return aging.limited(replicas, tree=tree, clock=clock)
+    limits = hierarchy.properties(tree, names=(aging.OWN_LIMIT,))
+    return aging.limited(replicas, limits=limits, policies=aging.policies(clock))
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ def test_what_others_claim_and_is_not_held_is_noted(spark: SparkSession) -> None
         {},
         {"claimed": 1, "void": 1},  # one has settled it without content, another claims some
     ]
-    noted = backfill.note(coverage(spark, *pieces), replicas=replicas(spark), clock=clock(spark)).collect()
+    noted = backfill.note(backfill.missing(coverage(spark, *pieces)), replicas=replicas(spark), clock=clock(spark)).collect()
     found = {row["cn_min"] // 2: (row["heard"], row["attempt"], row["asked"]) for row in noted}
     now, earlier = NOW.replace(tzinfo=None), EARLIER.replace(tzinfo=None)
     assert found == {1: (now, 0, None), 4: (earlier, 1, earlier), 5: (earlier, 0, None), 8: (now, 0, None)}
@@ -70,7 +70,7 @@ def test_who_is_about_to_go_misses_nothing(spark: SparkSession, standing: str, n
     """D8; and it settles nothing."""
     pieces = coverage(spark, {"claimed": 1}, {"void": 1})
     stands = replicas(spark, standing)
-    assert backfill.note(pieces, replicas=stands, clock=clock(spark)).count() == notes
+    assert backfill.note(backfill.missing(pieces), replicas=stands, clock=clock(spark)).count() == notes
     assert backfill.settle_empty(pieces, replicas=stands).count() == notes
 
 
@@ -93,7 +93,7 @@ def test_how_long_is_waited(spark: SparkSession, piece: dict[str, int], seconds:
     """By the nearest that has it, and by how often it was asked for; a leaver is asked sooner, the first time."""
     asked = {"asked": micros(NOW)} if piece.get("attempt") else {"heard": micros(NOW)}
     old = {"claimed": 1, "open": 1, "heard": micros(EARLIER)} | asked | piece
-    noted = backfill.note(coverage(spark, old), replicas=replicas(spark), clock=clock(spark))
+    noted = backfill.note(backfill.missing(coverage(spark, old)), replicas=replicas(spark), clock=clock(spark))
     [row] = backfill.due(noted, clock=clock(spark)).collect()
     assert row["due"] == (NOW + timedelta(seconds=seconds)).replace(tzinfo=None)
 
@@ -108,7 +108,8 @@ def test_what_is_due_is_asked_for(spark: SparkSession, suspended: bool, leaving:
     heard = micros(NOW) - seconds * 1_000_000
     piece = coverage(spark, {"claimed": 1, "near": 1, "leaving": leaving, "open": 1, "heard": heard, "attempt": 0})
     timed = backfill.due(
-        backfill.note(piece, replicas=replicas(spark), clock=clock(spark, suspended)), clock=clock(spark, suspended)
+        backfill.note(backfill.missing(piece), replicas=replicas(spark), clock=clock(spark, suspended)),
+        clock=clock(spark, suspended),
     )
     assert bool(backfill.asked_now(timed).count()) == asks
 

@@ -203,7 +203,8 @@ def test_limits_that_are_none_are_as_if_not_set(spark: SparkSession) -> None:
     """They harm nobody, least of all the folder beside it."""
     bad = {"schedule": "nonsense", "size_limit": "300KB", "priority": "highest"}
     good = {"schedule": "0-15", "size_limit": "1024", "priority": "urgent"}
-    rows = packing.limits(tree(spark, bad=bad, good=good, minus={"size_limit": "-1"}, huge={"size_limit": "9" * 30})).collect()
+    said = tree(spark, bad=bad, good=good, minus={"size_limit": "-1"}, huge={"size_limit": "9" * 30}, named={"name": "7"})
+    rows = packing.limits(hierarchy.properties(said, names=packing.LIMITS)).collect()
     found = {row["folder"]: (row["schedule"], row["size_limit"], row["priority"]) for row in rows}
     none = (None, None, None)
     assert found == {"bad": none, "good": ("0-15", 1024, "urgent"), "minus": none, "huge": none}
@@ -214,8 +215,8 @@ def test_an_age_that_is_none_is_as_if_not_set(spark: SparkSession) -> None:
     here = "org string, store string, folder string, standing string"
     limited = aging.limited(
         spark.createDataFrame([("o", "P1", folder, "active") for folder in (*ages, "silent")], here),
-        tree=tree(spark, **{folder: {"age_limit": value} for folder, value in ages.items()}),
-        clock=spark.createDataFrame([("o", 3600)], "org string, age_limit_s bigint"),
+        limits=tree(spark, **{folder: {"age_limit": value} for folder, value in ages.items()}),
+        policies=spark.createDataFrame([("o", 3600)], "org string, age_limit_s bigint"),
     )
     found = {row["folder"]: row["limit_s"] for row in limited.collect()}
     assert found == {"bad": 3600, "minus": 3600, "huge": 3600, "own": 60, "silent": 3600}

@@ -1,0 +1,223 @@
+"""Rules once more, by Arrow: those that ask for nothing but rows of frames that are there, and the frames are here.
+
+To plan such a rule takes Spark many times as long as it takes to find a round's few rows. What it says is said in `rules`;
+`tests/test_twins.py` holds each beside its twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pfspark.keyed import distinct, having, lacking, named, placed, together
+from pfspark.keys import HERE, LINE, OBJECT, ORIGIN
+from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, MessageType, Why
+
+
+def _amend(view: pa.Table, changed: pa.Table, *, key: Sequence[str]) -> pa.Table:
+    return together(lacking(view, changed, key), changed)
+
+
+def _in_folders(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    return having(rows, keys, HERE)
+
+
+def _once(rows: pa.Table) -> pa.Table:
+    return rows
+
+
+def _union(*frames: pa.Table) -> pa.Table:
+    return pa.concat_tables(frames, promote_options="permissive").select(frames[0].column_names).cast(frames[0].schema)
+
+
+def _going(rows: pa.Table) -> pa.Table:
+    return rows.filter(rows["goes"])
+
+
+def _staying(rows: pa.Table) -> pa.Table:
+    return rows.filter(pc.invert(rows["goes"]))
+
+
+def _repeated(edits: pa.Table) -> pa.Table:
+    counted = edits.select(["org", "edit_id"]).group_by(["org", "edit_id"]).aggregate([([], "count_all")])
+    return counted.filter(pc.greater(counted["count_all"], 1)).select(["org", "edit_id"])
+
+
+def _names(changes: pa.Table, *, edits: pa.Table) -> pa.Table:
+    said = (edits["folder"], edits["item"], pc.map_lookup(edits["properties"], PARENT, "first"))
+    theirs = pa.concat_tables(named(edits["org"], each) for each in said)
+    return having(changes, theirs, ("org", "edit_id")).select(["org", "edit_id", "object"])
+
+
+def _posted(edits: pa.Table) -> pa.Table:
+    return edits.filter(pc.equal(edits["action"], str(Action.POST)))
+
+
+def _changing(edits: pa.Table) -> pa.Table:
+    return edits.filter(pc.not_equal(edits["action"], str(Action.POST)))
+
+
+def _edited(changes: pa.Table, edits: pa.Table) -> pa.Table:
+    items = edits.filter(pc.is_valid(edits["item"])).select(["org", "folder", "item"]).rename_columns(list(OBJECT))
+    return having(changes, items, OBJECT)
+
+
+def _revisions(changes: pa.Table, *, items: pa.Table) -> pa.Table:
+    theirs = having(changes, items, OBJECT)
+    return theirs.filter(pc.is_in(theirs["action"], pa.array([str(Action.MODIFY), str(Action.DELETE)])))
+
+
+def _last_given(changes: pa.Table, *, issued: pa.Table) -> pa.Table:
+    given = having(changes.select([*ORIGIN, "cn"]), issued, ORIGIN)
+    last = given.group_by(list(ORIGIN), use_threads=False).aggregate([("cn", "max")])
+    return last.rename_columns([*ORIGIN, "last"])
+
+
+def _issued(changes: pa.Table) -> pa.Table:
+    counted = changes.select([*LINE, "cn", "edit_id"]).group_by(list(LINE)).aggregate(
+        [("cn", "min"), ("cn", "max"), ("cn", "count"), ("cn", "count_distinct"), ("edit_id", "count")]
+    )  # fmt: skip
+    by_somebody = pc.greater(counted["edit_id_count"], 0)
+    named = counted.drop_columns("edit_id_count").rename_columns([*LINE, "cn_min", "cn_max", "rows", "numbers"])
+    return named.append_column("by_somebody", by_somebody)
+
+
+def _in_ranges(changes: pa.Table, ranges: pa.Table) -> pa.Table:
+    """A number lies in a range where more ranges of its line have begun by it than have ended before it. How many, is looked up
+    among their sorted ends, those of each line behind those of the line before."""
+    found = having(changes, ranges, ORIGIN)
+    ranges = having(ranges, found, ORIGIN)
+    lines = placed(distinct(ranges, ORIGIN)).rename_columns([*ORIGIN, "line"])
+    first, last, number = (column.to_numpy() for column in (ranges["cn_min"], ranges["cn_max"], found["cn"]))
+    ends = np.unique(np.concatenate([first, last]))
+
+    def along(rows: pa.Table, ranks: Any) -> Any:
+        of_line = placed(rows.select(list(ORIGIN))).join(lines, keys=list(ORIGIN)).sort_by("_place")["line"].to_numpy()
+        return of_line * (len(ends) + 1) + ranks
+
+    begins, stops = (np.sort(along(ranges, np.searchsorted(ends, each, "right"))) for each in (first, last))
+    begun = np.searchsorted(begins, along(found, np.searchsorted(ends, number, "right")), "right")
+    ended = np.searchsorted(stops, along(found, np.searchsorted(ends, number, "left")), "right")
+    return found.filter(pa.array(begun > ended))
+
+
+def _elsewhere(rows: pa.Table, keys: pa.Table) -> pa.Table:
+    return lacking(rows, keys, HERE)
+
+
+def _of_kind(entries: pa.Table, *, why: Why) -> pa.Table:
+    return entries.filter(pc.equal(entries["why"], str(why)))
+
+
+def _due(agenda: pa.Table, *, clock: pa.Table) -> pa.Table:
+    timed = placed(agenda.select(["org"])).join(clock.select(["org", "now"]), "org").sort_by("_place")
+    return agenda.filter(pc.less_equal(agenda["due"], timed["now"]))
+
+
+def _of_types(messages: pa.Table, *, types: Sequence[MessageType]) -> pa.Table:
+    return messages.filter(pc.is_in(messages["type"], pa.array(map(str, types))))
+
+
+def _of_hierarchy(reached: pa.Table) -> pa.Table:
+    got_in = reached.filter(pc.is_null(reached["lost"]))
+    return _of_types(got_in, types=(MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE))
+
+
+def _accepted(validated: pa.Table) -> pa.Table:
+    return validated.filter(pc.field("lost").is_null() & pc.field("reason").is_null())
+
+
+def _properties(tree: pa.Table, *, names: Sequence[str]) -> pa.Table:
+    return tree.filter(pc.is_in(tree["property"], pa.array(names)))
+
+
+def _policies(clock: pa.Table) -> pa.Table:
+    return clock.filter(pc.is_valid(clock["age_limit_s"])).select(["org", "age_limit_s"])
+
+
+def _repeating(clock: pa.Table) -> pa.Table:
+    return clock.filter(pc.greater(pc.list_value_length(clock["status_again_s"]), 0)).select(["org", "now", "status_again_s"])
+
+
+NEW = (pc.field("applied") == 0) & (pc.field("arriving") == 0)
+"""Pieces of the line that are not held, and do not come now."""
+SETTLED = (pc.field("void") > 0) & (pc.field("claimed") <= 0)
+"""Those that some replica has settled without content, and of which no other claims any."""
+
+
+def _fresh(coverage: pa.Table) -> pa.Table:
+    return coverage.filter((pc.field("applied") == 0) & (pc.field("arriving") > 0)).select([*LINE, "cn_min", "cn_max"])
+
+
+def _missing(coverage: pa.Table) -> pa.Table:
+    return coverage.filter(NEW & ((pc.field("open") > 0) | (pc.field("claimed") > 0)) & ~SETTLED)
+
+
+def _settle_empty(coverage: pa.Table, *, replicas: pa.Table) -> pa.Table:
+    alive = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE))))
+    return having(coverage.filter(NEW & SETTLED), alive, HERE).select([*LINE, "cn_min", "cn_max"])
+
+
+def _of_folders(received: pa.Table) -> pa.Table:
+    return received.filter(pc.and_(pc.is_null(received["reason"]), _on_the_tree(received)))
+
+
+def _of_items(received: pa.Table) -> pa.Table:
+    return received.filter(pc.and_(pc.is_null(received["reason"]), pc.invert(_on_the_tree(received))))
+
+
+def _on_the_tree(edits: pa.Table) -> pa.ChunkedArray:
+    of_folders = pc.is_in(edits["action"], pa.array(map(str, HIERARCHY_ACTIONS)))
+    return pc.if_else(pc.is_valid(edits["action"]), of_folders, None)  # as in SQL
+
+
+def _without_store(changes: pa.Table) -> pa.Table:
+    return changes.drop_columns("store")
+
+
+def _keys_of(*frames: pa.Table) -> pa.Table:
+    keys = [pa.table({name: each[name] for name in HERE}) for each in frames]  # whether a column may be null is not said
+    return distinct(pa.concat_tables(keys), HERE)
+
+
+TWINS: dict[str, Callable[..., Any]] = {
+    "agenda.due": _due,
+    "agenda.of_kind": _of_kind,
+    "aging.policies": _policies,
+    "backfill.fresh": _fresh,
+    "backfill.missing": _missing,
+    "backfill.settle_empty": _settle_empty,
+    "checks.last_given": _last_given,
+    "frames.amend": _amend,
+    "frames.append": together,
+    "frames.elsewhere": _elsewhere,
+    "frames.going": _going,
+    "frames.in_folders": _in_folders,
+    "frames.in_ranges": _in_ranges,
+    "frames.keys_of": _keys_of,
+    "frames.once": _once,
+    "frames.staying": _staying,
+    "frames.together": _union,
+    "hierarchy.properties": _properties,
+    "intake.as_changes": _without_store,
+    "intake.issued": _issued,
+    "intake.names": _names,
+    "intake.of_folders": _of_folders,
+    "intake.of_items": _of_items,
+    "intake.repeated": _repeated,
+    "item_edits.changing": _changing,
+    "item_edits.edited": _edited,
+    "item_edits.posted": _posted,
+    "packing.revisions": _revisions,
+    "receipt.accepted": _accepted,
+    "receipt.of_hierarchy": _of_hierarchy,
+    "receipt.of_types": _of_types,
+    "state.gain": together,
+    "state.with_news": together,
+    "status.repeating": _repeating,
+}
+"""Those rules, by name."""
