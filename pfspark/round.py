@@ -323,8 +323,10 @@ def _take_in_items(
     validated = together(posted, item_edits.validate(place(changing), posted=posted, lineage=lineage))
     last = intake.last_numbers(replicas, applied=news.applied)
     numbered = item_edits.number(validated, replicas=replicas, numbers=last)
-    changes = item_edits.as_changes(item_edits.record(numbered))
-    return numbered, changes
+    taken = item_edits.taken(numbered)
+    posts, changes = item_edits.posted(taken), item_edits.changing(taken)
+    written = together(item_edits.record_posts(posts, changing=changes), item_edits.record_changes(changes, posts=posts))
+    return numbered, item_edits.as_changes(written)
 
 
 @phase

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from pfspark.keyed import distinct, having, lacking, named, placed, together
 from pfspark.keys import HERE, LINE, OBJECT, ORIGIN
-from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, MessageType, Why
+from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, Entry, Listing, MessageType, Standing, Why
 
 
 def _amend(view: pa.Table, changed: pa.Table, *, key: Sequence[str]) -> pa.Table:
@@ -45,6 +45,65 @@ def _staying(rows: pa.Table) -> pa.Table:
 def _repeated(edits: pa.Table) -> pa.Table:
     counted = edits.select(["org", "edit_id"]).group_by(["org", "edit_id"]).aggregate([([], "count_all")])
     return counted.filter(pc.greater(counted["count_all"], 1)).select(["org", "edit_id"])
+
+
+def _own(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
+    current = replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED)))
+    later = pc.binary_join_element_wise(current["store"], current["life"].cast(pa.string()), "~")
+    label = pc.if_else(pc.equal(current["life"], 1), current["store"], later)
+    return having(rows, current.select(list(HERE)).append_column("about", label), (*HERE, "about"))
+
+
+def _ranges_of(own: pa.Table, *, entry: Entry) -> pa.Table:
+    return own.filter(pc.equal(own["entry"], str(entry))).select([*LINE, "cn_min", "cn_max"])
+
+
+def _believed(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
+    there = replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED)))
+    about = pc.replace_substring_regex(rows["about"], "~.*", "")
+    others = rows.filter(pc.not_equal(about, rows["store"]))
+    return having(others, there, HERE).select([*HERE, "entry", "about", "origin", "cn_min", "cn_max"])
+
+
+def _recipients(lists: pa.Table) -> pa.Table:
+    others = lists.filter((pc.field("peer") != pc.field("store")) & (pc.field("listing") == str(Listing.LISTED)))
+    return others.select([*HERE, "peer"])
+
+
+def _holders(lists: pa.Table) -> pa.Table:
+    others = lists.filter((pc.field("peer") != pc.field("store")) & (pc.field("listing") != str(Listing.GONE)))
+    return others.select([*HERE, "peer", "listing"])
+
+
+def _folders_of(accepted: pa.Table) -> pa.Table:
+    return accepted.select(["org", "recipient", "folder"]).rename_columns(list(HERE))
+
+
+def _unpack(delivered: pa.Table) -> pa.Table:
+    carries = delivered["carries"].combine_chunks()
+    each = delivered.select(["org", "recipient", "folder", "message_id"]).take(pc.list_parent_indices(carries))
+    ranges = pc.list_flatten(carries)
+    for name in ("origin", "cn_min", "cn_max"):
+        each = each.append_column(name, pc.struct_field(ranges, name))
+    return each.rename_columns([*HERE, "message_id", "origin", "cn_min", "cn_max"]).select(
+        [*LINE, "message_id", "cn_min", "cn_max"]
+    )
+
+
+def _speakers(replicas: pa.Table) -> pa.Table:
+    return replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE))))
+
+
+def _of_people(issued: pa.Table) -> pa.Table:
+    return issued.filter(issued["by_somebody"]).select([*LINE, "cn_min", "cn_max"])
+
+
+def _fall_due(due: pa.Table, *, changed: pa.Table) -> pa.Table:
+    return lacking(distinct(due, HERE), changed, HERE)
+
+
+def _taken(numbered: pa.Table) -> pa.Table:
+    return numbered.filter(pc.is_null(numbered["reason"]))
 
 
 def _names(changes: pa.Table, *, edits: pa.Table) -> pa.Table:
@@ -158,8 +217,7 @@ def _missing(coverage: pa.Table) -> pa.Table:
 
 
 def _settle_empty(coverage: pa.Table, *, replicas: pa.Table) -> pa.Table:
-    alive = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE))))
-    return having(coverage.filter(NEW & SETTLED), alive, HERE).select([*LINE, "cn_min", "cn_max"])
+    return having(coverage.filter(NEW & SETTLED), _speakers(replicas), HERE).select([*LINE, "cn_min", "cn_max"])
 
 
 def _of_folders(received: pa.Table) -> pa.Table:
@@ -208,16 +266,27 @@ TWINS: dict[str, Callable[..., Any]] = {
     "intake.names": _names,
     "intake.of_folders": _of_folders,
     "intake.of_items": _of_items,
+    "intake.of_people": _of_people,
     "intake.repeated": _repeated,
     "item_edits.changing": _changing,
     "item_edits.edited": _edited,
     "item_edits.posted": _posted,
+    "item_edits.taken": _taken,
+    "packing.recipients": _recipients,
     "packing.revisions": _revisions,
     "receipt.accepted": _accepted,
     "receipt.of_hierarchy": _of_hierarchy,
     "receipt.of_types": _of_types,
+    "receipt.recipients": _folders_of,
+    "receipt.unpack": _unpack,
+    "state.believed": _believed,
     "state.gain": together,
+    "state.own": _own,
+    "state.ranges_of": _ranges_of,
     "state.with_news": together,
+    "status.fall_due": _fall_due,
+    "status.holders": _holders,
     "status.repeating": _repeating,
+    "status.speakers": _speakers,
 }
 """Those rules, by name."""

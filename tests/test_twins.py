@@ -31,7 +31,7 @@ from pfspark.rules import (
     status,
 )
 from pfspark.twins import TWINS
-from pfspark.words import PARENT, Action, MessageType, Reason, Standing, Why
+from pfspark.words import PARENT, Action, Entry, Listing, MessageType, Reason, Standing, Why
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -40,7 +40,9 @@ COLUMNS = (
     "org string, store string, folder string, n bigint, goes boolean, reason string, action string, origin string, cn bigint, "
     "cn_min bigint, cn_max bigint, object string, item string, edit_id string, properties map<string,string>, type string, "
     "lost string, why string, property string, standing string, due bigint, now bigint, age_limit_s bigint, "
-    "status_again_s array<bigint>, applied bigint, arriving bigint, void bigint, claimed bigint, open bigint"
+    "status_again_s array<bigint>, applied bigint, arriving bigint, void bigint, claimed bigint, open bigint, "
+    "about string, entry string, life bigint, listing string, peer string, recipient string, message_id string, "
+    "by_somebody boolean, carries array<struct<origin:string,cn_min:bigint,cn_max:bigint>>"
 )
 SCHEMA = to_arrow_schema(struct(COLUMNS))
 NUMBER = st.integers(1, 6)
@@ -71,6 +73,17 @@ ROW = st.fixed_dictionaries(
         "now": MEASURE,
         "age_limit_s": MEASURE,
         "status_again_s": st.sampled_from([None, [], [60, 3600]]),
+        "about": st.sampled_from(["A", "A~2", "B", "B~3"]),
+        "entry": st.sampled_from([Entry.APPLIED, Entry.EMPTY]),
+        "life": st.integers(1, 3),
+        "listing": st.sampled_from([Listing.LISTED, Listing.REMOVED, Listing.GONE]),
+        "peer": st.sampled_from("AB"),
+        "recipient": st.sampled_from("AB"),
+        "message_id": st.just("m"),
+        "by_somebody": st.booleans(),
+        "carries": st.lists(
+            st.fixed_dictionaries({"origin": st.sampled_from("AB"), "cn_min": NUMBER, "cn_max": NUMBER}), max_size=2
+        ),
         **dict.fromkeys(("applied", "arriving", "void", "claimed", "open"), MEASURE),
     }
 )
@@ -78,12 +91,19 @@ ROWS = st.lists(ROW, max_size=4)
 TAKES = {
     "agenda.of_kind": 1, "aging.policies": 1, "backfill.fresh": 1, "backfill.missing": 1, "frames.going": 1,
     "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1, "frames.together": 3, "hierarchy.properties": 1,
-    "intake.as_changes": 1, "intake.issued": 1, "intake.of_folders": 1, "intake.of_items": 1, "intake.repeated": 1,
-    "item_edits.changing": 1, "item_edits.posted": 1, "receipt.accepted": 1, "receipt.of_hierarchy": 1, "receipt.of_types": 1,
-    "state.gain": 3, "status.repeating": 1,
+    "intake.as_changes": 1, "intake.issued": 1, "intake.of_folders": 1, "intake.of_items": 1, "intake.of_people": 1,
+    "intake.repeated": 1, "item_edits.changing": 1, "item_edits.posted": 1, "item_edits.taken": 1, "packing.recipients": 1,
+    "receipt.accepted": 1, "receipt.of_hierarchy": 1, "receipt.of_types": 1, "receipt.recipients": 1, "receipt.unpack": 1,
+    "state.gain": 3, "state.ranges_of": 1, "status.holders": 1, "status.repeating": 1, "status.speakers": 1,
 }  # fmt: skip
 """How many frames a rule is given, where that is not two."""
-NAMED = {"key": HERE, "why": Why.ASK, "types": (MessageType.CONTENT, MessageType.HIERARCHY), "names": ("age_limit", "schedule")}
+NAMED = {
+    "key": HERE,
+    "entry": Entry.APPLIED,
+    "why": Why.ASK,
+    "types": (MessageType.CONTENT, MessageType.HIERARCHY),
+    "names": ("age_limit", "schedule"),
+}
 """What else rules are given."""
 ONE_LINE = {"state.gain": (*LINE, "cn_min", "cn_max")}
 """The columns of the frames of a rule whose twin takes those of the first."""

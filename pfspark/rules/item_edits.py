@@ -113,26 +113,43 @@ def number(validated: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> 
     return here.withColumns({"label": F.when(taken, F.col("_label")), "cn": F.when(taken, cn)}).drop("_label", "last")
 
 
+@rule(like="numbered", inline=True)
+def taken(numbered: DataFrame) -> DataFrame:
+    """The edits that are not refused: they have a number."""
+    return numbered.where("reason is null")
+
+
 @rule("written_items", inline=True)
-def record(numbered: DataFrame) -> DataFrame:
-    """Edits that have a number, with their `object`, its `name`, and the `predecessors` of their change.
+def record_posts(posts: DataFrame, *, changing: DataFrame) -> DataFrame:
+    """Posts of which nothing is changed in the same round, with their `object`, its `name`, and no `predecessors` (R32)."""
+    alone = posts.join(*_named_by(changing), "left_anti").withColumn("object", _own_number())
+    first = alone.withColumns({"name": F.coalesce("name", "object"), "predecessors": _no_predecessors()})
+    return first.drop("upon", "known_as")
+
+
+@rule("written_items", inline=True)
+def record_changes(changing: DataFrame, *, posts: DataFrame) -> DataFrame:
+    """Changes of items, and the posts of this round that they change, with `object`, `name` and `predecessors`.
 
     A change is made upon all versions its store sees and upon those made before it in this round (F12).
 
     Source: R28, R32.
     """
-    own = F.concat_ws(":", "label", F.col("cn").cast("string"))
-    taken = numbered.where("reason is null")
-    posts = taken.where(F.col("action") == Action.POST).withColumn("object", own)
-    changing = taken.where(F.col("action") != Action.POST)
-    again = changing.select(F.col("org").alias("_org"), F.col("item").alias("_again")).distinct()
-    by_id = (F.col("org") == F.col("_org")) & (F.concat(F.lit("@"), "edit_id") == F.col("_again"))
-    # Handed to every partition, so that a million posts are not sorted to learn that nobody changes them yet.
-    alone, edited = (posts.join(F.broadcast(again), by_id, how) for how in ("left_anti", "left_semi"))
+    edited = posts.join(*_named_by(changing), "left_semi").withColumn("object", _own_number())
     resolved = naming.named("item", edited.select("org", "edit_id", "object"), changing).withColumn("object", F.col("item"))
-    written = _upon_each_other(resolved.unionByName(edited))
-    first = alone.withColumns({"name": F.coalesce("name", "object"), "predecessors": _no_predecessors()})
-    return written.unionByName(first).drop("upon", "known_as")
+    return _upon_each_other(resolved.unionByName(edited)).drop("upon", "known_as")
+
+
+def _own_number() -> Column:
+    """An item is the number under which it was posted."""
+    return F.concat_ws(":", "label", F.col("cn").cast("string"))
+
+
+def _named_by(changing: DataFrame) -> tuple[DataFrame, Column]:
+    """What posts are joined with to find those that changes name: handed to every partition, so that a million posts are not
+    sorted to learn that nobody changes them yet."""
+    again = changing.select(F.col("org").alias("_org"), F.col("item").alias("_again")).distinct()
+    return F.broadcast(again), (F.col("org") == F.col("_org")) & (F.concat(F.lit("@"), "edit_id") == F.col("_again"))
 
 
 def _upon_each_other(changes: DataFrame) -> DataFrame:

@@ -70,7 +70,10 @@ def test_a_change_is_made_upon_what_its_store_sees_and_upon_the_one_before(spark
         ("A", 1, "post", None, None, None), ("A", 2, "modify", "C:1", None, seen), ("A", 3, "modify", "C:1", None, seen),
         ("A", 4, "modify", "@A 1", None, None), ("A", 5, "modify", "gone", Reason.UNKNOWN_ITEM, None),
     )  # fmt: skip
-    written: dict[int, Any] = {row["nth"]: row for row in item_edits.record(numbered(spark, edits)).collect()}
+    taken = item_edits.taken(numbered(spark, edits))
+    posts, changing = item_edits.posted(taken), item_edits.changing(taken)
+    recorded = item_edits.record_posts(posts, changing=changing), item_edits.record_changes(changing, posts=posts)
+    written: dict[int, Any] = {row["nth"]: row for frame in recorded for row in frame.collect()}
     own = written[1]["label"]
     upon = {nth: [(one["origin"], one["cn"]) for one in row["predecessors"]] for nth, row in written.items()}
     assert upon == {1: [], 2: seen, 3: sorted([*seen, (own, 9)]), 4: [(own, 8)]}
