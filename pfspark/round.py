@@ -615,8 +615,9 @@ def remind(
     clock: DataFrame,
 ) -> DataFrame:
     """The agenda of every folder looked at."""
-    to_erase = agenda.to_erase(in_folders(edits.replicas, dirty))
-    wanted = agenda.wanted(
+    replicas = in_folders(edits.replicas, dirty)
+    to_erase = agenda.to_erase(replicas)
+    entries = together(
         agenda.entries(staying(cycle.cycle), Why.SEND),
         agenda.entries(backfill.next_due(gaps.timed, asks=gaps.asks), Why.BACKFILL),
         agenda.entries(asked.inquiries, Why.INQUIRE),
@@ -624,8 +625,8 @@ def remind(
         agenda.entries(quiet.repeats, Why.REPEAT),
         agenda.entries(agenda.maintenance(to_erase, clock=clock), Why.ERASE),
         agenda.entries(agenda.maintenance(night.limited, clock=clock), Why.EXPIRE),
-        replicas=edits.replicas,
     )
+    wanted = elsewhere(entries, agenda.erased(replicas))
     anew = agenda.decided(dirty, quiet=quiet.quiet, replicas=edits.replicas)
     return agenda.update(world.agenda, wanted=wanted, anew=anew, clock=clock)
 

@@ -172,6 +172,25 @@ def _of_kind(entries: pa.Table, *, why: Why) -> pa.Table:
     return entries.filter(pc.equal(entries["why"], str(why)))
 
 
+def _entries(rows: pa.Table, why: Why) -> pa.Table:
+    missing = {"peer": pa.scalar(""), "attempt": pa.scalar(0), "since": pa.scalar(None, rows.schema.field("due").type)}
+
+    def column(name: str) -> pa.ChunkedArray:
+        return rows[name] if name in rows.column_names else pa.chunked_array([pa.repeat(missing[name], rows.num_rows)])
+
+    whys = pa.chunked_array([pa.repeat(str(why), rows.num_rows)])
+    columns = {"why": whys} | {name: column(name) for name in missing}
+    return pa.table({name: rows[name] for name in HERE} | columns | {"due": rows["due"]})
+
+
+def _erased(replicas: pa.Table) -> pa.Table:
+    return replicas.filter(pc.equal(replicas["standing"], str(Standing.ERASED)))
+
+
+def _to_erase(replicas: pa.Table) -> pa.Table:
+    return replicas.filter(pc.equal(replicas["standing"], str(Standing.DELETE_NOW))).select(list(HERE))
+
+
 def _due(agenda: pa.Table, *, clock: pa.Table) -> pa.Table:
     timed = placed(agenda.select(["org"])).join(clock.select(["org", "now"]), "org").sort_by("_place")
     return agenda.filter(pc.less_equal(agenda["due"], timed["now"]))
@@ -245,6 +264,9 @@ def _keys_of(*frames: pa.Table) -> pa.Table:
 TWINS: dict[str, Callable[..., Any]] = {
     "agenda.due": _due,
     "agenda.of_kind": _of_kind,
+    "agenda.entries": _entries,
+    "agenda.erased": _erased,
+    "agenda.to_erase": _to_erase,
     "aging.policies": _policies,
     "backfill.fresh": _fresh,
     "backfill.missing": _missing,

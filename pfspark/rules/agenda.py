@@ -6,8 +6,6 @@ skipped until the next entry falls due.
 
 from __future__ import annotations
 
-from functools import reduce
-
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -51,11 +49,10 @@ def entries(rows: DataFrame, why: Why) -> DataFrame:
     return rows.select(*HERE, F.lit(str(why)).alias("why"), *rest, "due")
 
 
-@rule("entries")
-def wanted(*entries: DataFrame, replicas: DataFrame) -> DataFrame:
-    """All entries that the folders looked at need from now on; erased replicas need none."""
-    over = replicas.where(F.col("standing") == Standing.ERASED)
-    return reduce(DataFrame.unionByName, entries).join(over, list(HERE), "left_anti")
+@rule(like="replicas", inline=True)
+def erased(replicas: DataFrame) -> DataFrame:
+    """Replicas that are no more: nothing is to be done for them."""
+    return replicas.where(F.col("standing") == Standing.ERASED)
 
 
 @rule("agenda", drives=("wanted", "anew"))

@@ -214,35 +214,36 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
 
     Source: R49-R54, V34, V35, Q16, Q17; F46, F53.
     """
-    sized = (
-        updates.join(clock.select("org", F.col("size_limit").alias("of_policy"), "folders_per_hierarchy_message"), "org")
-        .join(stores.select("org", "store", F.col("size_limit").alias("of_store")), ["org", "store"])
-        .join(limits.select(*HERE, F.col("size_limit").alias("of_folder")), list(HERE), "left")
-        .withColumn("limit", F.coalesce("of_folder", "of_store", "of_policy"))
-        .withColumn(
-            "most",
-            F.when(F.col("folder") == HIERARCHY, F.coalesce("folders_per_hierarchy_message", F.lit(UNLIMITED))).otherwise(
-                UNLIMITED
-            ),
-        )
-    )
     along = Window.partitionBy(*MESSAGE).orderBy("order", "cn")  # a column: each way of saying it would be sorted by itself
     total = F.sum(F.col("bytes").cast("decimal(19)")).over(along.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     goes_on = (F.lag("origin").over(along) == F.col("origin")) & (F.lag("cn").over(along) + 1 == F.col("cn"))
-    ordered = sized.withColumn("order", cnset.order_of("origin"))
+    ordered = updates.withColumn("order", cnset.order_of("origin"))
     placed = ordered.select(
-        *MESSAGE, F.col("limit").cast("decimal(19)").alias("limit"), "most", "origin", "cn",
+        *MESSAGE, "origin", "cn",
         F.row_number().over(along).alias("place"), total.alias("total"), F.coalesce(goes_on, F.lit(False)).alias("goes_on"),
     )  # fmt: skip
     update, run = F.struct("place", "total"), F.struct("place", "origin", "cn")
-    queues = placed.groupBy(*MESSAGE, "limit", "most").agg(
+    queues = placed.groupBy(*MESSAGE).agg(
         F.sort_array(F.collect_list(update)).alias("queue"),
         F.sort_array(F.collect_list(F.when(~F.col("goes_on"), run))).alias("runs"),
     )
-    cut = queues.withColumn("cuts", F.expr(CUTS))
+    cut = _limited(queues, stores=stores, limits=limits, clock=clock).withColumn("cuts", F.expr(CUTS))
     # No queue stands beside every message of its own: that would cost their product.
     alone = cut.select(*MESSAGE, F.expr(SPANS).alias("spans"), F.expr(RUNS).alias("runs"))
     return _carrying(alone.select(*MESSAGE, "runs", F.posexplode("spans").alias("batch", "span")))
+
+
+def _limited(queues: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: DataFrame) -> DataFrame:
+    """Queues with the `limit` in bytes that a message of theirs has, and how many updates it takes at `most`."""
+    policy = clock.select("org", F.col("size_limit").alias("of_policy"), "folders_per_hierarchy_message")
+    here = (
+        queues.join(policy, "org")
+        .join(stores.select("org", "store", F.col("size_limit").alias("of_store")), ["org", "store"])
+        .join(limits.select(*HERE, F.col("size_limit").alias("of_folder")), list(HERE), "left")
+    )
+    limit = F.coalesce("of_folder", "of_store", "of_policy").cast("decimal(19)")
+    folders = F.when(F.col("folder") == HIERARCHY, F.col("folders_per_hierarchy_message"))
+    return here.withColumns({"limit": limit, "most": F.coalesce(folders, F.lit(UNLIMITED))})
 
 
 def _carrying(batches: DataFrame) -> DataFrame:

@@ -211,7 +211,7 @@ def inquire(
     return timed.select(*pair, "asks", "must", "attempt", F.col("now").alias("since"), due.alias("due"), "leaver")
 
 
-@rule("strokes", inline=True)
+@rule("strokes")
 def restart_clock(changed: DataFrame, *, clock: DataFrame) -> DataFrame:
     """When the unasked status of folders in which something was made or received now is due: org, store, folder, since, due.
 

@@ -9,6 +9,7 @@ import pytest
 from chispa import assert_df_equality
 
 from pfspark.rules import agenda
+from pfspark.rules.frames import elsewhere
 from pfspark.words import Why
 
 if TYPE_CHECKING:
@@ -76,7 +77,7 @@ def test_an_erased_replica_has_nothing_to_do(spark: SparkSession) -> None:
     assert {(row["store"], row["why"]) for row in decided.collect()} == {("A", str(why)) for why in Why}
     assert not agenda.decided(none, quiet=none, replicas=replicas).count()
     some = entries(spark, ("send", "", NOW, 0)).drop("store").crossJoin(replicas.select("store")).select(*ENTRIES_NAMES)
-    assert {row["store"] for row in agenda.wanted(some, some, replicas=replicas).collect()} == {"B", "C"}
+    assert {row["store"] for row in elsewhere(some, agenda.erased(replicas)).collect()} == {"B", "C"}
     assert [row["store"] for row in agenda.to_erase(replicas).collect()] == ["C"]
 
 
