@@ -569,11 +569,12 @@ def pack_and_address(
         addressing.unasked(quiet.telling, recipients=holders),
         addressing.inquiries(asked.inquiries),
     )
-    senders = addressing.senders(letters, replicas=edits.replicas)
+    speaking = keys_of(going_now, gaps.asks, told.answered, told.unserved, quiet.telling, asked.inquiries)
+    senders = addressing.senders(speaking, replicas=edits.replicas)
     says = state.tell(senders, shown=cycle.shown, empty=cycle.shown_empty, claims=known.claims, clock=clock)
     messages = addressing.address(
         letters,
-        status=says, limits=cycle.limits, replicas=edits.replicas, stores=world.stores, links=world.links,
+        status=says, limits=cycle.limits, replicas=edits.replicas, delays=addressing.delays(world.stores, world.links),
         conditions=world.conditions, clock=clock,
     )  # fmt: skip
     return transport.inject_faults(messages, faults=world.faults)

@@ -571,6 +571,7 @@ flags | array<string> | marks of the message (F62)
 bytes | bigint | how large it is
 recipients | array<{RECIPIENT}> | to whom it goes, and when it is there
 peers | array<string> | to whom it goes
+delays | map<string,bigint> | seconds that mail takes to each store where it takes any
 priority | string | normal, urgent, not_urgent (F48)
 outcome | string | applied, nothing new, refused, lost
 asker | string | who has asked for it; null: nobody, it goes to all
@@ -740,6 +741,7 @@ FRAMES = _by_name(
         _frame("repeats", "status that is repeated, and when", f"{_KEYS} goes attempt since due before"),
         # letters
         _frame("letters", "a letter", f"{_KEYS} type peers carries asks responders flags bytes"),
+        _frame("delays", "a store from which mail takes time", "org store delays"),
         _frame("senders", "who speaks about a folder", f"{_KEYS} sender"),
         _frame("statuses", "the status part of a message", f"{_KEYS} status"),
         _frame(

@@ -93,21 +93,20 @@ def written(*letters: DataFrame) -> DataFrame:
 
 
 @rule("senders", inline=True)
-def senders(letters: DataFrame, *, replicas: DataFrame) -> DataFrame:
+def senders(speaking: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """Who speaks about which folder, with the label of its replica: org, store, folder, sender."""
     labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("sender"))
-    return letters.select(*HERE).distinct().join(labels, list(HERE))
+    return speaking.join(labels, list(HERE))
 
 
-@rule("messages")
+@rule("messages", drives=("letters", "status"))  # what drives is made first, so the status is made while letters are packed
 def address(
     letters: DataFrame,
     *,
     status: DataFrame,
     limits: DataFrame,
     replicas: DataFrame,
-    stores: DataFrame,
-    links: DataFrame,
+    delays: DataFrame,
     conditions: DataFrame,
     clock: DataFrame,
 ) -> DataFrame:
@@ -134,7 +133,7 @@ def address(
     return (
         letters.join(labels, list(HERE))
         .join(clock.select("org", F.col("now").alias("at")), "org")
-        .join(delays(stores, links), ["org", "store"], "left")
+        .join(delays, ["org", "store"], "left")
         .join(cut_off, ["org", "store"], "left")
         .join(status, list(HERE), "left")
         .join(limits.select(*HERE, "priority"), list(HERE), "left")
@@ -158,6 +157,7 @@ def address(
     )
 
 
+@rule("delays", needs=("stores", "links"))
 def delays(stores: DataFrame, links: DataFrame) -> DataFrame:
     """How long mail takes from each store to those at other sites, as a map: org, store, `delays` in seconds by recipient."""
     site = stores.select("org", "store", F.col("site").alias("from_site"))

@@ -156,7 +156,7 @@ def shown(applied: DataFrame, *, hidden: DataFrame) -> DataFrame:
     return cnset.subtract(applied, hidden, (*HERE, "origin"))
 
 
-@rule("statuses", inline=True)
+@rule("statuses")
 def tell(speaking: DataFrame, *, shown: DataFrame, empty: DataFrame, claims: DataFrame, clock: DataFrame) -> DataFrame:
     """The status part of a message: one row for each (org, store, folder) in `speaking`, `status` an array of claims.
 

@@ -33,8 +33,7 @@ def test_an_id_tells_time_and_order_whatever_the_zone(spark: SparkSession, zone:
             status=spark.createDataFrame([], f"{KEY}, status array<{CLAIM}>"),
             limits=spark.createDataFrame([], f"{KEY}, priority string"),
             replicas=spark.createDataFrame([(*here, 2)], f"{KEY}, life bigint"),
-            stores=spark.createDataFrame([("o", "P1", "A")], "org string, store string, site string"),
-            links=spark.createDataFrame([], "org string, from_site string, to_site string, delay_s bigint"),
+            delays=spark.createDataFrame([], "org string, store string, delays map<string,bigint>"),
             conditions=spark.createDataFrame([], "org string, store string, cut boolean"),
             clock=spark.createDataFrame([("o", now)], "org string, now timestamp"),
         ).collect()
