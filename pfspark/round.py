@@ -313,10 +313,8 @@ def _take_in_items(
     standing: Standing,
 ) -> tuple[DataFrame, DataFrame]:
     """Edits of items with their verdicts, and the changes that they make."""
-    place = partial(
-        item_edits.validate_places,
-        standing=standing.replicas, folders=news.trees.folders, folder_edits=of_folders, entries=entries, deleted=deleted,
-    )  # fmt: skip
+    as_of = item_edits.as_of(edits, folder_edits=of_folders, entries=entries, deleted=deleted)
+    place = partial(item_edits.validate_places, as_of=as_of, standing=standing.replicas, folders=news.trees.folders)
     changing = item_edits.changing(edits)
     lineage = items.made_upon(item_edits.edited(world.changes, changing), applied=inbox.in_hand, empty=news.empty)
     posted = place(item_edits.posted(edits))
@@ -340,8 +338,9 @@ def look_at(due: Due, news: News, inbox: Inbox, edits: Edits) -> DataFrame:
 @dataclass(frozen=True)
 class Known:
     """What stores know of the folders looked at: lists, beliefs of `current` replicas, claims, news of others; numbers that came
-    `fresh` or were `settled` without content, and with those given here all that is `gained`; all that is `applied`, `empty`,
-    `sent`, and what came back (`returned`) counts as sent; what covers the numbers of each folder, and where they `changed`."""
+    `fresh` or were `settled` without content, and with those given here all that is `gained`; all that is `held`, and the same
+    canonical (`applied`); what is `empty`, `sent`, and what came back (`returned`) and counts as sent; what covers the numbers
+    of each folder, and where they `changed`."""
 
     lists: DataFrame
     news: DataFrame
@@ -352,6 +351,7 @@ class Known:
     settled: DataFrame
     returned: DataFrame
     gained: DataFrame
+    held: DataFrame
     applied: DataFrame
     empty: DataFrame
     sent: DataFrame
@@ -374,6 +374,7 @@ def learn(world: World, inbox: Inbox, standing: Standing, edits: Edits, dirty: D
     fresh = backfill.fresh(coverage)
     settled = backfill.settle_empty(coverage, replicas=edits.speaking)
     gained = state.gain(fresh, settled, edits.issued)
+    held = together(before, gained)
     return Known(
         lists,
         heard,
@@ -384,7 +385,8 @@ def learn(world: World, inbox: Inbox, standing: Standing, edits: Edits, dirty: D
         settled,
         packing.returned(together(fresh, settled)),
         gained,
-        state.hold(before, gained),
+        held,
+        state.hold(held),
         together(state.ranges_of(own, entry=Entry.EMPTY), settled),
         state.ranges_of(own, entry=Entry.SENT),
         keys_of(fresh, edits.issued),
@@ -436,7 +438,7 @@ class Cycle:
 @phase
 def keep_cycle(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Cycle:
     """What waits goes at its cycle; what does not go yet is not shown."""
-    waiting = packing.waiting(known.applied, sent=known.sent, returned=known.returned, replicas=edits.replicas)
+    waiting = packing.waiting(known.held, sent=known.sent, returned=known.returned, replicas=edits.replicas)
     limits = packing.limits(hierarchy.properties(in_folders(edits.trees.tree, dirty), names=packing.LIMITS))
     cycle = packing.cycle(
         waiting, agenda=due.agenda, replicas=edits.replicas, limits=limits, stores=world.stores, clock=clock

@@ -571,6 +571,7 @@ flags | array<string> | marks of the message (F62)
 bytes | bigint | how large it is
 recipients | array<{RECIPIENT}> | to whom it goes, and when it is there
 peers | array<string> | to whom it goes
+within | string | the folder, as it is called by then
 delays | map<string,bigint> | seconds that mail takes to each store where it takes any
 priority | string | normal, urgent, not_urgent (F48)
 outcome | string | applied, nothing new, refused, lost
@@ -686,6 +687,7 @@ FRAMES = _by_name(
         ),
         _frame("last_numbers", "the last number that a replica has given", f"{_KEYS} label last"),
         _frame("lineage", "what a change of an item would be made upon", f"{_KEYS} object upon deleted known_as"),
+        _frame("as_of", "what edits of folders make of the place of an edit", "org edit_id within since:int on"),
         _frame("validated_items", "an edit of an item and its verdict", f"{_EDIT} reason upon known_as"),
         _frame(
             "numbered_items", "an edit of an item, taken in with its number or refused", f"{_EDIT} reason upon known_as label cn"

@@ -50,7 +50,7 @@ def repeated(edits: DataFrame) -> DataFrame:
     return edits.groupBy("org", "edit_id").agg(F.count(F.lit(1)).alias("edits")).where("edits > 1").select("org", "edit_id")
 
 
-@rule("edits", inline=True)
+@rule("edits")
 def receive(
     edits: DataFrame, *, repeated: DataFrame, taken: DataFrame, stores: DataFrame, conditions: DataFrame, clock: DataFrame
 ) -> DataFrame:
@@ -91,7 +91,7 @@ def _told_apart(edits: DataFrame, repeated: DataFrame) -> DataFrame:
     return alone.withColumn("later", F.lit(False)).unionByName(ranked)
 
 
-@rule("edits")
+@rule(drives=("names",), amends="received")
 def resolve(received: DataFrame, *, names: DataFrame) -> DataFrame:
     """Edits with `folder` and `item` as ids, where they name an edit that was taken in before this round."""
     return naming.named("item", names, naming.named("folder", names, received))

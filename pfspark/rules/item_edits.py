@@ -34,29 +34,41 @@ def changing(edits: DataFrame) -> DataFrame:
     return edits.where(F.col("action") != Action.POST)
 
 
-@rule("validated_items", inline=True)
-def validate_places(
-    edits: DataFrame, *, standing: DataFrame, folders: DataFrame, folder_edits: DataFrame, entries: DataFrame, deleted: DataFrame
-) -> DataFrame:
-    """Content edits, with a `reason` where the store has no active replica of the folder at that place; made `upon` nothing.
-
-    An edit is judged by the replica's standing as of its place: `standing` before this round's folder edits, then those
-    that come before it, deletions of folders above among them (`deleted`).
-
-    Source: R22-R25; D2 (no client may use a replica that is delete pending).
-    """
+@rule("as_of", drives=("folder_edits",), needs=("edits",))
+def as_of(edits: DataFrame, *, folder_edits: DataFrame, entries: DataFrame, deleted: DataFrame) -> DataFrame:
+    """What this round's edits of folders make of the places of content edits: org, edit_id, the folder it is in (`within`), the
+    place of the deletion that takes that along (`since`), and whether the store is `on` its list by then. An edit of whose place
+    they make nothing has no row."""
     accepted = folder_edits.where("reason is null")
     made = accepted.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", "object")
-    resolved = naming.named("folder", made, edits.drop("reason").join(deleted.select(*HERE, "since"), list(HERE), "left"))
-    as_of = (
-        resolved.select(*HERE, "nth", "edit_id")
-        .join(entries.withColumnRenamed("nth", "set"), list(HERE))
+    called = edits.select(*HERE, "nth", "edit_id", F.col("folder").alias("called"))
+    placed = called.join(deleted.select(*HERE, "since"), list(HERE), "left")
+    resolved = naming.named("folder", made, placed)
+    last = (
+        resolved.join(entries.withColumnRenamed("nth", "set"), list(HERE))
         .where("set < nth")
         .groupBy("org", "edit_id")
         .agg(F.max_by("on", "set").alias("on"))
     )
+    known = resolved.join(last, ["org", "edit_id"], "left").withColumnRenamed("folder", "within")
+    changed = known.where("within != called or since is not null or on is not null")
+    return changed.select("org", "edit_id", "within", "since", "on")
+
+
+@rule("validated_items", inline=True)
+def validate_places(edits: DataFrame, *, as_of: DataFrame, standing: DataFrame, folders: DataFrame) -> DataFrame:
+    """Content edits, with a `reason` where the store has no active replica of the folder at that place; made `upon` nothing.
+
+    An edit is judged by the replica's standing as of its place: `standing` before this round's folder edits, then those
+    that come before it (`as_of`), deletions of folders above among them.
+
+    Source: R22-R25; D2 (no client may use a replica that is delete pending).
+    """
     full = (
-        resolved.join(as_of, ["org", "edit_id"], "left")
+        edits.drop("reason")
+        .join(as_of, ["org", "edit_id"], "left")
+        .withColumn("folder", F.coalesce("within", "folder"))
+        .drop("within")
         .join(standing.select(*HERE, "standing"), list(HERE), "left")
         .join(folders.select(*HERE, "dead"), list(HERE), "left")
     )

@@ -20,15 +20,15 @@ LIMITS = ("schedule", "size_limit", "priority")
 
 
 @rule("ranges")
-def waiting(applied: DataFrame, *, sent: DataFrame, returned: DataFrame, replicas: DataFrame) -> DataFrame:
-    """Numbers of a store's own lives that it has not sent yet, nor got back from others (`returned`), canonical.
+def waiting(held: DataFrame, *, sent: DataFrame, returned: DataFrame, replicas: DataFrame) -> DataFrame:
+    """Of the numbers held those of a store's own lives that it has not sent yet, nor got back (`returned`), canonical.
 
     Replicas that are to be deleted now have nothing to send any more.
 
     Source: R46, R80: all that lies behind "last sent".
     """
     sends = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
-    own = applied.where(cnset.store_of("origin") == F.col("store")).join(sends, list(HERE), "left_semi")
+    own = held.where(cnset.store_of("origin") == F.col("store")).join(sends, list(HERE), "left_semi")
     return cnset.subtract(own, sent.unionByName(returned), LINE)
 
 

@@ -224,9 +224,9 @@ def gain(fresh: DataFrame, settled: DataFrame, issued: DataFrame) -> DataFrame:
 
 
 @rule("ranges")
-def hold(before: DataFrame, gained: DataFrame) -> DataFrame:
-    """The numbers that stores hold after this round, canonical (R75)."""
-    return cnset.canonical(before.unionByName(gained), LINE)
+def hold(held: DataFrame) -> DataFrame:
+    """The numbers that stores hold, canonical (R75)."""
+    return cnset.canonical(held, LINE)
 
 
 @rule("ranges", inline=True)

@@ -78,3 +78,41 @@ def test_a_change_is_made_upon_what_its_store_sees_and_upon_the_one_before(spark
     upon = {nth: [(one["origin"], one["cn"]) for one in row["predecessors"]] for nth, row in written.items()}
     assert upon == {1: [], 2: seen, 3: sorted([*seen, (own, 9)]), 4: [(own, 8)]}
     assert (written[4]["object"], written[2]["object"], written[2]["name"]) == (written[1]["object"], "C:1", "known")
+
+
+def as_of_their_places(spark: SparkSession) -> DataFrame:
+    """Edits at A and B, each named by store, folder and place, beside a round's edits of folders: A makes a folder by `new`, is
+    taken off the list of F at the second place and put on it at the fourth, and G goes at the third."""
+    where = [("A", "F", 1), ("A", "F", 3), ("A", "F", 5), ("B", "F", 5), ("A", "G", 2), ("A", "G", 4), ("A", "@new", 6),
+             ("A", "@refused", 7), ("B", "N", 1), ("B", "D", 1), ("B", "U", 1), ("B", "1-1", 1)]  # fmt: skip
+    edits = [("o", store, folder, nth, f"{store} {folder} {nth}", None) for store, folder, nth in where]
+    made = [("o", "new", "create_folder", "A:9", None), ("o", "refused", "create_folder", None, Reason.BAD_VALUE)]
+    as_of = item_edits.as_of(
+        placed := spark.createDataFrame(edits, f"{KEY}, nth int, edit_id string, reason string"),
+        folder_edits=spark.createDataFrame(made, "org string, edit_id string, action string, object string, reason string"),
+        entries=spark.createDataFrame([("o", "A", "F", 2, False), ("o", "A", "F", 4, True)], f"{KEY}, nth int, on boolean"),
+        deleted=spark.createDataFrame([("o", "A", "G", 3)], f"{KEY}, since int"),
+    )
+    stands = [("A", "F", "active"), ("A", "G", "active"), ("B", "F", "delete pending"), ("A", "A:9", "active")]
+    known = [*((store, folder, False) for store, folder, _ in stands), ("B", "N", False), ("B", "D", True)]
+    return item_edits.validate_places(
+        placed,
+        as_of=as_of,
+        standing=spark.createDataFrame([("o", *row) for row in stands], f"{KEY}, standing string"),
+        folders=spark.createDataFrame([("o", *row) for row in known], f"{KEY}, dead boolean"),
+    )
+
+
+@pytest.mark.rule("R22")
+def test_an_edit_is_judged_by_the_place_where_it_stands(spark: SparkSession) -> None:
+    """D2: by the replica as it was before the round, and by the edits of folders that come before it, not by those after it. A
+    folder of this round is called by its edit."""
+    judged = as_of_their_places(spark).collect()
+    off = Reason.NO_REPLICA_HERE
+    assert {row["edit_id"]: (row["folder"], row["reason"]) for row in judged} == {
+        "A F 1": ("F", None), "A F 3": ("F", off), "A F 5": ("F", None), "B F 5": ("F", off),
+        "A G 2": ("G", None), "A G 4": ("G", Reason.FOLDER_DELETED),
+        "A @new 6": ("A:9", None), "A @refused 7": ("@refused", Reason.UNKNOWN_FOLDER),
+        "B N 1": ("N", off), "B D 1": ("D", Reason.FOLDER_DELETED), "B U 1": ("U", Reason.UNKNOWN_FOLDER),
+        "B 1-1 1": ("1-1", Reason.UNKNOWN_FOLDER),
+    }  # fmt: skip
