@@ -217,31 +217,34 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
     along = Window.partitionBy(*MESSAGE).orderBy("order", "cn")  # a column: each way of saying it would be sorted by itself
     total = F.sum(F.col("bytes").cast("decimal(19)")).over(along.rowsBetween(Window.unboundedPreceding, Window.currentRow))
     goes_on = (F.lag("origin").over(along) == F.col("origin")) & (F.lag("cn").over(along) + 1 == F.col("cn"))
-    ordered = updates.withColumn("order", cnset.order_of("origin"))
-    placed = ordered.select(
-        *MESSAGE, "origin", "cn",
+    limited = _limited(updates, stores=stores, limits=limits, clock=clock)
+    placed = limited.withColumn("order", cnset.order_of("origin")).select(
+        *MESSAGE, "limit", "most", "origin", "cn",
         F.row_number().over(along).alias("place"), total.alias("total"), F.coalesce(goes_on, F.lit(False)).alias("goes_on"),
     )  # fmt: skip
     update, run = F.struct("place", "total"), F.struct("place", "origin", "cn")
-    queues = placed.groupBy(*MESSAGE).agg(
+    queues = placed.groupBy(*MESSAGE, "limit", "most").agg(
         F.sort_array(F.collect_list(update)).alias("queue"),
         F.sort_array(F.collect_list(F.when(~F.col("goes_on"), run))).alias("runs"),
     )
-    cut = _limited(queues, stores=stores, limits=limits, clock=clock).withColumn("cuts", F.expr(CUTS))
+    cut = queues.withColumn("cuts", F.expr(CUTS))
     # No queue stands beside every message of its own: that would cost their product.
     alone = cut.select(*MESSAGE, F.expr(SPANS).alias("spans"), F.expr(RUNS).alias("runs"))
     return _carrying(alone.select(*MESSAGE, "runs", F.posexplode("spans").alias("batch", "span")))
 
 
-def _limited(queues: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: DataFrame) -> DataFrame:
-    """Queues with the `limit` in bytes that a message of theirs has, and how many updates it takes at `most`."""
-    policy = clock.select("org", F.col("size_limit").alias("of_policy"), "folders_per_hierarchy_message")
-    here = (
-        queues.join(policy, "org")
-        .join(stores.select("org", "store", F.col("size_limit").alias("of_store")), ["org", "store"])
-        .join(limits.select(*HERE, F.col("size_limit").alias("of_folder")), list(HERE), "left")
-    )
-    limit = F.coalesce("of_folder", "of_store", "of_policy").cast("decimal(19)")
+def _limited(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: DataFrame) -> DataFrame:
+    """Updates with the `limit` in bytes that a message of theirs has, and how many updates it takes at `most`.
+
+    They have it before they are queued: a queue of a million updates is one row, and would be copied by every join.
+    """
+    of_store, of_policy = F.col("s.size_limit"), F.col("p.size_limit")
+    general = stores.alias("s").join(clock.alias("p"), "org").select(
+        "org", "store", F.coalesce(of_store, of_policy).alias("general"), "folders_per_hierarchy_message"
+    )  # fmt: skip
+    own = limits.select(*HERE, F.col("size_limit").alias("of_folder"))
+    here = updates.join(general, ["org", "store"]).join(own, list(HERE), "left")
+    limit = F.coalesce("of_folder", "general").cast("decimal(19)")
     folders = F.when(F.col("folder") == HIERARCHY, F.col("folders_per_hierarchy_message"))
     return here.withColumns({"limit": limit, "most": F.coalesce(folders, F.lit(UNLIMITED))})
 
