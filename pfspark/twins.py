@@ -137,7 +137,7 @@ def _last_given(changes: pa.Table, *, issued: pa.Table) -> pa.Table:
 
 
 def _issued(changes: pa.Table) -> pa.Table:
-    counted = changes.select([*LINE, "cn", "edit_id"]).group_by(list(LINE)).aggregate(
+    counted = changes.select([*LINE, "cn", "edit_id"]).group_by(list(LINE), use_threads=False).aggregate(
         [("cn", "min"), ("cn", "max"), ("cn", "count"), ("cn", "count_distinct"), ("edit_id", "count")]
     )  # fmt: skip
     by_somebody = pc.greater(counted["edit_id_count"], 0)
