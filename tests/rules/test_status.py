@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pfspark.rules import status
+from pfspark.rules import agenda, receipt, status
+from pfspark.words import MessageType, Why
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -66,14 +67,15 @@ def test_a_leaver_is_always_answered(spark: SparkSession) -> None:
 
 @pytest.mark.rule("R120")
 def test_who_is_named_must_answer(spark: SparkSession) -> None:
-    """Or everybody, where nobody is named."""
+    """Or everybody, where nobody is named; only questions are meant."""
     rows = [
         ("o", "ME", "F", "PEER", "PEER~2", "0x20", names, [], flags)
         for names, flags in ((["ME", "X"], []), (["X"], []), ([], ["delete_pending"]))
     ]
+    rows.append(("o", "ME", "F", "PEER", "PEER", "0x10", ["ME"], [], []))
     ddl = "org string, recipient string, folder string, store string, sender string, type string, responders array<string>"
     mail = spark.createDataFrame(rows, f"{ddl}, status {CLAIMS}, flags array<string>")
-    found = status.asked_for(mail).collect()
+    found = status.asked_for(receipt.of_types(mail, types=(MessageType.STATUS_REQUEST,))).collect()
     assert sorted((row["peer"], row["peer_label"], row["leaver"]) for row in found) == [
         ("PEER", "PEER~2", False), ("PEER", "PEER~2", True),
     ]  # fmt: skip
@@ -95,7 +97,8 @@ def test_a_quiet_folder_tells_after_a_day(spark: SparkSession, clock: list[int],
 
 
 def test_where_something_changes_the_wait_begins_anew(spark: SparkSession) -> None:
-    due = spark.createDataFrame([("o", "ME", folder) for folder in "FG"], HERE)
+    entries = [("o", "ME", folder, why) for folder, why in (("F", "status"), ("G", "status"), ("H", "send"))]
+    due = agenda.of_kind(spark.createDataFrame(entries, f"{HERE}, why string"), why=Why.STATUS)
     changed = spark.createDataFrame([("o", "ME", "G"), ("o", "YOU", "F")], HERE)
     assert [row["folder"] for row in status.fall_due(due, changed=changed).collect()] == ["F"]
 

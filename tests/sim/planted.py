@@ -97,8 +97,8 @@ def backwards(ranked: DataFrame) -> DataFrame:
 
 
 def heard_again(right: Rule) -> Rule:
-    def note(coverage: DataFrame, *, clock: DataFrame, **named: DataFrame) -> DataFrame:
-        noted = right(coverage, clock=clock, **named)
+    def note(missing: DataFrame, *, clock: DataFrame, **named: DataFrame) -> DataFrame:
+        noted = right(missing, clock=clock, **named)
         return noted.join(clock.select("org", "now"), "org").withColumn("heard", F.col("now")).select(*noted.columns)
 
     return note
