@@ -141,8 +141,8 @@ def _issued(changes: pa.Table) -> pa.Table:
         [("cn", "min"), ("cn", "max"), ("cn", "count"), ("cn", "count_distinct"), ("edit_id", "count")]
     )  # fmt: skip
     by_somebody = pc.greater(counted["edit_id_count"], 0)
-    named = counted.drop_columns("edit_id_count").rename_columns([*LINE, "cn_min", "cn_max", "rows", "numbers"])
-    return named.append_column("by_somebody", by_somebody)
+    ranges = counted.drop_columns("edit_id_count").rename_columns([*LINE, "cn_min", "cn_max", "rows", "numbers"])
+    return ranges.append_column("by_somebody", by_somebody)
 
 
 def _in_ranges(changes: pa.Table, ranges: pa.Table) -> pa.Table:
@@ -263,9 +263,9 @@ def _keys_of(*frames: pa.Table) -> pa.Table:
 
 TWINS: dict[str, Callable[..., Any]] = {
     "agenda.due": _due,
-    "agenda.of_kind": _of_kind,
     "agenda.entries": _entries,
     "agenda.erased": _erased,
+    "agenda.of_kind": _of_kind,
     "agenda.to_erase": _to_erase,
     "aging.policies": _policies,
     "backfill.fresh": _fresh,
