@@ -1,32 +1,41 @@
 """Making what was drawn: each step once, as soon as what it is given is there, and only those that somebody needs.
 
 A step whose driving frames have no rows is not made at all, nor what else it would have been given. What is made is
-collected and becomes a local relation: a frame of a round is small, and of known size plans stay short.
+collected and becomes a local relation: a frame of a round is small, and of known size plans stay short. What is large stays
+where it was made, on the executors, and is collected beside the steps that read it, if its rows are wanted here.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from threading import Lock
+from typing import Any
 
 import pyarrow as pa
 from pyspark import inheritable_thread_target
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from pfspark.frame import Frame, drawn
+from pfspark.frame import Frame, drawn, steps
 from pfspark.rows import local, no_rows, struct
 from pfspark.tables import FRAMES, VIEWS
 from pfspark.twins import TWINS
 
 AT_ONCE = 8
 """Steps in the making: more than there are cores, as most of the time of a small one is planning."""
-
+LARGE = 100_000
+"""Rows from which on a frame stays on the executors: to bring a million here and hand them back takes two seconds a step."""
 
 Suited = Callable[[SparkSession, int], SparkSession]
 """The session for a plan through which so many rows go: that one, or one beside it that is set to more."""
+
+
+Told = Callable[[str, pa.Table], object]
+"""Who is told of each wanted frame by its name, as soon as its rows are here."""
 
 
 def as_it_is(spark: SparkSession, _rows: int) -> SparkSession:
@@ -68,43 +77,61 @@ class Made:
         return self.rows is not None and self.rows.num_rows == 0
 
 
+def to_nobody(_name: str, _rows: pa.Table) -> None:
+    """Rows are waited for until all are here."""
+
+
 def execute(
-    spark: SparkSession, wanted: Mapping[str, DataFrame], given: Mapping[str, Made], suited: Suited = as_it_is
+    spark: SparkSession,
+    wanted: Mapping[str, DataFrame],
+    given: Mapping[str, Made],
+    suited: Suited = as_it_is,
+    told: Told = to_nobody,
 ) -> dict[str, pa.Table]:
     """The rows of what is drawn in `wanted`, of what is `given` by name; each step in the session that is `suited` to its rows.
 
     The first error that a step raises is raised here as it was. Steps run with the properties of who calls: its job group and
-    its tags.
+    its tags. `told` is called here, between steps, so it does not take long.
     """
     with ThreadPoolExecutor(AT_ONCE, initializer=inheritable_thread_target(spark)(lambda: None)) as threads:
         try:
-            execution = Execution(spark, given, threads, suited)
-            made = execution.make(map(drawn, wanted.values()))
+            return Execution(spark, given, threads, suited, told).make(wanted)
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
-    return {name: execution.rows(made[drawn(frame)]) for name, frame in wanted.items()}
 
 
 class Execution:
     """What is made, in the making, and waited for; one thread looks after it, others make the steps."""
 
     def __init__(
-        self, spark: SparkSession, given: Mapping[str, Made], threads: ThreadPoolExecutor, suited: Suited = as_it_is
+        self,
+        spark: SparkSession,
+        given: Mapping[str, Made],
+        threads: ThreadPoolExecutor,
+        suited: Suited = as_it_is,
+        told: Told = to_nobody,
     ) -> None:
-        self._spark, self._suited = spark, suited
+        self._spark, self._suited, self._told = spark, suited, told
         self._given = given
         self._threads = threads
-        self._made: dict[Frame, Made] = {}
-        self._wanted: tuple[Frame, ...] = ()
+        self.made: dict[Frame, Made] = {}
+        self._wanted: dict[Frame, list[str]] = {}
+        """By which names a frame is wanted."""
+        self._read: set[Frame] = set()
+        """The frames that steps may read."""
+        self._rows: dict[str, pa.Table] = {}
         self._lacking: dict[Frame, int] = {}
         """How many of the frames that a step waits for are not there yet."""
         self._readers: dict[Frame, list[Frame]] = defaultdict(list)
         self._ready: deque[Frame] = deque()
-        self._running: dict[Future[Made], Frame] = {}
+        self._running: dict[Future[Any], Callable[[Any], None]] = {}
+        """What is in the making, and what is done with it."""
 
-    def make(self, wanted: Iterable[Frame]) -> Mapping[Frame, Made]:
-        """Those, and what they need."""
-        self._wanted = tuple(wanted)
+    def make(self, wanted: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
+        """The rows of those; made is what they need."""
+        for name, each in wanted.items():
+            self._wanted.setdefault(drawn(each), []).append(name)
+        self._read = {each for frame in steps(wanted.values()) for each in frame.inputs}
         for frame in self._wanted:
             self._want(frame)
         while self._ready or self._running:
@@ -112,8 +139,11 @@ class Execution:
                 self._go_on(self._ready.popleft())
             done, _ = wait(self._running, return_when=FIRST_COMPLETED)
             for future in done:
-                self.settle(self._running.pop(future), future.result())
-        return self._made
+                self._running.pop(future)(future.result())
+        return {name: self._rows[name] for name in wanted}
+
+    def _run(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
+        self._running[self._threads.submit(work)] = then
 
     def _want(self, frame: Frame) -> None:
         if frame not in self._lacking:
@@ -121,7 +151,7 @@ class Execution:
 
     def _await(self, frame: Frame, inputs: tuple[Frame, ...]) -> None:
         """The step goes on when those are there."""
-        lacking = {each for each in inputs if each not in self._made}
+        lacking = {each for each in inputs if each not in self.made}
         self._lacking[frame] = len(lacking)
         for each in lacking:
             self._readers[each].append(frame)
@@ -136,12 +166,12 @@ class Execution:
             [*stays] = frame.of([frame.rule.amends])
             if not stays:
                 self.settle(frame, self._nothing(frame))
-            elif stays[0] in self._made:
-                self.settle(frame, self._made[stays[0]])
+            elif stays[0] in self.made:
+                self.settle(frame, self.made[stays[0]])
             else:
                 self._await(frame, (stays[0],))
-        elif all(each in self._made for each in frame.inputs):
-            self._running[self._threads.submit(self.run, frame)] = frame
+        elif all(each in self.made for each in frame.inputs):
+            self._run(partial(self.run, frame), partial(self.settle, frame))
         else:
             self._await(frame, frame.inputs)
 
@@ -149,30 +179,62 @@ class Execution:
         """Whether what drives the step, or something that it needs, is known to have no rows."""
         assert frame.rule is not None
         drives, needs = (
-            [self._made[each].is_empty for each in frame.of(names)] for names in (frame.rule.drives, frame.rule.needs)
+            [self.made[each].is_empty for each in frame.of(names)] for names in (frame.rule.drives, frame.rule.needs)
         )
         return bool(drives and all(drives)) or any(needs)
 
     def settle(self, frame: Frame, made: Made) -> None:
         """The step is there: who waited for it goes on."""
-        self._made[frame] = made
+        self.made[frame] = made
         for reader in self._readers.pop(frame, ()):
             self._lacking[reader] -= 1
             if not self._lacking[reader]:
                 self._ready.append(reader)
+        if frame in self._wanted:
+            if made.rows is not None:
+                self._hand_over(frame, made.rows)
+            else:
+                self._run(partial(self.rows, made), partial(self._hand_over, frame))
+
+    def _hand_over(self, frame: Frame, rows: pa.Table) -> None:
+        """The rows of what is wanted are here."""
+        for name in self._wanted[frame]:
+            self._rows[name] = rows
+            self._told(name, rows)
 
     def run(self, frame: Frame) -> Made:
         """Makes the step, of frames that are there."""
         assert frame.rule is not None
-        rows = {each: self._made[each].rows for each in frame.inputs}
+        rows = {each: self.made[each].rows for each in frame.inputs}
         if frame.rule.name in TWINS and None not in rows.values():
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
-        most = max((self._made[each].most for each in frame.inputs), default=0)
-        built = Made(lambda spark: frame.call(lambda each: self._made[each].frame(spark)), most=most)
-        if frame.rule.inline and frame not in self._wanted:
-            return built
+        most = max((self.made[each].most for each in frame.inputs), default=0)
+        built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most)
+        driving = max((self.made[each].most for each in frame.of(frame.rule.drives or frame.given)), default=0)
+        stays = driving >= LARGE and frame in self._read
+        if frame.rule.inline and (stays or frame not in self._wanted):
+            # Of few rows those who have a twin are made, and it is known whether there are any; steps may hang upon it.
+            known = not stays or frame.rule.name not in TWINS
+            return built if known or self._has_rows(built) else self._nothing(frame)
         schema = self.schema(frame)
+        if stays and (computed := self._on_executors(built, schema)):
+            return computed
         return self._local(self.rows(built).select(schema.names), schema)
+
+    def _has_rows(self, built: Made) -> bool:
+        return not built.frame(self._suited(self._spark, built.most)).isEmpty()
+
+    def _on_executors(self, built: Made, schema: StructType) -> Made | None:
+        """What is built, its rows computed: large, they stay there. None: this cluster keeps none (serverless)."""
+        frame = built.frame(self._suited(self._spark, built.most)).select(*schema.names)
+        try:
+            computed = frame.localCheckpoint()
+        except PySparkException:
+            return None
+        rows = computed.count()
+        if rows < LARGE:
+            return self._local(computed.toArrow(), schema)
+        return Made(lambda _spark: computed, most=rows, schema=schema)
 
     def rows(self, made: Made) -> pa.Table:
         """The rows of what is made."""

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from pfspark import cnset, mapped
 from pfspark.cntext import label
-from pfspark.execute import Made, Suited, as_it_is, execute
+from pfspark.execute import Made, Suited, Told, as_it_is, execute, to_nobody
 from pfspark.keyed import having, lacking
 from pfspark.keys import HERE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
@@ -101,22 +101,25 @@ class Kept:
         """More rows of a table of the world."""
         self.append(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
 
-    def play(self, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
-        """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table."""
+    def play(self, turns: Mapping[str, Mapping[str, Any]], told: Told = to_nobody) -> dict[str, pa.Table]:
+        """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table.
+
+        `told` is told of the rows of each as soon as they are here; where the round must be made once more, again.
+        """
         clock = rows_of("clock", ({"org": org, **columns} for org, columns in sorted(turns.items())))
         concern = Concern.of(self.tables, clock)
-        made = self._make(clock, concern)
+        made = self._make(clock, concern, told)
         if lacking(made["tree"], concern.whole, ["org"]).num_rows:  # what changes a tree was not foreseen
-            made = self._make(clock, concern.and_all_of(made["tree"]))
+            made = self._make(clock, concern.and_all_of(made["tree"]), told)
         self.fold(made)
         return made
 
-    def _make(self, clock: pa.Table, concern: Concern) -> dict[str, pa.Table]:
+    def _make(self, clock: pa.Table, concern: Concern, told: Told) -> dict[str, pa.Table]:
         from pfspark.round import drawn  # who only reads a world does not wait for all the rules
 
         outcome = drawn()
         wanted = {each.name: getattr(outcome, each.name) for each in fields(Outcome)}
-        return execute(self.spark, wanted, self.given(clock, concern), self._suited)
+        return execute(self.spark, wanted, self.given(clock, concern), self._suited, told)
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
         """What a round is given, by name."""

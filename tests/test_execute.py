@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from threading import Event
 from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pfspark.execute import AT_ONCE, Made, execute
-from pfspark.frame import RULES, rule, source
+import pfspark.execute
+from pfspark.execute import AT_ONCE, Execution, Made, execute
+from pfspark.frame import RULES, drawn, rule, source
 from pfspark.rows import struct
-from pfspark.rules.frames import once
+from pfspark.rules.frames import going, once
 from pfspark.tables import FRAMES, Column, Table
 
 LATE = 30.0
@@ -154,6 +157,113 @@ def test_a_step_is_made_in_the_session_that_suits_what_it_reads(spark: SparkSess
         "many": [1, 2, 3], "few": [1, 2], "last": [1], "alone": [1],
     }  # fmt: skip
     assert sorted(seen) == [False, False, True]
+
+
+# --- what is large ----------------------------------------------------------------------------------------------------
+
+
+@rule(N)
+def more(rows: DataFrame) -> DataFrame:
+    return rows.select(F.explode(F.array("n", F.col("n") + 10)).alias("n"))
+
+
+def made(spark: SparkSession, wanted: Mapping[str, DataFrame], *given: int) -> tuple[dict[str, list[int]], Execution]:
+    """The numbers of what is wanted, of the numbers `given`, and who made them."""
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        execution = Execution(spark, {"given": numbers(spark, *given)}, threads)
+        return {name: sorted(rows["n"].to_pylist()) for name, rows in execution.make(wanted).items()}, execution
+
+
+def test_what_is_large_stays_on_the_executors(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads it reads it there, what is wanted of it comes here beside; what is few is here, though it comes of many."""
+    monkeypatch.setattr(pfspark.execute, "LARGE", 3)
+    many = more(source("given"))
+    few = above(many, least=12)
+    last = both(many, others=few)
+    said, execution = made(spark, {"many": many, "last": last}, 1, 2, 3)
+    assert said == {"many": [1, 2, 3, 11, 12, 13], "last": [13]}
+    assert (execution.made[drawn(many)].rows, execution.made[drawn(many)].most) == (None, 6)
+    assert "ExistingRDD" in plan(execution.made[drawn(many)].frame(spark))
+    assert execution.made[drawn(few)].rows == pa.table({"n": pa.array([13], pa.int64())})
+
+
+def plan(frame: DataFrame) -> str:
+    return str(frame._jdf.queryExecution().toString())
+
+
+def test_what_is_driven_by_few_is_here_however_large_what_it_reads_is(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nobody asks first how many rows it has."""
+    monkeypatch.setattr(pfspark.execute, "LARGE", 3)
+
+    @rule(N, drives=("few",))
+    def picked(many: DataFrame, *, few: DataFrame) -> DataFrame:
+        return many.join(few, "n")
+
+    many = more(source("given"))
+    frame = picked(many, few=above(many, least=12))
+    said, execution = made(spark, {"last": above(frame, least=0)}, 1, 2, 3)
+    assert said == {"last": [13]}
+    assert "ExistingRDD" in plan(execution.made[drawn(many)].frame(spark))
+    assert "LocalRelation" in plan(execution.made[drawn(frame)].frame(spark))
+
+
+def test_where_nothing_may_be_kept_all_comes_here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster without executors of one's own refuses a checkpoint: the rows are the same."""
+
+    def refused(_frame: DataFrame, *_args: Any, **_named: Any) -> DataFrame:
+        raise AnalysisException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute.")
+
+    monkeypatch.setattr(pfspark.execute, "LARGE", 3)
+    monkeypatch.setattr(type(spark.range(1)), "localCheckpoint", refused)
+    many = more(source("given"))
+    said, execution = made(spark, {"last": above(many, least=3)}, 1, 2, 3)
+    assert said == {"last": [11, 12, 13]}
+    assert "LocalRelation" in plan(execution.made[drawn(many)].frame(spark))
+
+
+@pytest.mark.parametrize(("goes", "expected"), [(False, []), (True, [1, 2, 3])])
+def test_what_is_picked_from_many_is_asked_whether_it_is_any(
+    goes: bool, expected: list[int], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of few rows it is known, as they are picked here; a step that hangs upon none of many is not built either."""
+    going_or_not = Table("of a test", "a number", ("n",), (Column("n", "bigint", "it"), Column("goes", "boolean", "whether")))
+    monkeypatch.setitem(FRAMES, going_or_not.name, going_or_not)
+    monkeypatch.setattr(pfspark.execute, "LARGE", 3)
+    built = []
+
+    @rule(going_or_not.name)
+    def decided(rows: DataFrame) -> DataFrame:
+        return rows.withColumn("goes", F.lit(goes))
+
+    @rule(N)
+    def hanging(rows: DataFrame) -> DataFrame:
+        built.append(goes)
+        return rows.select("n")
+
+    frame = above(hanging(going(decided(source("given")))), least=0)
+    assert made(spark, {"last": frame}, 1, 2, 3)[0] == {"last": expected}
+    assert built == [True] * goes
+
+
+def test_who_waits_for_all_is_told_of_each(spark: SparkSession) -> None:
+    """As soon as its rows are here: the first waits until somebody is told of the second."""
+    told = []
+    done = Event()
+
+    @rule(N)
+    def patient(rows: DataFrame) -> DataFrame:
+        assert done.wait(LATE)
+        return rows
+
+    def tell(name: str, rows: pa.Table) -> None:
+        told.append((name, rows["n"].to_pylist()))
+        done.set()
+
+    wanted = {"first": patient(source("given")), "second": above(source("given"), least=1)}
+    execute(spark, wanted, {"given": numbers(spark, 1, 2)}, told=tell)
+    assert told == [("second", [2]), ("first", [1, 2])]
 
 
 def never(*frames: Any, **named: Any) -> DataFrame:

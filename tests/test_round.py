@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import pfspark.execute
 from pfspark.edge.config import conf_folder
 from pfspark.execute import AT_ONCE, Execution, Made
 from pfspark.frame import Frame, steps
@@ -36,7 +37,7 @@ from pfspark.world import Outcome
 from tests.sim.against import Line, nameless
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
 PLAIN, EVERY, ALL, TWICE, AGAIN = "plain", "every round", "all touched", "twice", "again"
@@ -235,7 +236,9 @@ def whole(spark: SparkSession, run: Run, making: type[Execution]) -> Mapping[Fra
     outcome = drawn()
     wanted = steps(getattr(outcome, each.name) for each in fields(Outcome))
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        return making(spark, given, threads).make(wanted)
+        execution = making(spark, given, threads)
+        execution.make({str(nth): cast("DataFrame", each) for nth, each in enumerate(wanted)})
+        return execution.made
 
 
 def rows_of(table: pa.Table) -> Counter[str]:
@@ -283,6 +286,23 @@ def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, parti
     outcome = drawn()
     rows = {each.name: rows_in(spark, made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Outcome)}
     assert not differing(rows, run.made)
+
+
+def test_where_rows_lie_does_not_matter(spark: SparkSession, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every frame that has a row stays on the executors; but those that are known here without Spark."""
+    stays = []
+
+    class Watching(Execution):
+        def settle(self, frame: Frame, made: Made) -> None:
+            stays.append(made.rows is None and "ExistingRDD" in made.frame(spark)._jdf.queryExecution().toString())
+            super().settle(frame, made)
+
+    monkeypatch.setattr(pfspark.execute, "LARGE", 1)
+    made = whole(spark, run, Watching)
+    outcome = drawn()
+    rows = {each.name: rows_in(spark, made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Outcome)}
+    assert not differing(rows, run.made)
+    assert sum(stays) > 30
 
 
 def rows_in(spark: SparkSession, made: Made) -> pa.Table:

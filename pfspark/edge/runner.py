@@ -20,12 +20,13 @@ import pyarrow.compute as pc
 from pfspark.edge import bases, native, restoring, upkeep
 from pfspark.edge.bases import Base
 from pfspark.edge.delta import CREATED, REFUSALS, THREADS, Snapshot, Tables
-from pfspark.edge.digests import digest, numbered
+from pfspark.edge.digests import Digests
 from pfspark.edge.ledger import FACTS, Restored, Row
 from pfspark.edge.session import suited
 from pfspark.edge.world import DIRECTORY, as_kept, clocks, directory, kept_world, policies_of, turn
 from pfspark.edge.writer import Writer
 from pfspark.errors import ViolationError
+from pfspark.execute import Told, to_nobody
 from pfspark.kept import Kept, due_moments
 from pfspark.keyed import having, lacking
 from pfspark.keys import PAIR
@@ -134,15 +135,16 @@ class Runner:
         wall if none is given; never before its last round.
         """
         began = datetime.now(UTC)
-        with self._writing():
+        with self._writing() as writer:
             self._look()
             self._taken_over()
-            assert self._kept is not None
+            assert self._kept is not None and writer.last is not None
             at = now or began
             at = max(at, self._last.get(org, at))
             self._kept.restore(org, store, then, at)
             made = restoring.facts(self._kept, org, store, at)
-            return self._record("restored", {org: at}, made, began, (Restored(org, store, to),))
+            with Digests(writer.last.round + 1) as digests:
+                return self._record("restored", {org: at}, made, began, digests, (Restored(org, store, to),))
 
     def maintain(self, now: datetime | None, told: Callable[[str], object]) -> dict[str, int]:
         """Upkeep of the tables, in a round of its own; how many rows went from each. No answer changes.
@@ -466,16 +468,23 @@ class Runner:
         trial = Kept(lambda: self._tables.spark, suited=suited)
         for name, rows in self._kept.tables.items():
             trial.put(name, rows)
-        return Played(None, turns, self._new_rows(trial, turns), trial.tables)
+        return Played(None, turns, self._new_rows(trial, turns, to_nobody), trial.tables)
 
     def _commit(self, turns: Mapping[str, datetime], began: datetime) -> Played:
-        assert self._kept is not None
-        made = self._new_rows(self._kept, turns)
-        self._news = False
-        return self._record("played", turns, made, began)
+        assert self._kept is not None and self._writer is not None and self._writer.last is not None
+        with Digests(self._writer.last.round + 1) as digests:
+            made = self._new_rows(self._kept, turns, lambda name, rows: digests.begin(name, rows) if name in FACTS else None)
+            self._news = False
+            return self._record("played", turns, made, began, digests)
 
     def _record(
-        self, kind: str, turns: Mapping[str, datetime], made: Rows, began: datetime, restored: tuple[Restored, ...] = ()
+        self,
+        kind: str,
+        turns: Mapping[str, datetime],
+        made: Rows,
+        began: datetime,
+        digests: Digests,
+        restored: tuple[Restored, ...] = (),
     ) -> Played:
         """The facts, each table by itself, then the row of the ledger that makes them count."""
         assert self._kept is not None and self._writer is not None and self._writer.last is not None
@@ -485,8 +494,7 @@ class Runner:
         played = Played(number, turns, made, dict(self._kept.tables))
         with ThreadPoolExecutor(THREADS) as threads:
             written = threads.map(lambda name: tables.append(name, made[name], number), played.counts)
-            digests = threads.map(lambda name: digest(name, numbered(made[name], number)), played.counts)
-            facts = dict(zip(played.counts, digests, strict=True))
+            facts = digests.of({name: made[name] for name in played.counts})
             list(written)
         changing = played.counts if tables.folder is None else FACTS
         versions = {
@@ -502,12 +510,12 @@ class Runner:
         self._number, self._digest = number, self._writer.record(row).digest
         return played
 
-    def _new_rows(self, kept: Kept, turns: Mapping[str, datetime]) -> dict[str, pa.Table]:
-        """Plays the round on that world; the new rows of every table."""
+    def _new_rows(self, kept: Kept, turns: Mapping[str, datetime], told: Told) -> dict[str, pa.Table]:
+        """Plays the round on that world; the new rows of every table. `told` is told of most of them before."""
         newcomers = admit(kept, turns)
         cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(self.cut)]
         kept.reset("conditions", cut)
-        made = kept.play({org: turn(*self._policies[org], now) for org, now in turns.items()})
+        made = kept.play({org: turn(*self._policies[org], now) for org, now in turns.items()}, told)
         if made["violations"].num_rows:
             raise _violated(made["violations"])
         made["replicas"] = with_rows(made["replicas"], newcomers)

@@ -157,13 +157,13 @@ def _fits(name: Column, value: Column) -> Column:
     return F.coalesce(kind.otherwise(value.isNotNull()), F.lit(False))
 
 
-@rule("edits")
+@rule("edits", inline=True)
 def of_folders(received: DataFrame) -> DataFrame:
     """The hierarchy edits that were not refused at once."""
     return received.where(F.col("reason").isNull() & F.col("action").isin(*HIERARCHY_ACTIONS))
 
 
-@rule("edits")
+@rule("edits", inline=True)
 def of_items(received: DataFrame) -> DataFrame:
     """The content edits that were not refused at once."""
     return received.where(F.col("reason").isNull() & ~F.col("action").isin(*HIERARCHY_ACTIONS))

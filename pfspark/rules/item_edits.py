@@ -22,13 +22,13 @@ def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
     return changes.join(items, list(OBJECT), "left_semi")
 
 
-@rule(like="edits")
+@rule(like="edits", inline=True)
 def posted(edits: DataFrame) -> DataFrame:
     """Those that make an item."""
     return edits.where(F.col("action") == Action.POST)
 
 
-@rule(like="edits")
+@rule(like="edits", inline=True)
 def changing(edits: DataFrame) -> DataFrame:
     """Those that change an item which must be there."""
     return edits.where(F.col("action") != Action.POST)

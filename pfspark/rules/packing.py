@@ -230,7 +230,8 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
     cut = queues.withColumn("cuts", F.expr(CUTS))
     # No queue stands beside every message of its own: that would cost their product.
     alone = cut.select(*MESSAGE, F.expr(SPANS).alias("spans"), F.expr(RUNS).alias("runs"))
-    return _carrying(alone.select(*MESSAGE, "runs", F.posexplode("spans").alias("batch", "span")))
+    # There always is a span. Where there might be none Spark looks first, and cuts the queue once more for it.
+    return _carrying(alone.select(*MESSAGE, "runs", F.posexplode_outer("spans").alias("batch", "span")))
 
 
 def _limited(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: DataFrame) -> DataFrame:
