@@ -16,12 +16,12 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark import inheritable_thread_target
-from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from pfspark.frame import Frame, drawn, steps
 from pfspark.rows import local, no_rows, struct
+from pfspark.suited import Suited, as_it_is
 from pfspark.tables import FRAMES, VIEWS
 from pfspark.twins import TWINS
 
@@ -30,17 +30,8 @@ AT_ONCE = 8
 LARGE = 100_000
 """Rows from which on a frame stays on the executors: to bring a million here and hand them back takes two seconds a step."""
 
-Suited = Callable[[SparkSession, int], SparkSession]
-"""The session for a plan through which so many rows go: that one, or one beside it that is set to more."""
-
-
 Told = Callable[[str, pa.Table], object]
 """Who is told of each wanted frame by its name, as soon as its rows are here."""
-
-
-def as_it_is(spark: SparkSession, _rows: int) -> SparkSession:
-    """That session, for however many rows."""
-    return spark
 
 
 class Made:
@@ -222,14 +213,12 @@ class Execution:
         return self._local(self.rows(built).select(schema.names), schema)
 
     def _has_rows(self, built: Made) -> bool:
-        return not built.frame(self._suited(self._spark, built.most)).isEmpty()
+        return not built.frame(self._suited.session(self._spark, built.most)).isEmpty()
 
     def _on_executors(self, built: Made, schema: StructType) -> Made | None:
-        """What is built, its rows computed: large, they stay there. None: this cluster keeps none (serverless)."""
-        frame = built.frame(self._suited(self._spark, built.most)).select(*schema.names)
-        try:
-            computed = frame.localCheckpoint()
-        except PySparkException:
+        """What is built, its rows computed: large, they stay there. None: this cluster keeps none."""
+        frame = built.frame(self._suited.session(self._spark, built.most)).select(*schema.names)
+        if (computed := self._suited.computed(frame)) is None:
             return None
         rows = computed.count()
         if rows < LARGE:
@@ -238,7 +227,7 @@ class Execution:
 
     def rows(self, made: Made) -> pa.Table:
         """The rows of what is made."""
-        return made.frame(self._suited(self._spark, made.most)).toArrow() if made.rows is None else made.rows
+        return made.frame(self._suited.session(self._spark, made.most)).toArrow() if made.rows is None else made.rows
 
     def _nothing(self, frame: Frame) -> Made:
         schema = self.schema(frame)
@@ -253,5 +242,5 @@ class Execution:
             frame = frame.of([frame.rule.like])[0]
         if frame.rule is None:
             given = self._given[frame.name]
-            return given.schema or given.frame(self._suited(self._spark, given.most)).schema
+            return given.schema or given.frame(self._suited.session(self._spark, given.most)).schema
         return struct((VIEWS.get(frame.rule.gives) or FRAMES[frame.rule.gives]).ddl)

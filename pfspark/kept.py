@@ -18,11 +18,12 @@ from pyspark.sql.types import StructType
 
 from pfspark import cnset, mapped
 from pfspark.cntext import label
-from pfspark.execute import Made, Suited, Told, as_it_is, execute, to_nobody
+from pfspark.execute import Made, Told, execute, to_nobody
 from pfspark.keyed import having, lacking
 from pfspark.keys import HERE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.said import lists_anew
+from pfspark.suited import Suited, as_it_is
 from pfspark.tables import REPLACED
 from pfspark.views import Concern
 from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
@@ -54,7 +55,7 @@ class Kept:
     ) -> None:
         """A world of the given rows by table or view; what is not given is empty.
 
-        `suited` says in which session a step of a round is made.
+        `suited` says how a step of a round is made.
         """
         self._spark, self._suited = spark, suited
         self._schemas = {

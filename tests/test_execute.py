@@ -14,10 +14,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import pfspark.execute
+from pfspark.edge.session import suited
 from pfspark.execute import AT_ONCE, Execution, Made, execute
 from pfspark.frame import RULES, drawn, rule, source
 from pfspark.rows import struct
 from pfspark.rules.frames import going, once
+from pfspark.suited import Suited, as_it_is
 from pfspark.tables import FRAMES, Column, Table
 
 LATE = 30.0
@@ -152,7 +154,7 @@ def test_a_step_is_made_in_the_session_that_suits_what_it_reads(spark: SparkSess
     frames = {"many": as_they_are(as_they_are(source("many"))), "few": source("few")}
     frames["last"] = looking(looking(frames["many"]))
     frames["alone"] = looking(frames["few"])
-    made = execute(spark, frames, given, lambda session, rows: wide if rows >= 3 else session)
+    made = execute(spark, frames, given, Suited(lambda session, rows: wide if rows >= 3 else session, as_it_is.computed))
     assert {name: rows["n"].to_pylist() for name, rows in made.items()} == {
         "many": [1, 2, 3], "few": [1, 2], "last": [1], "alone": [1],
     }  # fmt: skip
@@ -170,7 +172,7 @@ def more(rows: DataFrame) -> DataFrame:
 def made(spark: SparkSession, wanted: Mapping[str, DataFrame], *given: int) -> tuple[dict[str, list[int]], Execution]:
     """The numbers of what is wanted, of the numbers `given`, and who made them."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        execution = Execution(spark, {"given": numbers(spark, *given)}, threads)
+        execution = Execution(spark, {"given": numbers(spark, *given)}, threads, suited)
         return {name: sorted(rows["n"].to_pylist()) for name, rows in execution.make(wanted).items()}, execution
 
 

@@ -24,6 +24,7 @@ import pytest
 
 import pfspark.execute
 from pfspark.edge.config import conf_folder
+from pfspark.edge.session import suited
 from pfspark.execute import AT_ONCE, Execution, Made
 from pfspark.frame import Frame, steps
 from pfspark.kept import Kept
@@ -236,7 +237,7 @@ def whole(spark: SparkSession, run: Run, making: type[Execution]) -> Mapping[Fra
     outcome = drawn()
     wanted = steps(getattr(outcome, each.name) for each in fields(Outcome))
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        execution = making(spark, given, threads)
+        execution = making(spark, given, threads, suited)
         execution.make({str(nth): cast("DataFrame", each) for nth, each in enumerate(wanted)})
         return execution.made
 

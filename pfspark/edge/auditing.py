@@ -63,7 +63,7 @@ def audit(tables: Tables, ask: Callable[[], Answers], kept: Callable[[int], Kept
     def counted(id: str, says: str, rows: Callable[[], DataFrame]) -> Line:
         return guarded(lambda: _counted(id, says, rows())) or _line(id, says, None)
 
-    people = guarded(lambda: tables.versions(DIRECTORY)) if tables.folder and as_of is None else None
+    people = guarded(lambda: tables.versions(DIRECTORY)) if as_of is None else None
     answers = guarded(ask)
     snapshot = answers.snapshot if answers else guarded(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
     if snapshot is None:

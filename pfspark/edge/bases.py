@@ -1,4 +1,6 @@
-"""The world after a round, left beside the tables of a local lake: who comes next need not read the facts from the first on.
+"""The world after a round, left beside the tables of a lake: who comes next need not read the facts from the first on.
+
+Here it lies in the folder of a local lake; where there is none, in a table (`bases_by_spark`).
 
 A base says nothing that the facts do not say, and decides nothing: it counts only as long as the ledger's last row is the one
 after which it was left, and only for the pfspark that left it. Without it, or where it cannot be read, the facts are.
@@ -65,19 +67,24 @@ def leave(folder: Path, base: Base, round: int, digest: str) -> None:
         parted = {name: _in_files(folder / FILES, name, table) for name, table in base.tables.items()}
         files = {name: names for name, (names, _) in parted.items() if names}
         with zipfile.ZipFile(new, "w") as file:
-            about = {**_stamp(round, digest), "cursor": base.cursor, "directory": dict(base.directory), "files": files}
+            about = {**stamp(round, digest), "cursor": base.cursor, "directory": dict(base.directory), "files": files}
             file.writestr(ABOUT, json.dumps(about))
             for name, (_, table) in parted.items():
-                sink = pa.BufferOutputStream()
-                with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
-                    stream.write_table(table)
-                file.writestr(name + SUFFIX, sink.getvalue())
+                file.writestr(name + SUFFIX, in_a_stream(table))
         os.replace(new, folder / NAME)
         for old in {*folder.glob(f"{FILES}/*{SUFFIX}")} - {folder / FILES / each for names in files.values() for each in names}:
             old.unlink(missing_ok=True)
     except OSError:  # reading needs no permission to write
         with suppress(OSError):
             new.unlink()
+
+
+def in_a_stream(table: pa.Table) -> bytes:
+    """The rows of a table as Arrow sends them."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema, options=pa.ipc.IpcWriteOptions(compression="zstd")) as stream:
+        stream.write_table(table)
+    return bytes(sink.getvalue())
 
 
 def _in_files(folder: Path, name: str, table: pa.Table) -> tuple[list[str], pa.Table]:
@@ -113,7 +120,7 @@ def _is_in(folder: Path, file: Mapped) -> bool:
 def find(folder: Path, row: Row) -> Base | None:
     """The base that was left after that row of the ledger, if one was."""
     about = _about(folder)
-    if any(about.get(name) != value for name, value in _stamp(row.round, row.digest).items()):
+    if any(about.get(name) != value for name, value in stamp(row.round, row.digest).items()):
         return None
     with suppress(*UNREADABLE), zipfile.ZipFile(folder / NAME) as file:
         names = (name for name in file.namelist() if name.endswith(SUFFIX))
@@ -143,7 +150,7 @@ def _about(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def _stamp(round: int, digest: str) -> dict[str, Any]:
+def stamp(round: int, digest: str) -> dict[str, Any]:
     """By what it is known whether a base counts."""
     columns = hashlib.sha256("\n".join(EVERY[name].ddl for name in sorted(EVERY)).encode()).hexdigest()
     return {"format": FORMAT, "pfspark": _installed(), "columns": columns, "round": round, "digest": digest}

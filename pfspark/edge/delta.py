@@ -315,6 +315,13 @@ class Tables:
         options = {"replaceWhere": f"round <= {round}", "txnAppId": "pfspark", "txnVersion": str(round)}
         self._save(name, rows.select(*TABLES[name].names).coalesce(1), "overwrite", options)
 
+    def replace(self, name: str, rows: DataFrame) -> None:
+        """Other rows in place of all, of a table that is made where there is none: nothing that the ledger tells of.
+
+        Raises LakeError if they cannot be written.
+        """
+        self._save(name, rows, "overwrite", {"overwriteSchema": "true"})
+
     def take_back(self, name: str, version: int) -> None:
         """The rows of a table become again those of an earlier version; the versions between stay as they are."""
         self.spark.sql(f"RESTORE TABLE {self.name(name)} TO VERSION AS OF {version}")

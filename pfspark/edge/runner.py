@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.edge import bases, native, restoring, upkeep
+from pfspark.edge import bases, bases_by_spark, native, restoring, upkeep
 from pfspark.edge.bases import Base
 from pfspark.edge.delta import CREATED, REFUSALS, THREADS, Snapshot, Tables
 from pfspark.edge.digests import Digests
@@ -200,16 +200,21 @@ class Runner:
         """Takes away the base, and what is known here: the facts are read anew."""
         if self._tables.folder is not None:
             bases.drop(self._tables.folder)
+        else:
+            bases_by_spark.drop(self._tables)
         self.close()
 
     def leave(self) -> None:
-        """Leaves the world as a base for whoever comes next."""
-        here = self._number, self._cursor, self._directory
-        if self._kept is None or self._tables.folder is None or self._left == here:
+        """Leaves the world as a base for whoever comes next; where that takes Spark, who has only read leaves none."""
+        here, folder = (self._number, self._cursor, self._directory), self._tables.folder
+        if self._kept is None or self._left == here or (folder is None and self._writer is None):
             return
         self._kept.reset("conditions", ())
         base = Base(self._kept.tables, self._cursor, self._directory)
-        bases.leave(self._tables.folder, base, self._number, self._digest)
+        if folder is not None:
+            bases.leave(folder, base, self._number, self._digest)
+        else:
+            bases_by_spark.leave(self._tables, base, self._number, self._digest)
         self._left = here
 
     def due(self) -> dict[str, datetime]:
@@ -336,7 +341,9 @@ class Runner:
 
     def _base(self, snapshot: Snapshot) -> Base | None:
         """The base that was left after that round; before the first it is empty."""
-        if not self._tables.is_native or self._tables.folder is None:
+        if self._tables.folder is None:
+            return bases_by_spark.find(self._tables, snapshot.row)
+        if not self._tables.is_native:
             return None
         if all(snapshot.untouched(name) for name in FACTS):
             return Base({}, CREATED, {name: CREATED for name in DIRECTORY})

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pfspark.edge import lookups
 from pfspark.edge.without_pandas import take_pandas_in
 from pfspark.errors import SparkStartError
+from pfspark.suited import Suited
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -133,11 +134,27 @@ def computed_once(frame: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
-def suited(spark: SparkSession, rows: int) -> SparkSession:
+def fitting(spark: SparkSession, rows: int) -> SparkSession:
     """The session for a plan through which so many rows go: from `MANY` on one beside that which was started for little data,
     that compiles its plans. Where the session is not one of these it stays the same.
     """
     return _for_much(spark) if rows >= MANY and _is_for_little(spark) else spark
+
+
+def computed(frame: DataFrame) -> DataFrame | None:
+    """That frame, its rows computed and left on the executors; one that is lost takes the round with it, which then does not
+    count. None: nothing may be kept there (serverless), or it cannot be computed, as who asks for its rows will see.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        return frame.localCheckpoint()
+    except PySparkException:
+        return None
+
+
+suited = Suited(fitting, computed)
+"""How a lake's rounds are made."""
 
 
 @cache

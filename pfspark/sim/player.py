@@ -19,7 +19,6 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.execute import Suited, as_it_is
 from pfspark.kept import Kept, due_moments
 from pfspark.rows import rows_of
 from pfspark.rules import checks, items, state
@@ -27,6 +26,7 @@ from pfspark.sim import invention
 from pfspark.sim.asked import Past
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
+from pfspark.suited import Suited, as_it_is
 from pfspark.units import TICK
 from pfspark.words import Outcome
 

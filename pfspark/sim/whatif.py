@@ -15,7 +15,6 @@ from pyspark.sql import SparkSession
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.execute import Suited, as_it_is
 from pfspark.kept import Kept
 from pfspark.rows import rows_of
 from pfspark.sim import invention, player
@@ -23,6 +22,7 @@ from pfspark.sim.asked import Past
 from pfspark.sim.ground import Ground
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
+from pfspark.suited import Suited, as_it_is
 from pfspark.words import Entry, MessageType, Outcome, Standing
 
 Line = dict[str, Any]

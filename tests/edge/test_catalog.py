@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pfspark.edge import cli, places
+from pfspark.edge import bases_by_spark, cli, places, runner
+from pfspark.edge.agreement import disagreements
+from pfspark.edge.delta import Snapshot, Tables
+from pfspark.edge.world import world
+from pfspark.errors import LakeError
+from pfspark.kept import Kept
+from pfspark.lake import Lake
 from tests.edge import mailbox
 
 if TYPE_CHECKING:
@@ -18,6 +26,9 @@ if TYPE_CHECKING:
 SCHEMA = "spark_catalog.`order`"
 """A name that SQL reads as another word."""
 MONDAY = "2026-01-05T0"
+START = datetime(2026, 1, 5, tzinfo=UTC)
+MINUTES = count(35, 5)
+"""When the next round is played."""
 STORY = f"""
 init --profile modern --start {MONDAY}0:00:00Z
 store add PFS1 --site Redmond
@@ -90,3 +101,98 @@ def test_a_schema_is_named_as_sql_names_it(named: str, parts: list[str], quoted:
 @pytest.mark.parametrize("named", ["lake", "./a.b", "a/b.c", "s3://a.b", "main.", "`main`", "a.`b"])
 def test_what_is_no_name_of_a_schema(named: str) -> None:
     assert not places.SCHEMA.fullmatch(named)
+
+
+# --- what is left for whoever comes next ------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def played(spark: SparkSession) -> Iterator[str]:
+    """A lake in a schema, in which a replica lacks what is on its way."""
+    where = "spark_catalog.left_behind"
+    with Lake.create(where, spark) as lake:
+        lake.organization(profile="modern", start=START)
+        for store in ("PFS1", "PFS2"):
+            lake.store(store, site="Redmond")
+        lake.folder_create("PFS1", "/Sales", replicas=["PFS1", "PFS2"], at=START)
+        lake.run(until=START + timedelta(minutes=30))
+        lake.post("PFS1", "/Sales", name="one", body=b"text", at=START + timedelta(minutes=31))
+    yield where
+    spark.sql(f"DROP SCHEMA {where} CASCADE")
+
+
+@pytest.fixture
+def left(played: str, spark: SparkSession) -> str:
+    """The same lake, left by who has played a round in it."""
+    with Lake.open(played, spark) as lake:
+        play_on(lake)
+    return played
+
+
+def play_on(lake: Lake) -> None:
+    """A round in which there is something to do."""
+    at = START + timedelta(minutes=next(MINUTES))
+    lake.post("PFS1", "/Sales", name="one more", body=b"text", at=at)
+    assert lake.round(now=at) is not None
+
+
+def is_at_hand(where: str, spark: SparkSession) -> bool:
+    return Lake.open(where, spark)._runner.at_hand() is not None
+
+
+def test_who_comes_next_goes_on_from_the_base(left: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is what the facts say from the first on; so is what is played from it, and left again."""
+
+    def read(_snapshot: Snapshot) -> Kept:
+        raise AssertionError("the facts are read")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "kept_world", read)
+        with Lake.open(left, spark) as lake:
+            there = lake._runner.kept().tables
+            assert there["changes"].num_rows and there["state"].num_rows
+            assert not disagreements(spark, there, world(lake._tables.snapshot()))
+            play_on(lake)
+        with Lake.open(left, spark) as lake:
+            assert not disagreements(spark, lake._runner.kept().tables, world(lake._tables.snapshot()))
+
+
+def test_what_does_not_count(left: str, spark: SparkSession) -> None:
+    """Where nobody can read it, another pfspark has left it, or another round came after it, the facts are read; who only reads
+    leaves none in its place."""
+    base = f"{left}.base"
+    [[version]] = spark.sql(f"DESCRIBE HISTORY {base} LIMIT 1").select("version").collect()
+    for name, rows in (("state", "X'00'"), ("base.json", "encode(replace(decode(rows, 'utf-8'), 'format', 'other'), 'utf-8')")):
+        assert is_at_hand(left, spark)
+        spark.sql(f"UPDATE {base} SET rows = {rows} WHERE name = '{name}'")
+        assert not is_at_hand(left, spark), name
+        spark.sql(f"RESTORE TABLE {base} TO VERSION AS OF {version}")
+    assert is_at_hand(left, spark)
+    lake = Lake.open(left, spark)
+    play_on(lake)
+    lake._runner.close()  # as if it had been killed
+    with Lake.open(left, spark) as lake:
+        assert lake._runner.at_hand() is None
+        assert not disagreements(spark, lake._runner.kept().tables, world(lake._tables.snapshot()))
+    assert not is_at_hand(left, spark)
+
+
+def test_where_nobody_may_make_a_table_none_is_left(
+    schema: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """And nothing is said of it: reading takes longer, and that is all."""
+    saved = Tables._save
+
+    def refused(tables: Tables, name: str, *rest: Any) -> None:
+        if name == bases_by_spark.NAME:
+            raise LakeError("PERMISSION_DENIED: User does not have CREATE TABLE on Schema")
+        saved(tables, name, *rest)
+
+    monkeypatch.setattr(Tables, "_save", refused)
+    with Lake.create(schema, spark) as lake:
+        lake.organization(profile="modern", start=START)
+        lake.store("PFS1", site="Redmond")
+        lake.round(now=START)
+    with Lake.open(schema, spark) as lake:
+        assert lake._runner.at_hand() is None and lake._runner.kept().tables["replicas"].num_rows == 1
+    assert capfd.readouterr().err == ""
