@@ -85,13 +85,19 @@ def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = Non
 
 def is_within(place: Path, version: int | None, most: int, size: int) -> bool:
     """Whether a table has no more rows, and no more bytes of files, than that; False too where that cannot be said."""
+    measured = measure(place, version)
+    return measured is not None and measured[0] <= most and measured[1] <= size
+
+
+def measure(place: Path, version: int | None) -> tuple[int, int] | None:
+    """The rows of a table, and the bytes of its files, as its log says; None where that cannot be said."""
     from deltalake import DeltaTable
 
     with suppress(Exception):
         files = pa.table(DeltaTable(place, version=version).get_add_actions(flatten=True))
-        found = (pc.sum(files[column]).as_py() or 0 for column in ("num_records", "size_bytes"))
-        return all(there <= allowed for there, allowed in zip(found, (most, size), strict=True))
-    return False
+        rows, size = (pc.sum(files[column]).as_py() or 0 for column in ("num_records", "size_bytes"))
+        return rows, size
+    return None
 
 
 def files(place: Path) -> int:

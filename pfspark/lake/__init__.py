@@ -19,6 +19,7 @@ from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
 
+from pfspark.edge import waiting
 from pfspark.edge.delta import Hook, Tables
 from pfspark.edge.session import open_session
 from pfspark.lake import portrait
@@ -67,7 +68,7 @@ class Lake(Organizations, Items, Mails, Foresight):
         Raises LakeError where no lake is; of a folder of this machine before Spark starts.
         """
         Tables.expect(where)
-        return cls(Tables.open(spark or open_session(), where, hook), ahead=ahead)
+        return cls(Tables.open(spark or open_session(lasting=waiting.much(where)), where, hook), ahead=ahead)
 
     @classmethod
     def examine(cls, where: str | os.PathLike[str], spark: Session | None = None) -> Lake:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -94,10 +95,11 @@ def _expect_new(made: Lake, org: str) -> None:
 def _opened_or_made(where: str) -> Lake:
     from pfspark.lake import Lake
 
+    start = partial(given.started, where)
     try:
-        return Lake.open(where, given.started)
+        return Lake.open(where, start)
     except NoLakeError:
-        return Lake.create(where, given.started)
+        return Lake.create(where, start)
 
 
 @store.command("add")

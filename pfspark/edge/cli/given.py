@@ -91,16 +91,18 @@ def opened(lake: str | None, what: str = "reading", *, examine: bool = False) ->
     with live.doing(what):
         from pfspark.lake import Lake
 
-        with Lake.examine(where, started) if examine else Lake.open(where, started, ahead=MEANT.get()) as there:
+        start = functools.partial(started, where)
+        with Lake.examine(where, start) if examine else Lake.open(where, start, ahead=MEANT.get()) as there:
             yield there
 
 
-def started() -> SparkSession:
-    """A session, for what needs one: that takes a while, and is said."""
+def started(where: str) -> SparkSession:
+    """A session for that lake, for what needs one: that takes a while, and is said."""
     with live.doing("starting Spark"):
+        from pfspark.edge import waiting
         from pfspark.edge.session import open_session
 
-        return open_session()
+        return open_session(lasting=waiting.much(where))
 
 
 def named(lake: str | None) -> str:
