@@ -185,7 +185,7 @@ class Execution:
             if made.rows is not None:
                 self._hand_over(frame, made.rows)
             else:
-                self._run(partial(self.rows, made), partial(self._hand_over, frame))
+                self._run(lambda: self.rows(made).select(self.schema(frame).names), partial(self._hand_over, frame))
 
     def _hand_over(self, frame: Frame, rows: pa.Table) -> None:
         """The rows of what is wanted are here."""
