@@ -17,11 +17,11 @@ import pyarrow as pa
 from pyspark.sql import functions as F
 
 from pfspark.edge.bases import ABOUT, UNREADABLE, Base, in_a_stream, stamp
+from pfspark.edge.delta import REFUSALS, Tables
 from pfspark.errors import LakeError
 from pfspark.rows import struct
 
 if TYPE_CHECKING:
-    from pfspark.edge.delta import Tables
     from pfspark.edge.ledger import Row
 
 NAME = "base"
@@ -37,7 +37,7 @@ def leave(tables: Tables, base: Base, round: int, digest: str) -> None:
     pieces = [(ABOUT, 0, json.dumps(about).encode()), *_pieces(base)]
     names, places, rows = zip(*pieces, strict=True)
     table = pa.table({"digest": [digest] * len(pieces), "name": names, "piece": pa.array(places, pa.int32()), "rows": rows})
-    with suppress(LakeError):
+    with suppress(LakeError, *REFUSALS):
         tables.replace(NAME, tables.spark.createDataFrame(table, SCHEMA))
 
 
@@ -49,8 +49,6 @@ def _pieces(base: Base) -> Iterator[tuple[str, int, bytes]]:
 
 def find(tables: Tables, row: Row) -> Base | None:
     """The base that was left after that row of the ledger, if one was."""
-    from pfspark.edge.delta import REFUSALS
-
     with suppress(LakeError, *REFUSALS, *UNREADABLE):
         pieces = defaultdict(list)
         for piece in tables.stored(NAME).where(F.col("digest") == row.digest).orderBy("name", "piece").toArrow().to_pylist():
@@ -65,7 +63,12 @@ def find(tables: Tables, row: Row) -> Base | None:
 
 def drop(tables: Tables) -> None:
     """Takes away the base that is there, if one is."""
-    from pfspark.edge.delta import REFUSALS
-
     with suppress(LakeError, *REFUSALS):
         tables.delete(NAME, "true")
+
+
+def tidy(tables: Tables) -> None:
+    """Removes the files of bases that are older than the history of a table reaches; where there is no such table, nothing."""
+    if tables.folder is None:
+        with suppress(LakeError, *REFUSALS):
+            tables.tidy(NAME)

@@ -134,7 +134,7 @@ def computed_once(frame: DataFrame) -> Iterator[DataFrame]:
         kept.unpersist()
 
 
-def fitting(spark: SparkSession, rows: int) -> SparkSession:
+def for_rows(spark: SparkSession, rows: int) -> SparkSession:
     """The session for a plan through which so many rows go: from `MANY` on one beside that which was started for little data,
     that compiles its plans. Where the session is not one of these it stays the same.
     """
@@ -156,7 +156,7 @@ def computed(frame: DataFrame) -> DataFrame | None:
         return None
 
 
-suited = Suited(fitting, computed)
+suited = Suited(for_rows, computed)
 """How a lake's rounds are made."""
 
 

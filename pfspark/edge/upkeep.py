@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.edge import bases_by_spark
 from pfspark.edge.delta import Snapshot, among
 from pfspark.edge.digests import digest_of_pages
 from pfspark.edge.ledger import FACTS
@@ -106,5 +107,6 @@ def keep_up(
     for name in TABLES:
         told(f"tidying {name}")
         tables.tidy(name)
+    bases_by_spark.tidy(tables)
     after = {name: tables.count(name) for name in before}
     return {name: before[name] - after[name] for name in before if before[name] != after[name]}, facts

@@ -177,6 +177,18 @@ def test_what_does_not_count(left: str, spark: SparkSession) -> None:
     assert not is_at_hand(left, spark)
 
 
+def test_upkeep_removes_those_that_are_old(left: str, spark: SparkSession) -> None:
+    """Each that is left stands in the place of the one before, whose files stay as long as its history is kept."""
+    tables = Tables.open(spark, left)
+    before = tables.version(bases_by_spark.NAME)
+    bases_by_spark.tidy(tables)
+    done = spark.sql(f"DESCRIBE HISTORY {left}.base").where(f"version > {before}").select("operation").collect()
+    assert {each["operation"] for each in done} >= {"VACUUM START", "VACUUM END"}
+    assert is_at_hand(left, spark)
+    spark.sql(f"DROP TABLE {left}.base")
+    bases_by_spark.tidy(tables)
+
+
 def test_where_nobody_may_make_a_table_none_is_left(
     schema: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -29,7 +29,7 @@ def test_a_machine_that_is_well(spark: SparkSession, tmp_path: Path, monkeypatch
 def test_for_how_much_a_session_is_set_is_told(spark: SparkSession) -> None:
     """One of our own for little, and one that is set otherwise as it was found."""
     assert session.tuning(spark) == "set for rounds of few rows, from 30,000 on for many"
-    assert session.tuning(session.fitting(spark, session.MANY)) == "set as it was found"
+    assert session.tuning(session.for_rows(spark, session.MANY)) == "set as it was found"
 
 
 def test_a_lake_is_known_by_its_rounds(begun: Path, spark: SparkSession, tmp_path: Path) -> None:

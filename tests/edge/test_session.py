@@ -104,14 +104,14 @@ def test_a_session_for_little_has_one_for_much_beside_it(spark: SparkSession) ->
     def seen(one: SparkSession) -> dict[str, str | None]:
         return {name: one.conf.get(name) for name in session.FOR_MUCH}
 
-    assert session.fitting(spark, session.MANY - 1) is spark
-    much = session.fitting(spark, session.MANY)
+    assert session.for_rows(spark, session.MANY - 1) is spark
+    much = session.for_rows(spark, session.MANY)
     assert (seen(spark), seen(much)) == (session.FOR_LITTLE, session.FOR_MUCH)
     assert much.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert session.fitting(spark, 2 * session.MANY) is much
+    assert session.for_rows(spark, 2 * session.MANY) is much
     try:
         spark.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
-        assert session.fitting(spark, session.MANY) is spark
+        assert session.for_rows(spark, session.MANY) is spark
     finally:
         spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
 
