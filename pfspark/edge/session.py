@@ -145,7 +145,7 @@ def computed(frame: DataFrame) -> DataFrame | None:
     """That frame, its rows computed and left on the disks of the executors; one that is lost takes the round with it, which then
     does not count. None: nothing may be kept there (serverless), or it cannot be computed, as who asks for its rows will see.
 
-    In memory a million rows are read sooner by a twentieth; two million end a Java of 2 GB, which on disk they do not.
+    A million rows are read from memory no sooner; and two million end a Java of 2 GB there, which on disk they do not.
     """
     from pyspark import StorageLevel
     from pyspark.errors import PySparkException
