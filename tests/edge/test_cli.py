@@ -345,3 +345,16 @@ def commands(verb: str | None) -> list[str]:
 def test_a_wrong_verb_is_told_the_right_one() -> None:
     told = pfspark("pots")
     assert told.returncode == 2 and b"Did you mean 'post'" in told.stderr
+
+
+def test_where_spark_is_not_installed_it_is_said_what_brings_it(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def lacking(_where: str) -> None:
+        raise ModuleNotFoundError("No module named 'py4j'", name="py4j")
+
+    monkeypatch.setattr("pfspark.edge.cli.given.named", lacking)
+    assert cli.run(["status"]) != 0
+    assert capsys.readouterr().err.split("\n")[0] == (
+        "pfspark: Spark is not installed here: Python finds no `py4j`. `pip install 'pfspark[local]'` brings it."
+    )
