@@ -201,7 +201,7 @@ class Execution:
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
         most = max((self.made[each].most for each in frame.inputs), default=0)
         built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most)
-        driving = max((self.made[each].most for each in frame.of(frame.rule.drives or frame.given)), default=0)
+        driving = max((self.made[each].most for each in frame.of(frame.rule.drives or frame.rule.needs)), default=0)
         stays = driving >= LARGE and frame in self._read
         if frame.rule.inline and (stays or frame not in self._wanted):
             # Of few rows those who have a twin are made, and it is known whether there are any; steps may hang upon it.

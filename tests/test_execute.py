@@ -169,10 +169,12 @@ def more(rows: DataFrame) -> DataFrame:
     return rows.select(F.explode(F.array("n", F.col("n") + 10)).alias("n"))
 
 
-def made(spark: SparkSession, wanted: Mapping[str, DataFrame], *given: int) -> tuple[dict[str, list[int]], Execution]:
+def made(
+    spark: SparkSession, wanted: Mapping[str, DataFrame], *given: int, by: Suited = suited
+) -> tuple[dict[str, list[int]], Execution]:
     """The numbers of what is wanted, of the numbers `given`, and who made them."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        execution = Execution(spark, {"given": numbers(spark, *given)}, threads, suited)
+        execution = Execution(spark, {"given": numbers(spark, *given)}, threads, by)
         return {name: sorted(rows["n"].to_pylist()) for name, rows in execution.make(wanted).items()}, execution
 
 
@@ -203,12 +205,19 @@ def test_what_is_driven_by_few_is_here_however_large_what_it_reads_is(
     def picked(many: DataFrame, *, few: DataFrame) -> DataFrame:
         return many.join(few, "n")
 
+    asked: list[str] = []
+
+    def computed(frame: DataFrame) -> DataFrame | None:
+        asked.append("asked")
+        return suited.computed(frame)
+
     many = more(source("given"))
     frame = picked(many, few=above(many, least=12))
-    said, execution = made(spark, {"last": above(frame, least=0)}, 1, 2, 3)
+    said, execution = made(spark, {"last": above(frame, least=0)}, 1, 2, 3, by=Suited(suited.session, computed))
     assert said == {"last": [13]}
     assert "ExistingRDD" in plan(execution.made[drawn(many)].frame(spark))
     assert "LocalRelation" in plan(execution.made[drawn(frame)].frame(spark))
+    assert len(asked) == 2  # the many, and the few among them
 
 
 def test_where_nothing_may_be_kept_all_comes_here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

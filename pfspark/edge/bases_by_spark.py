@@ -11,6 +11,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import suppress
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -37,7 +38,7 @@ def leave(tables: Tables, base: Base, round: int, digest: str) -> None:
     pieces = [(ABOUT, 0, json.dumps(about).encode()), *_pieces(base)]
     names, places, rows = zip(*pieces, strict=True)
     table = pa.table({"digest": [digest] * len(pieces), "name": names, "piece": pa.array(places, pa.int32()), "rows": rows})
-    with suppress(LakeError, *REFUSALS):
+    with suppress(LakeError, *REFUSALS):  # in a schema others may have a table of that name: its columns are not these
         tables.replace(NAME, tables.spark.createDataFrame(table, SCHEMA))
 
 
@@ -51,7 +52,8 @@ def find(tables: Tables, row: Row) -> Base | None:
     """The base that was left after that row of the ledger, if one was."""
     with suppress(LakeError, *REFUSALS, *UNREADABLE):
         pieces = defaultdict(list)
-        for piece in tables.stored(NAME).where(F.col("digest") == row.digest).orderBy("name", "piece").toArrow().to_pylist():
+        found = tables.stored(NAME).where(F.col("digest") == row.digest).toArrow()
+        for piece in sorted(found.to_pylist(), key=itemgetter("name", "piece")):
             pieces[piece["name"]].append(piece["rows"])
         about = json.loads(b"".join(pieces.pop(ABOUT, [b"{}"])))
         if any(about.get(name) != value for name, value in stamp(row.round, row.digest).items()):
@@ -63,12 +65,18 @@ def find(tables: Tables, row: Row) -> Base | None:
 
 def drop(tables: Tables) -> None:
     """Takes away the base that is there, if one is."""
-    with suppress(LakeError, *REFUSALS):
+    if _is_there(tables):
         tables.delete(NAME, "true")
 
 
 def tidy(tables: Tables) -> None:
     """Removes the files of bases that are older than the history of a table reaches; where there is no such table, nothing."""
-    if tables.folder is None:
-        with suppress(LakeError, *REFUSALS):
-            tables.tidy(NAME)
+    if tables.folder is None and _is_there(tables):
+        tables.tidy(NAME)
+
+
+def _is_there(tables: Tables) -> bool:
+    """Whether there is such a table; one of that name that others have in the schema is none."""
+    with suppress(LakeError, *REFUSALS):
+        return tables.stored(NAME).columns == SCHEMA.names
+    return False

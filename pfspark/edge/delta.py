@@ -318,9 +318,9 @@ class Tables:
     def replace(self, name: str, rows: DataFrame) -> None:
         """Other rows in place of all, of a table that is made where there is none: nothing that the ledger tells of.
 
-        Raises LakeError if they cannot be written.
+        Raises LakeError if they cannot be written, as into a table of other columns.
         """
-        self._save(name, rows, "overwrite", {"overwriteSchema": "true"})
+        self._save(name, rows, "overwrite", {})
 
     def take_back(self, name: str, version: int) -> None:
         """The rows of a table become again those of an earlier version; the versions between stay as they are."""

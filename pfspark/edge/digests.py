@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from pfspark.edge.ledger import FACTS
 from pfspark.rows import schema_of
 
 THREADS = 2
@@ -44,8 +45,11 @@ class Digests:
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def begin(self, name: str, rows: pa.Table) -> None:
-        """Those rows are to be written into that table, as far as is known; the last that are named count."""
-        self._begun[name] = rows, self._threads.submit(lambda: digest(name, numbered(rows, self._round)))
+        """Those rows are to be written into that table, as far as is known; the last that are named count. A table that rounds do
+        not write has no digest.
+        """
+        if name in FACTS:
+            self._begun[name] = rows, self._threads.submit(lambda: digest(name, numbered(rows, self._round)))
 
     def of(self, made: Mapping[str, pa.Table]) -> dict[str, str]:
         """The digest of each table's rows; begun now, where it was not for just these."""

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.edge import bases
+from pfspark.edge import bases, bases_by_spark
 from pfspark.edge.agreement import disagreements
 from pfspark.edge.answers import Answers
 from pfspark.edge.auditing import altered, digest, forgotten, unequal_at_rest
@@ -70,7 +70,8 @@ def _another_world(answers: Answers, kept: Callable[[int], Kept | None]) -> Iter
     tables, found = answers.snapshot.tables, kept(answers.snapshot.row.round)
     if found and disagreements(tables.spark, found.tables, answers.world):
         says = "the base is not what the facts say: it goes, and they are read anew"
-        yield Remedy(READ_ANEW, bases.NAME, says, shlex.join(("pfspark", "audit", "--repair", "--lake", tables.where)))
+        name = bases.NAME if tables.folder else bases_by_spark.NAME
+        yield Remedy(READ_ANEW, name, says, shlex.join(("pfspark", "audit", "--repair", "--lake", tables.where)))
 
 
 def _new_lives(answers: Answers) -> Iterator[Remedy]:

@@ -187,8 +187,11 @@ class Runner:
 
     def at_hand(self) -> Kept | None:
         """The world, if it is known without reading all facts."""
-        if self._kept is None and self._base(self._tables.snapshot()) is None:
-            return None
+        if self._kept is None:
+            snapshot = self._tables.snapshot()
+            if (base := self._base(snapshot)) is None:
+                return None
+            self._begin(snapshot, base)
         return self.kept()
 
     def at_hand_after(self, round: int) -> Kept | None:
@@ -318,17 +321,17 @@ class Runner:
         if self._kept is not None and self._writer is None and self._tables.snapshot().row.round != self._number:
             self._kept = None
         if self._kept is None:
-            self._begin(self._tables.snapshot())
+            snapshot = self._tables.snapshot()
+            self._begin(snapshot, self._base(snapshot))
         self._take_up()
 
-    def _begin(self, snapshot: Snapshot, *, based: bool = True) -> None:
-        """Reads the world after that round: the base that was left after it, else the facts."""
+    def _begin(self, snapshot: Snapshot, base: Base | None) -> None:
+        """The world after that round: the base that was left after it, else what the facts say."""
         people = self._people()
         snapshot = replace(snapshot, people=people)
         self._last = clocks(snapshot)
         self._number, self._digest = snapshot.row.round, snapshot.row.digest
         self._policies, self.unfit = policies_of(**directory(snapshot))
-        base = self._base(snapshot) if based else None
         if base:
             self._cursor, self._directory = base.cursor, dict(base.directory)
             self._kept = as_kept(self._tables, base.tables)
@@ -375,7 +378,7 @@ class Runner:
             try:
                 fresh = self._tables.edits_between(self._cursor, people["edits"])
             except REFUSALS:  # the history reaches no longer back so far
-                self._begin(self._tables.snapshot(), based=False)
+                self._begin(self._tables.snapshot(), None)
                 return
             self._cursor = people["edits"]
             self._receive(kept, fresh)
@@ -465,7 +468,7 @@ class Runner:
         snapshot = self._writer.open()
         behind = snapshot.row.round != self._number + 1
         if behind:
-            self._begin(snapshot)
+            self._begin(snapshot, self._base(snapshot))
             self._take_up()
         self._number, self._digest = snapshot.row.round, snapshot.row.digest
         return behind
@@ -480,7 +483,7 @@ class Runner:
     def _commit(self, turns: Mapping[str, datetime], began: datetime) -> Played:
         assert self._kept is not None and self._writer is not None and self._writer.last is not None
         with Digests(self._writer.last.round + 1) as digests:
-            made = self._new_rows(self._kept, turns, lambda name, rows: digests.begin(name, rows) if name in FACTS else None)
+            made = self._new_rows(self._kept, turns, digests.begin)
             self._news = False
             return self._record("played", turns, made, began, digests)
 

@@ -22,9 +22,12 @@ def much(where: str | os.PathLike[str]) -> bool:
     if folder is None or not native.IS_HERE:
         return False
     with suppress(LakeError, FileNotFoundError):
+        there = native.measure(folder / "edits", None)
+        if there is None or there[0] < MUCH:
+            return False
         cursor = Tables(_nobody, folder.as_uri()).snapshot().row.cursors["edits"]
-        now, then = (native.measure(folder / "edits", version) for version in (None, cursor))
-        return now is not None and then is not None and now[0] - then[0] >= MUCH
+        taken = native.measure(folder / "edits", cursor)
+        return taken is not None and there[0] - taken[0] >= MUCH
     return False
 
 

@@ -189,6 +189,22 @@ def test_upkeep_removes_those_that_are_old(left: str, spark: SparkSession) -> No
     bases_by_spark.tidy(tables)
 
 
+def test_a_table_of_that_name_that_others_have_stays(left: str, spark: SparkSession) -> None:
+    """A schema may hold more than the lake."""
+    base = f"{left}.base"
+    spark.sql(f"DROP TABLE IF EXISTS {base}")
+    spark.sql(f"CREATE TABLE {base} USING delta AS SELECT 'theirs' AS name, 7 AS digest")
+    with Lake.open(left, spark) as lake:
+        play_on(lake)
+    assert not is_at_hand(left, spark)
+    tables = Tables.open(spark, left)
+    bases_by_spark.tidy(tables)
+    bases_by_spark.drop(tables)
+    assert [tuple(row) for row in spark.table(base).collect()] == [("theirs", 7)]
+    assert tables.version(bases_by_spark.NAME) == 0
+    spark.sql(f"DROP TABLE {base}")
+
+
 def test_where_nobody_may_make_a_table_none_is_left(
     schema: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:

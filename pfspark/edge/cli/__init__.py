@@ -111,10 +111,6 @@ def run(words: Sequence[str]) -> int:
     return done if isinstance(done, int) else 0
 
 
-OF_SPARK = ("pyspark", "py4j", "delta")
-"""What a cluster brings and a laptop is given by an extra."""
-
-
 def _refused(error: Exception) -> int:
     """Says what went wrong; the exit code."""
     if os.environ.get("PFSPARK_DEBUG"):
@@ -124,8 +120,6 @@ def _refused(error: Exception) -> int:
     elif hasattr(error, "format_message"):
         context = getattr(error, "ctx", None)
         said = f"{error.format_message()}\nTry `{context.command_path if context else 'pfspark'} --help`."
-    elif isinstance(error, ModuleNotFoundError) and error.name in OF_SPARK:
-        said = f"Spark is not installed here: Python finds no `{error.name}`. `pip install 'pfspark[local]'` brings it."
     else:
         first = (str(error).splitlines() or [""])[0]
         said = f"{type(error).__name__}: {first}\nThis was not foreseen. PFSPARK_DEBUG=1 shows where it happened."

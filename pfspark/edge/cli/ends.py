@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from pfspark.errors import PfsparkError
+from pfspark.errors import PfsparkError, SparkStartError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
 WRONG_USAGE = 2
 NOT_FORESEEN = 1
+OF_SPARK = ("pyspark", "py4j", "delta")
+"""What a cluster brings and a laptop is given by an extra."""
 
 
 def exit_code(error: BaseException | None) -> int:
@@ -28,9 +30,12 @@ def interrupted(error: BaseException | None) -> bool:
 
 
 def known(error: BaseException) -> PfsparkError | None:
-    """What an error says in words of ours: itself, or the damage that Spark has met in the files of a lake."""
+    """What an error says in words of ours: itself, that there is no Spark, or the damage that it has met in a lake."""
     if isinstance(error, PfsparkError):
         return error
+    if isinstance(error, ModuleNotFoundError) and error.name in OF_SPARK:
+        lacking = f"Spark is not installed here: Python finds no `{error.name}`. `pip install 'pfspark[local]'` brings it."
+        return SparkStartError(lacking)
     if not isinstance(error, Exception) or not type(error).__module__.startswith(("py4j", "pyspark")):
         return None
     from pfspark.edge.damage import damage
