@@ -67,10 +67,13 @@ def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Ex
 
 def dataset(place: Path, version: int | None = None) -> ds.Dataset | None:
     """A table, of which nothing but its log is read yet; None where it cannot be."""
+    import pyarrow.fs as fs
     from deltalake import DeltaTable
 
     with suppress(Exception):
-        return DeltaTable(place, version=version).to_pyarrow_dataset()
+        # Files opened by delta-rs are Python's: Arrow's threads that let go of one while a process ends abort it.
+        files = fs.SubTreeFileSystem(str(place), fs.LocalFileSystem())
+        return DeltaTable(place, version=version).to_pyarrow_dataset(filesystem=files)
     return None
 
 
@@ -78,8 +81,7 @@ def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = Non
     """Its rows, as `read` gives them."""
     there = [name for name in schema.names if name in opened.schema.names]
     with suppress(Exception):
-        # Threads that are not through when a process ends, and would ask Python for a file, end it by an abort.
-        return _fit(opened.to_table(columns=there, filter=keep, use_threads=False), schema)
+        return _fit(opened.to_table(columns=there, filter=keep), schema)
     return None
 
 

@@ -10,6 +10,8 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.fs
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
@@ -79,6 +81,14 @@ def test_either_reads_what_the_other_wrote(tables: Tables, name: str, monkeypatc
         from deltalake import DeltaTable
 
         assert DeltaTable(Path(tables.where) / name).to_pyarrow_table().num_rows == 9
+
+
+def test_no_file_that_arrow_reads_is_pythons(tables: Tables) -> None:
+    """Its threads outlive what they read; one that hands a file back to a Python that ends aborts the process."""
+    opened = native.dataset(Path(tables.where) / LEDGER)
+    assert isinstance(opened, pyarrow.dataset.FileSystemDataset) and opened.to_table().num_rows > 0
+    assert isinstance(opened.filesystem, pyarrow.fs.SubTreeFileSystem)
+    assert isinstance(opened.filesystem.base_fs, pyarrow.fs.LocalFileSystem)
 
 
 def test_edits_come_by_the_feed_whoever_wrote_them(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
