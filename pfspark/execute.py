@@ -20,7 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from pfspark.frame import Frame, drawn, steps
-from pfspark.rows import local, no_rows, struct
+from pfspark.rows import no_rows, struct
 from pfspark.suited import Suited, as_it_is
 from pfspark.tables import FRAMES, VIEWS
 from pfspark.twins import TWINS
@@ -38,7 +38,7 @@ class Made:
     """A frame, and its rows where they are known. Many are read as rows alone, so a frame is made for who asks for it first.
 
     `most`: the rows of the largest table that is read where it is made, as far as they are known. `schema`: its columns; where
-    they are not said, they are those of the frame.
+    they are not said, they are those of the frame. `brought`: brings rows here that are many.
     """
 
     def __init__(
@@ -47,9 +47,11 @@ class Made:
         rows: pa.Table | None = None,
         most: int = 0,
         schema: StructType | None = None,
+        brought: Callable[[], pa.Table] | None = None,
     ) -> None:
         self.rows = rows
         self.schema = schema
+        self.brought = brought
         self.most = most if rows is None else rows.num_rows
         self._make = frame
         self._frames: dict[SparkSession, DataFrame] = {}
@@ -202,6 +204,8 @@ class Execution:
         most = max((self.made[each].most for each in frame.inputs), default=0)
         built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most)
         driving = max((self.made[each].most for each in frame.of(frame.rule.drives or frame.rule.needs)), default=0)
+        if driving >= LARGE:
+            built.brought = lambda: self._suited.brought(self._frame(built))
         stays = driving >= LARGE and frame in self._read
         if frame.rule.inline and (stays or frame not in self._wanted):
             # Of few rows those who have a twin are made, and it is known whether there are any; steps may hang upon it.
@@ -213,28 +217,32 @@ class Execution:
         return self._local(self.rows(built).select(schema.names), schema)
 
     def _has_rows(self, built: Made) -> bool:
-        return not built.frame(self._suited.session(self._spark, built.most)).isEmpty()
+        return not self._frame(built).isEmpty()
 
     def _on_executors(self, built: Made, schema: StructType) -> Made | None:
         """What is built, its rows computed: large, they stay there. None: this cluster keeps none."""
-        frame = built.frame(self._suited.session(self._spark, built.most)).select(*schema.names)
-        if (computed := self._suited.computed(frame)) is None:
+        frame = self._frame(built).select(*schema.names)
+        if (left := self._suited.computed(frame)) is None:
             return None
-        rows = computed.count()
-        if rows < LARGE:
-            return self._local(computed.toArrow(), schema)
-        return Made(lambda _spark: computed, most=rows, schema=schema)
+        if left.rows < LARGE:
+            return self._local(left.brought(), schema)
+        return Made(lambda _spark: left.frame, most=left.rows, schema=schema, brought=left.brought)
 
     def rows(self, made: Made) -> pa.Table:
         """The rows of what is made."""
-        return made.frame(self._suited.session(self._spark, made.most)).toArrow() if made.rows is None else made.rows
+        if made.rows is not None:
+            return made.rows
+        return made.brought() if made.brought else self._frame(made).toArrow()
+
+    def _frame(self, made: Made) -> DataFrame:
+        return made.frame(self._suited.session(self._spark, made.most))
 
     def _nothing(self, frame: Frame) -> Made:
         schema = self.schema(frame)
         return self._local(no_rows(schema), schema)
 
     def _local(self, rows: pa.Table, schema: StructType) -> Made:
-        return Made(lambda spark: local(spark, rows, schema), rows)
+        return Made(lambda spark: self._suited.handed(spark, rows, schema), rows)
 
     def schema(self, frame: Frame) -> StructType:
         """The columns of what it gives, declared or those of what it is like."""
@@ -242,5 +250,5 @@ class Execution:
             frame = frame.of([frame.rule.like])[0]
         if frame.rule is None:
             given = self._given[frame.name]
-            return given.schema or given.frame(self._suited.session(self._spark, given.most)).schema
+            return given.schema or self._frame(given).schema
         return struct((VIEWS.get(frame.rule.gives) or FRAMES[frame.rule.gives]).ddl)

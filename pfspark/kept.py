@@ -126,7 +126,7 @@ class Kept:
         """What a round is given, by name."""
 
         def made(rows: pa.Table, schema: StructType) -> Made:
-            return Made(lambda spark: local(spark, rows, schema), rows, schema=schema)
+            return Made(lambda spark: self._suited.handed(spark, rows, schema), rows, schema=schema)
 
         views = {name: made(concern.read(name, self.tables[name]), schema) for name, schema in self._schemas.items()}
         return views | {"clock": made(clock, schema_of("clock"))}

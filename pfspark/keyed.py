@@ -16,17 +16,17 @@ def having(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
     """The rows whose columns `on` are those of a row of `keys`, in their order. Nothing is alike that is null."""
     if not table.num_rows or not keys.num_rows:
         return table.slice(0, 0)
-    return _filtered(table, _alike(table, keys, on))
+    return filtered(table, _alike(table, keys, on))
 
 
 def lacking(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
     """The other rows, in their order."""
     if not table.num_rows or not keys.num_rows:
         return table
-    return _filtered(table, pc.invert(_alike(table, keys, on)))
+    return filtered(table, pc.invert(_alike(table, keys, on)))
 
 
-def _filtered(table: pa.Table, stays: pa.ChunkedArray) -> pa.Table:
+def filtered(table: pa.Table, stays: pa.ChunkedArray) -> pa.Table:
     """Batch by batch, so that of a large table nothing is copied but those of which some rows stay and others go."""
     batches, place, of_each = [], 0, stays.combine_chunks()
     for batch in table.to_batches():

@@ -8,7 +8,9 @@ from __future__ import annotations
 import mmap
 import tempfile
 from bisect import bisect_right
+from collections.abc import Iterable
 from contextlib import suppress
+from itertools import chain
 from typing import BinaryIO, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -44,7 +46,7 @@ def settled(table: pa.Table) -> pa.Table:
         (there if file else here).append(batch)
     if size(here) > HELD:
         with suppress(OSError):
-            there, here = [*there, *_in_a_file(here).to_batches()], []
+            there, here = [*there, *_in_a_file(here, table.schema).to_batches()], []
     if len(here) > PIECES:
         here = _one(here).to_batches()
     return pa.Table.from_batches(there + here, table.schema)
@@ -68,15 +70,34 @@ def size(batches: list[pa.RecordBatch]) -> int:
     return sum(batch.nbytes for batch in batches)
 
 
-def write(batches: list[pa.RecordBatch], file: BinaryIO) -> None:
+def gathered(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
+    """The rows of pieces that come one by one: in memory where they are few, else in a file, into which they go as they come.
+
+    Raises OSError where none can be written.
+    """
+    here: list[pa.RecordBatch] = []
+    coming = iter(batches)
+    for batch in coming:
+        here.append(batch)
+        if size(here) > HELD:
+            return _in_a_file(chain(here, coming), schema)
+    return pa.Table.from_batches(here, schema)
+
+
+def write(batches: Iterable[pa.RecordBatch], schema: pa.Schema, file: BinaryIO) -> None:
     """Writes the pieces of a table as `read` finds it; small ones together, large ones in several."""
-    small = [batch for batch in batches if batch.num_rows < BATCH]
-    with pa.ipc.new_file(file, batches[0].schema) as stream:
+    small: list[pa.RecordBatch] = []
+    with pa.ipc.new_file(file, schema) as stream:
         for batch in batches:
             if batch.num_rows >= BATCH:
                 stream.write_table(pa.Table.from_batches([batch]), max_chunksize=BATCH)
+                continue
+            small.append(batch)
+            if sum(each.num_rows for each in small) >= BATCH:
+                stream.write_table(_one(small))
+                small = []
         if small:
-            stream.write_table(_one(small), max_chunksize=BATCH)
+            stream.write_table(_one(small))
 
 
 def read(file: BinaryIO, name: str = "") -> pa.Table:
@@ -92,9 +113,9 @@ def _one(batches: list[pa.RecordBatch]) -> pa.Table:
     return pa.Table.from_batches(batches).combine_chunks()
 
 
-def _in_a_file(batches: list[pa.RecordBatch]) -> pa.Table:
+def _in_a_file(batches: Iterable[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
     """In a file without a name, that ends when nobody looks into it."""
     with tempfile.TemporaryFile() as file:
-        write(batches, file)
+        write(batches, schema, file)
         file.flush()
         return read(file)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import having, lacking, named
+from pfspark.keyed import distinct, filtered, having, lacking, named
 from pfspark.keys import FOLDER
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
@@ -30,7 +30,7 @@ def due(table: pa.Table, clock: pa.Table, column: str = "due") -> pa.Table:
     """The rows whose time is not after that of their organization, or is none; of organizations not in `clock` no row."""
     nows = pc.take(clock["now"], pc.index_in(table["org"], value_set=clock["org"].combine_chunks()))
     has_come = pc.or_kleene(pc.is_null(table[column]), pc.less_equal(table[column], nows.cast(table[column].type)))
-    return table.filter(pc.and_kleene(pc.is_valid(nows), has_come))
+    return filtered(table, pc.fill_null(pc.and_kleene(pc.is_valid(nows), has_come), False))
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class Concern:
         made = having(tables["changes"], named(edits["org"], edits["folder"]), ["org", "edit_id"])
         here = [each.select(list(FOLDER)) for each in (mail, agenda, edits)]
         of_edits = made.select(["org", "object"]).rename_columns(list(FOLDER))
-        return cls(clock, pa.concat_tables([*here, of_edits]), pa.concat_tables(whole))
+        folders, orgs = pa.concat_tables([*here, of_edits]), pa.concat_tables(whole)
+        return cls(clock, distinct(folders, FOLDER), distinct(orgs, ["org"]))
 
     def and_all_of(self, orgs: pa.Table) -> Concern:
         """The same, and those organizations as a whole."""

@@ -14,12 +14,13 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import pfspark.execute
-from pfspark.edge.session import suited
+from pfspark.edge import session
+from pfspark.edge.crossing import suited
 from pfspark.execute import AT_ONCE, Execution, Made, execute
 from pfspark.frame import RULES, drawn, rule, source
 from pfspark.rows import struct
 from pfspark.rules.frames import going, once
-from pfspark.suited import Suited, as_it_is
+from pfspark.suited import Left, Suited, as_it_is
 from pfspark.tables import FRAMES, Column, Table
 
 LATE = 30.0
@@ -178,16 +179,25 @@ def made(
         return {name: sorted(rows["n"].to_pylist()) for name, rows in execution.make(wanted).items()}, execution
 
 
-def test_what_is_large_stays_on_the_executors(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever reads it reads it there, what is wanted of it comes here beside; what is few is here, though it comes of many."""
+@pytest.fixture(params=["files", "checkpoints"])
+def stays(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """What the plan says of a frame that stays on the executors: on those of this machine in files, on others as it can be."""
     monkeypatch.setattr(pfspark.execute, "LARGE", 3)
+    if request.param == "files":
+        return "FileScan parquet"
+    monkeypatch.setattr(session, "executors_are_here", lambda spark: False)
+    return "ExistingRDD"
+
+
+def test_what_is_large_stays_on_the_executors(spark: SparkSession, stays: str) -> None:
+    """Whoever reads it reads it there, what is wanted of it comes here beside; what is few is here, though it comes of many."""
     many = more(source("given"))
     few = above(many, least=12)
     last = both(many, others=few)
     said, execution = made(spark, {"many": many, "last": last}, 1, 2, 3)
     assert said == {"many": [1, 2, 3, 11, 12, 13], "last": [13]}
     assert (execution.made[drawn(many)].rows, execution.made[drawn(many)].most) == (None, 6)
-    assert "ExistingRDD" in plan(execution.made[drawn(many)].frame(spark))
+    assert stays in plan(execution.made[drawn(many)].frame(spark))
     assert execution.made[drawn(few)].rows == pa.table({"n": pa.array([13], pa.int64())})
 
 
@@ -195,11 +205,8 @@ def plan(frame: DataFrame) -> str:
     return str(frame._jdf.queryExecution().toString())
 
 
-def test_what_is_driven_by_few_is_here_however_large_what_it_reads_is(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_is_driven_by_few_is_here_however_large_what_it_reads_is(spark: SparkSession, stays: str) -> None:
     """Nobody asks first how many rows it has."""
-    monkeypatch.setattr(pfspark.execute, "LARGE", 3)
 
     @rule(N, drives=("few",))
     def picked(many: DataFrame, *, few: DataFrame) -> DataFrame:
@@ -207,7 +214,7 @@ def test_what_is_driven_by_few_is_here_however_large_what_it_reads_is(
 
     asked: list[str] = []
 
-    def computed(frame: DataFrame) -> DataFrame | None:
+    def computed(frame: DataFrame) -> Left | None:
         asked.append("asked")
         return suited.computed(frame)
 
@@ -215,9 +222,26 @@ def test_what_is_driven_by_few_is_here_however_large_what_it_reads_is(
     frame = picked(many, few=above(many, least=12))
     said, execution = made(spark, {"last": above(frame, least=0)}, 1, 2, 3, by=Suited(suited.session, computed))
     assert said == {"last": [13]}
-    assert "ExistingRDD" in plan(execution.made[drawn(many)].frame(spark))
+    assert stays in plan(execution.made[drawn(many)].frame(spark))
     assert "LocalRelation" in plan(execution.made[drawn(frame)].frame(spark))
     assert len(asked) == 2  # the many, and the few among them
+
+
+def test_what_is_large_and_read_by_nobody_comes_here_as_it_suits(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It need not be computed before; of few it is known without asking how."""
+    monkeypatch.setattr(pfspark.execute, "LARGE", 3)
+    by: list[int] = []
+
+    def brought(frame: DataFrame) -> pa.Table:
+        by.append(frame.count())
+        return suited.brought(frame)
+
+    unread = Suited(suited.session, lambda frame: pytest.fail("nobody reads it"), suited.handed, brought)
+    assert made(spark, {"all": more(source("given"))}, 1, 2, 3, by=unread)[0] == {"all": [1, 2, 3, 11, 12, 13]}
+    assert made(spark, {"some": above(source("given"), least=2)}, 1, 2, 3, by=unread)[0] == {"some": [3]}
+    assert by == [6, 1]
+    assert made(spark, {"all": more(source("given"))}, 1, 2, by=unread)[0] == {"all": [1, 2, 11, 12]}
+    assert by == [6, 1]
 
 
 def test_where_nothing_may_be_kept_all_comes_here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,6 +251,7 @@ def test_where_nothing_may_be_kept_all_comes_here(spark: SparkSession, monkeypat
         raise AnalysisException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute.")
 
     monkeypatch.setattr(pfspark.execute, "LARGE", 3)
+    monkeypatch.setattr(session, "executors_are_here", lambda spark: False)
     monkeypatch.setattr(type(spark.range(1)), "localCheckpoint", refused)
     many = more(source("given"))
     said, execution = made(spark, {"last": above(many, least=3)}, 1, 2, 3)

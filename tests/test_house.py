@@ -32,7 +32,7 @@ BELOW = {
     "twins": {"vocabulary", "keyed"},
     "mapped": set(),
     "said": {"vocabulary", "keyed"},
-    "suited": set(),
+    "suited": {"rows"},
     "execute": {"vocabulary", "frame", "twins", "rows", "suited"},
     "views": {"vocabulary", "keyed"},
     "kept": {"vocabulary", "cnset", "keyed", "mapped", "said", "rows", "execute", "round", "views", "suited"},

@@ -75,5 +75,18 @@ def test_where_no_file_can_be_written_rows_stay_in_memory(monkeypatch: pytest.Mo
     assert in_files(large) == 0 and numbers(large) == [*range(200)]
 
 
+@pytest.mark.parametrize("pieces", [1, 7, 50])
+def test_what_comes_piece_by_piece_lies_in_one_file(pieces: int) -> None:
+    """Pieces are put together until a batch of the file is full; what is few stays in memory; the rows are in their order."""
+    coming = (batch for n in range(400 // pieces) for batch in table(n * pieces, pieces).to_batches())
+    large = mapped.gathered(coming, table(0, 1).schema)
+    assert in_files(large) == large.num_rows and len({file for _, file in mapped.files_of(large)}) == 1
+    assert large["n"].to_pylist() == [*range(400 // pieces * pieces)]
+    assert {batch.num_rows >= mapped.BATCH for batch in large.to_batches()[:-1]} == {True}
+    few = mapped.gathered(iter(table(0, 10).to_batches()), table(0, 1).schema)
+    assert in_files(few) == 0 and numbers(few) == [*range(10)]
+
+
 def test_nothing_is_nothing() -> None:
+    assert mapped.gathered((), table(0, 0).schema).equals(table(0, 0))
     assert mapped.settled(table(0, 0)).num_rows == 0 and mapped.settled(table(0, 0)).schema == table(0, 0).schema

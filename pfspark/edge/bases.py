@@ -108,7 +108,7 @@ def _in_files(folder: Path, name: str, table: pa.Table) -> tuple[list[str], pa.T
     new = f"{name}-{uuid4().hex}{SUFFIX}"
     folder.mkdir(exist_ok=True)
     with open(folder / new, "xb") as opened:
-        mapped.write([batch for batch, file in pieces if file not in stay], opened)
+        mapped.write([batch for batch, file in pieces if file not in stay], table.schema, opened)
     return [*(Path(file.name).name for file in stay), new], table.slice(0, 0)
 
 

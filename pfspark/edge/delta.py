@@ -287,9 +287,9 @@ class Tables:
     def edits_between(self, first: int, last: int) -> pa.Table:
         """The edits that came with the versions after `first` up to `last`, as rounds are given them (`intake.legible`)."""
         if self.folder and native.IS_HERE:
-            fresh = native.added(self.folder / "edits", columns_of("edits"), first, last)
+            fresh = native.added(self.folder / "edits", columns_of("edits"), first, last, said.legible)
             if fresh is not None:
-                return said.legible(fresh)
+                return fresh
         asked = self.spark.read.option("readChangeFeed", "true").option("startingVersion", str(first + 1))
         asked = asked.option("endingVersion", str(last))
         feed = asked.table(self.name("edits")) if self._schema else asked.format("delta").load(f"{self._place}/edits")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 
@@ -20,11 +20,14 @@ from pfspark.rows import schema_of
 
 THREADS = 2
 """At once: Python has but one of them at work, Arrow the other."""
+ROWS = 1 << 14
+"""Rows of which there are texts at a time."""
+DIGEST = pa.binary(hashlib.sha256().digest_size)
 
 
 def numbered(rows: pa.Table, round: int) -> pa.Table:
     """Rows of a table that rounds write, with the number of theirs."""
-    return rows.append_column("round", pa.array([round] * rows.num_rows, pa.int64()))
+    return rows.append_column("round", pa.repeat(pa.scalar(round, pa.int64()), rows.num_rows))
 
 
 class Digests:
@@ -66,31 +69,44 @@ def digest(name: str, rows: pa.Table) -> str:
 
 def digest_of_pages(name: str, pages: Iterable[pa.Table]) -> str:
     """The same of a table that is read page by page."""
-    return _over(row for page in pages for row in _row_digests(name, page))
+    return _over(some for page in pages for some in _row_digests(name, page))
 
 
 def digests_by_round(name: str, rows: pa.Table) -> dict[int, str]:
     """The same for the rows of each round."""
     found = defaultdict(list)
-    for number, row in zip(rows["round"].to_pylist(), _row_digests(name, rows), strict=True):
+    digests = (row for some in _row_digests(name, rows) for row in some.to_pylist())
+    for number, row in zip(rows["round"].to_pylist(), digests, strict=True):
         found[number].append(row)
-    return {number: _over(some) for number, some in found.items()}
+    return {number: _over([pa.array(some, DIGEST)]) for number, some in found.items()}
 
 
-def _over(rows: Iterable[bytes]) -> str:
-    return hashlib.sha256(b"".join(sorted(rows))).hexdigest()
+def _over(rows: Iterable[pa.Array]) -> str:
+    digests = pa.chunked_array(rows, DIGEST)
+    ordered = digests.take(pc.sort_indices(digests))
+    return hashlib.sha256(b"".join(_bytes(some) for some in ordered.chunks)).hexdigest()
 
 
-def _row_digests(name: str, rows: pa.Table) -> list[bytes]:
+def _bytes(digests: pa.FixedSizeBinaryArray) -> bytes:
+    data: bytes = digests.buffers()[1].to_pybytes()
+    return data[digests.offset * DIGEST.byte_width :][: len(digests) * DIGEST.byte_width]
+
+
+def _row_digests(name: str, rows: pa.Table) -> Iterator[pa.Array]:
+    """Of each batch the digests of its rows: of as many rows as a million there is no list."""
     schema = schema_of(name)
-    said = rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC"))
-    return [hashlib.sha256(text.encode()).digest() for part in texts(said).chunks for text in part.to_pylist()]
+    for batch in rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")).to_batches(ROWS):
+        said = _texts(batch).to_pylist()
+        yield pa.array([hashlib.sha256(text.encode()).digest() for text in said], DIGEST)
 
 
 def texts(rows: pa.Table) -> pa.ChunkedArray:
     """Each row as a text, and no other row as the same."""
-    said = [pc.binary_join_element_wise(*map(_text, batch.columns), "") for batch in rows.to_batches()]
-    return pa.chunked_array(said, pa.string())
+    return pa.chunked_array(map(_texts, rows.to_batches()), pa.string())
+
+
+def _texts(batch: pa.RecordBatch) -> pa.Array:
+    return pc.binary_join_element_wise(*map(_text, batch.columns), "")
 
 
 def _text(column: pa.Array) -> pa.Array:

@@ -6,7 +6,7 @@ Whatever this cannot read Spark is asked for, which says what is wrong: reading 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -14,6 +14,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+from pfspark import mapped
+from pfspark.keyed import filtered
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -119,13 +122,22 @@ def compact(place: Path) -> None:
         DeltaTable(place).optimize.compact()
 
 
-def added(place: Path, schema: pa.Schema, first: int, last: int) -> pa.Table | None:
-    """The rows that came with the versions after `first` up to `last`; None where they cannot be read."""
+def added(
+    place: Path, schema: pa.Schema, first: int, last: int, as_said: Callable[[pa.Table], pa.Table] = lambda rows: rows
+) -> pa.Table | None:
+    """The rows that came with the versions after `first` up to `last`, each some of them `as_said`, piece by piece as they are
+    read; None where they cannot be."""
     from deltalake import DeltaTable
 
+    def pieces(feed: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        for batch in feed:
+            rows = pa.Table.from_batches([batch])
+            inserted = pc.equal(rows["_change_type"].cast(pa.string()), "insert")
+            yield from as_said(filtered(_fit(rows, schema), inserted)).to_batches()
+
     with suppress(Exception):
-        feed = pa.table(DeltaTable(place).load_cdf(starting_version=first + 1, ending_version=last))
-        return _fit(feed, schema).filter(pc.equal(feed["_change_type"].cast(pa.string()), "insert"))
+        feed = DeltaTable(place).load_cdf(starting_version=first + 1, ending_version=last)
+        return mapped.gathered(pieces(pa.RecordBatchReader.from_stream(feed)), schema)
     return None
 
 

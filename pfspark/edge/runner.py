@@ -19,10 +19,10 @@ import pyarrow.compute as pc
 
 from pfspark.edge import bases, bases_by_spark, native, restoring, upkeep
 from pfspark.edge.bases import Base
+from pfspark.edge.crossing import suited
 from pfspark.edge.delta import CREATED, REFUSALS, THREADS, Snapshot, Tables
 from pfspark.edge.digests import Digests
 from pfspark.edge.ledger import FACTS, Restored, Row
-from pfspark.edge.session import suited
 from pfspark.edge.world import DIRECTORY, as_kept, clocks, directory, kept_world, policies_of, turn
 from pfspark.edge.writer import Writer
 from pfspark.errors import ViolationError
@@ -412,11 +412,10 @@ class Runner:
     def _taken_in(self, edits: pa.Table) -> pa.Table:
         """The receipts of those edits: org, edit_id, at."""
         snapshot, said = self._tables.snapshot(), ["org", "edit_id", "at"]
-        named = edits["edit_id"].unique()
-        few = len(named) <= native.FEW
+        few = edits.num_rows <= native.FEW
         if few or snapshot.is_at_hand("receipts"):
             edit = pc.field("edit_id")
-            found = snapshot.arrow("receipts", edit.isin(named) if few else edit.is_valid(), said)
+            found = snapshot.arrow("receipts", edit.isin(edits["edit_id"].unique()) if few else edit.is_valid(), said)
             if found is not None:
                 return having(found, edits, ("org", "edit_id"))
         asked = self._tables.spark.createDataFrame(edits.select(["org", "edit_id"]).combine_chunks())

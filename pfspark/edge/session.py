@@ -25,7 +25,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from pfspark.edge import lookups
 from pfspark.edge.without_pandas import take_pandas_in
 from pfspark.errors import SparkStartError
-from pfspark.suited import Suited
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -156,10 +155,6 @@ def computed(frame: DataFrame) -> DataFrame | None:
         return None
 
 
-suited = Suited(for_rows, computed)
-"""How a lake's rounds are made."""
-
-
 @cache
 def _for_much(spark: SparkSession) -> SparkSession:
     """Another session of the same Java."""
@@ -197,6 +192,13 @@ def files_are_local(spark: SparkSession) -> bool:
     if found is None and "DATABRICKS_RUNTIME_VERSION" in os.environ:
         found = "dbfs:/"
     return (found or "file:").startswith("file:")
+
+
+def executors_are_here(spark: SparkSession) -> bool:
+    """Whether the executors are threads of a Java of this machine, and read its files."""
+    if getattr(spark, "_jsc", None) is None:  # through Spark Connect
+        return False
+    return re.fullmatch(r"local(\[.*\])?", spark.sparkContext.master or "") is not None
 
 
 def own_folder() -> Path:

@@ -22,9 +22,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark import cnset, cntext, said
 from pfspark.edge.config import conf_folder
+from pfspark.edge.crossing import suited
 from pfspark.edge.delta import Snapshot, Tables
 from pfspark.edge.ledger import last_turns
-from pfspark.edge.session import suited
 from pfspark.errors import UsageError
 from pfspark.execute import Made, execute
 from pfspark.frame import rule, source

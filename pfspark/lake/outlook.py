@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from pfspark.edge.answers import Answers
 from pfspark.edge.config import conf_folder
+from pfspark.edge.crossing import suited
 from pfspark.edge.runner import admit
-from pfspark.edge.session import suited
 from pfspark.errors import UsageError
 from pfspark.kept import Kept
 from pfspark.lake.known import Line

@@ -158,46 +158,54 @@ def updates(ranges: DataFrame, *, changes: DataFrame, superseded: DataFrame, emp
     return full.select(*HERE, "asker", "origin", "cn", F.when(bodyless, 0).otherwise(F.col("size")).alias("bytes"))
 
 
-FITTING = """
+HALF = 31
+"""Bits of the lower part of a total: sums of both parts are a bigint's however large what is added up is, and however often."""
+
+
+def _total(place: str) -> str:
+    """The bytes of the updates of a queue up to that place; 0 before the first."""
+    whole = f"cast(get(highs, {place} - 1) as decimal(20)) * {2**HALF} + get(lows, {place} - 1)"
+    return f"coalesce({whole}, 0)"
+
+
+FITTING = f"""
     aggregate(
-        reverse(transform(sequence(0, floor(log2(size(queue)))), bit -> cast(pow(2, bit) as int))),
+        reverse(transform(sequence(0, floor(log2(updates))), bit -> cast(pow(2, bit) as int))),
         0,
-        (low, half) -> low + if(get(queue, low + half - 1).total <= begun.room, half, 0)
+        (low, half) -> low + if(low + half <= updates and {_total("(low + half)")} <= begun.room, half, 0)
     )
 """
 """How many updates of a queue come before the first that is too much for the message that has begun. Totals rise along the
 queue, so it is found by halving."""
-ROOM = "coalesce(get(queue, element_at(cuts, -1) - 1).total, 0) + limit"
-"""The total up to which updates fit into the message that begins at the last cut."""
 CUTS = f"""
     filter(
         aggregate(
             sequence(1, cast(least(
-                floor(get(queue, size(queue) - 1).total * 2 / (limit + 1)) + floor(size(queue) / most) + 1, size(queue)
+                floor({_total("updates")} * 2 / (limit + 1)) + floor(updates / most) + 1, updates
             ) as int)),
             array(0),
             (cuts, nth) -> concat(cuts, transform(
-                array(named_struct('cut', element_at(cuts, -1), 'room', {ROOM})),
-                begun -> cast(least(size(queue), greatest(begun.cut + 1, least(begun.cut + most, {FITTING}))) as int)
+                array(named_struct('cut', element_at(cuts, -1), 'room', {_total("element_at(cuts, -1)")} + limit)),
+                begun -> cast(least(updates, greatest(begun.cut + 1, least(begun.cut + most, {FITTING}))) as int)
             ))
         ),
-        cut -> cut < size(queue)
+        cut -> cut < updates
     )
 """
 """After how many updates of the queue each message begins: the next one where those that fit into this one end, so a message
 costs little, however many it takes. Two after each other hold more than the limit, or the first of them `most` updates: so
 many steps are enough."""
-SPANS = """
+SPANS = f"""
     zip_with(cuts, slice(cuts, 2, size(cuts)), (cut, following) -> named_struct(
         'first', cut + 1,
-        'last', coalesce(following, size(queue)),
-        'bytes', cast(get(queue, coalesce(following, size(queue)) - 1).total - coalesce(get(queue, cut - 1).total, 0) as bigint)
+        'last', coalesce(following, updates),
+        'bytes', cast({_total("coalesce(following, updates)")} - {_total("cut")} as bigint)
     ))
 """
 """Each message as the places of its first and last update, from 1, with its bytes."""
 RUNS = """
     zip_with(runs, slice(runs, 2, size(runs)), (run, following) -> named_struct(
-        'origin', run.origin, 'cn', run.cn, 'first', run.place, 'last', coalesce(following.place - 1, size(queue))
+        'origin', run.origin, 'cn', run.cn, 'first', run.place, 'last', coalesce(following.place - 1, updates)
     ))
 """
 """The numbers that rise by one along a queue, given where they begin, as ranges with the places of their ends."""
@@ -215,17 +223,21 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
     Source: R49-R54, V34, V35, Q16, Q17; F46, F53.
     """
     along = Window.partitionBy(*MESSAGE).orderBy("order", "cn")  # a column: each way of saying it would be sorted by itself
-    total = F.sum(F.col("bytes").cast("decimal(19)")).over(along.rowsBetween(Window.unboundedPreceding, Window.currentRow))
+    so_far = along.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    high, low = F.shiftright("bytes", HALF), F.col("bytes").bitwiseAND(2**HALF - 1)
     goes_on = (F.lag("origin").over(along) == F.col("origin")) & (F.lag("cn").over(along) + 1 == F.col("cn"))
     limited = _limited(updates, stores=stores, limits=limits, clock=clock)
     placed = limited.withColumn("order", cnset.order_of("origin")).select(
-        *MESSAGE, "limit", "most", "origin", "cn",
-        F.row_number().over(along).alias("place"), total.alias("total"), F.coalesce(goes_on, F.lit(False)).alias("goes_on"),
+        *MESSAGE, "limit", "most", "origin", "cn", F.row_number().over(along).alias("place"),
+        F.sum(high).over(so_far).alias("high"), F.sum(low).over(so_far).alias("low"),
+        F.coalesce(goes_on, F.lit(False)).alias("goes_on"),
     )  # fmt: skip
-    update, run = F.struct("place", "total"), F.struct("place", "origin", "cn")
+    # No sum falls along a queue, so in their order the sums are in that of the updates; numbers lie closer than structs.
     queues = placed.groupBy(*MESSAGE, "limit", "most").agg(
-        F.sort_array(F.collect_list(update)).alias("queue"),
-        F.sort_array(F.collect_list(F.when(~F.col("goes_on"), run))).alias("runs"),
+        F.sort_array(F.collect_list("high")).alias("highs"),
+        F.sort_array(F.collect_list("low")).alias("lows"),
+        F.sort_array(F.collect_list(F.when(~F.col("goes_on"), F.struct("place", "origin", "cn")))).alias("runs"),
+        F.count("*").cast("int").alias("updates"),
     )
     cut = queues.withColumn("cuts", F.expr(CUTS))
     # No queue stands beside every message of its own: that would cost their product.

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from pfspark import cnset
 from pfspark.edge.config import conf_folder
-from pfspark.edge.session import suited
+from pfspark.edge.crossing import suited
 from pfspark.kept import Kept
 from pfspark.rows import local
 from pfspark.sim import invention

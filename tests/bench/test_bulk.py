@@ -1,7 +1,8 @@
 """Many items posted at once at one store and held at two others, from the first row of an edit to the last of a receipt.
 
-pytest --bench -s tests/bench/test_bulk.py [-k million]
+pytest --bench -s tests/bench/test_bulk.py [-k million] [--bench-items 10000000]
 
+A folder takes a million of them, so ten million go into ten: what one folder has to send at a cycle is one row to Spark.
 Beside it PostgreSQL's logical replication of as many rows from one server to two, where `initdb` is on PATH.
 
 What is not moved here: no body is, as all stores of a lake share the table `content`; PostgreSQL sends rows of 1 KB.
@@ -24,6 +25,7 @@ import pytest
 
 from pfspark.lake import Lake
 from pfspark.settings import MAIN
+from pfspark.words import HIERARCHY
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -32,15 +34,19 @@ BEGINS = datetime(2026, 1, 5, tzinfo=UTC)
 STORES = ("PFS1", "PFS2", "PFS3")
 ROW = 1000
 """Bytes of an item."""
+OF_A_FOLDER = 1_000_000
+"""Items that go into a folder, at most."""
 
 
-@pytest.mark.parametrize("items", [100_000, 300_000, 1_000_000], ids=["100k", "300k", "million"])
-def test_items_posted_at_once(spark: SparkSession, tmp_path: Path, items: int) -> None:
+@pytest.mark.parametrize("items", [100_000, 300_000, 1_000_000, 10_000_000], ids=["100k", "300k", "million", "10 million"])
+def test_items_posted_at_once(spark: SparkSession, tmp_path: Path, items: int, pytestconfig: pytest.Config) -> None:
     """Posted at one of three stores: the rounds until all hold them; as many rows by PostgreSQL to two servers."""
+    if items > pytestconfig.getoption("--bench-items"):
+        pytest.skip(f"{items:,} items are more than --bench-items")
     with ExitStack() as open_:
         lake = open_.enter_context(Lake.create(tmp_path / "lake", spark=spark))
-        folder = empty_folder(lake)
-        post(spark, tmp_path / "lake", folder, items)
+        folders = empty_folders(lake, -(-items // OF_A_FOLDER))
+        post(spark, tmp_path / "lake", folders, items)
         began = time.perf_counter()
         for nth in range(2, 6):
             lake.round(now=BEGINS + timedelta(hours=nth))
@@ -49,7 +55,10 @@ def test_items_posted_at_once(spark: SparkSession, tmp_path: Path, items: int) -
                 break
         seconds = time.perf_counter() - began
         assert held(lake) == dict.fromkeys(STORES, items)
-    said(f"{items:,} items held at three stores", seconds, 3 * items)
+        said(f"{items:,} items held at three stores", seconds, 3 * items)
+        said_of_memory(spark)
+    if items > OF_A_FOLDER:
+        pytest.skip("three servers of PostgreSQL with ten million rows each would fill the disk")
     if shutil.which("initdb") is None:
         pytest.skip("PostgreSQL's initdb is not on PATH: nothing to be seen beside")
     said(f"{items:,} rows in three servers of PostgreSQL", by_postgres(tmp_path, items), 3 * items)
@@ -60,24 +69,37 @@ def said(what: str, seconds: float, rows: int = 0) -> None:
     print(f"\n{what}: {seconds:.1f} s" + (f", {rows / seconds:,.0f} row-replicas/s" if rows else ""))
 
 
-def empty_folder(lake: Lake) -> str:
-    """The id of a folder with a replica at each store, before anything is in it."""
+def said_of_memory(spark: SparkSession) -> None:
+    """The most memory that Python and Java have had until now, and how much of it was none of files."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    for name, process in {"Python": os.getpid(), "Java": gateway.proc.pid}.items():
+        told = dict(line.split(":", 1) for line in Path(f"/proc/{process}/status").read_text().splitlines())
+        most, own = (int(told[key].split()[0]) // 1024 for key in ("VmHWM", "RssAnon"))
+        print(f"{name}: {most:,} MB at most; now {own:,} MB of its own")
+
+
+def empty_folders(lake: Lake, count: int) -> list[str]:
+    """The ids of folders with a replica at each store, before anything is in them."""
     lake.organization(profile="modern", start=BEGINS)
     for name in STORES:
         lake.store(name, site="Redmond")
-    lake.folder_create(STORES[0], "/Sales", replicas=list(STORES), at=BEGINS)
+    for nth in range(count):
+        lake.folder_create(STORES[0], f"/Sales {nth}", replicas=list(STORES), at=BEGINS)
     for minutes in range(0, 60, 15):
         lake.round(now=BEGINS + timedelta(minutes=minutes))
-    [found] = {line["id"] for line in lake.folder_lines("/Sales")}
-    return str(found)
+    found = {str(line["id"]) for nth in range(count) for line in lake.folder_lines(f"/Sales {nth}")}
+    assert len(found) == count
+    return sorted(found)
 
 
-def post(spark: SparkSession, lake: Path, folder: str, items: int) -> None:
+def post(spark: SparkSession, lake: Path, folders: Sequence[str], items: int) -> None:
     """Edits of anybody's, written into the table that is open to everybody."""
+    named = ", ".join(f"'{folder}'" for folder in folders)
     rows = spark.range(items).selectExpr(
         f"'{MAIN}' as org", "concat('post ', id) as edit_id", "'PFS1' as store", "timestamp'2026-01-05 01:00:00' as at",
-        "id as place", "'post' as action", f"'{folder}' as folder", "concat('item ', id) as name", f"{ROW}L as size",
-        "current_timestamp() as written",
+        "id as place", "'post' as action", f"array({named})[cast(id % {len(folders)} as int)] as folder",
+        "concat('item ', id) as name", f"{ROW}L as size", "current_timestamp() as written",
     )  # fmt: skip
     rows.write.format("delta").mode("append").save(str(lake / "edits"))
 
@@ -85,7 +107,7 @@ def post(spark: SparkSession, lake: Path, folder: str, items: int) -> None:
 def held(lake: Lake) -> dict[str, int]:
     """How many items each store holds, by its ranges."""
     found = dict.fromkeys(STORES, 0)
-    for row in lake.ranges(folder="/Sales").where("entry = 'applied'").toLocalIterator():
+    for row in lake.ranges().where(f"entry = 'applied' and folder != '{HIERARCHY}'").toLocalIterator():
         found[row["store"]] += row["cn_max"] - row["cn_min"] + 1
     return found
 

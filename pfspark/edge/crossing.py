@@ -1,0 +1,105 @@
+"""How many rows go to the executors and come from there: by files, where those of this machine read them.
+
+Handed over in memory they would all lie in Java at once, and in Python once more. A file is written and read piece by piece,
+and of a frame that is read from files no step is given more than the columns that it names.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+from weakref import finalize
+
+import pyarrow as pa
+
+from pfspark import execute, mapped
+from pfspark.edge import session
+from pfspark.rows import local
+from pfspark.suited import Left, Suited
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.types import StructType
+
+GROUP = 1 << 16
+"""Rows that are written together, and read by one core."""
+BLOCK = 16 << 20
+"""The same in bytes, where Spark writes."""
+
+
+def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
+    """Rows that are here, as a frame of that schema; where they are few, or no file can be read there, as a local relation."""
+    if rows.num_rows >= execute.LARGE and session.executors_are_here(spark):
+        import pyarrow.parquet as pq
+
+        with suppress(OSError):
+            place = _new_place()
+            pq.write_table(rows, place / "rows.parquet", row_group_size=GROUP)
+            return _opened(spark, place, schema)
+    return local(spark, rows, schema)
+
+
+def computed(frame: DataFrame) -> Left | None:
+    """That frame, its rows computed once and left there; None where nothing may be kept (serverless)."""
+    if session.executors_are_here(frame.sparkSession):
+        return _in_files(frame)
+    kept = session.computed(frame)
+    return None if kept is None else Left(kept, kept.count(), kept.toArrow)
+
+
+def brought(frame: DataFrame) -> pa.Table:
+    """The rows of a frame, here."""
+    return _in_files(frame).brought() if session.executors_are_here(frame.sparkSession) else frame.toArrow()
+
+
+def _in_files(frame: DataFrame) -> Left:
+    import pyarrow.dataset as ds
+
+    place = _new_place()
+    written = place / "rows"
+    try:
+        frame.write.option("parquet.block.size", BLOCK).parquet(written.as_uri())
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
+    files = ds.dataset(written, format=ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"))
+    opened = _opened(frame.sparkSession, place, frame.schema, written)
+    return Left(opened, files.count_rows(), partial(_rows, files, opened))
+
+
+def _rows(files: pa.dataset.Dataset, opened: DataFrame) -> pa.Table:
+    """The rows of those files, which stay as long as the frame that reads them."""
+    from pyspark.sql.pandas.types import to_arrow_schema
+
+    schema = to_arrow_schema(opened.schema, timezone="UTC")
+
+    def pieces() -> Iterator[pa.RecordBatch]:
+        for batch in files.to_batches(columns=schema.names):
+            yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
+
+    return mapped.gathered(pieces(), schema)
+
+
+def _opened(spark: SparkSession, place: Path, schema: StructType, files: Path | None = None) -> DataFrame:
+    """The frame of files in that place, which go with it."""
+    frame = spark.read.schema(schema).parquet((files or place).as_uri())
+    finalize(frame, shutil.rmtree, place, ignore_errors=True)
+    return frame
+
+
+def _new_place() -> Path:
+    return Path(tempfile.mkdtemp(dir=_place()))
+
+
+@cache
+def _place() -> Path:
+    return session.own_folder()
+
+
+suited = Suited(session.for_rows, computed, handed, brought)
+"""How a lake's rounds are made."""
