@@ -82,14 +82,12 @@ def digests_by_round(name: str, rows: pa.Table) -> dict[int, str]:
 
 
 def _over(rows: Iterable[pa.Array]) -> str:
-    digests = pa.chunked_array(rows, DIGEST)
-    ordered = digests.take(pc.sort_indices(digests))
-    return hashlib.sha256(b"".join(_bytes(some) for some in ordered.chunks)).hexdigest()
-
-
-def _bytes(digests: pa.FixedSizeBinaryArray) -> bytes:
-    data: bytes = digests.buffers()[1].to_pybytes()
-    return data[digests.offset * DIGEST.byte_width :][: len(digests) * DIGEST.byte_width]
+    digests = pa.concat_arrays([pa.array([], DIGEST), *rows])
+    order = pc.sort_indices(digests)
+    over = hashlib.sha256()
+    for first in range(0, len(order), ROWS):
+        over.update(digests.take(order.slice(first, ROWS)).buffers()[1])
+    return over.hexdigest()
 
 
 def _row_digests(name: str, rows: pa.Table) -> Iterator[pa.Array]:
