@@ -31,8 +31,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
-from pfspark import said
+from pfspark import execute, said
 from pfspark.edge import bases, certificates, native, places
+from pfspark.edge.crossing import handed
 from pfspark.edge.damage import damage, damaged
 from pfspark.edge.digests import numbered
 from pfspark.edge.ledger import BY_PEOPLE, FACTS, FORMAT, LEDGER, LOOKED_AT, AsOf, Restored, Row, looked_up, restored_of
@@ -362,7 +363,8 @@ class Tables:
         if isinstance(rows, DataFrame):
             frame = rows if round is None else rows.withColumn("round", F.lit(round).cast("bigint"))
             return frame.select(*TABLES[name].names)
-        return local(self.spark, self._fit(name, rows, round), schema_of(name)).coalesce(1)
+        frame = handed(self.spark, self._fit(name, rows, round), schema_of(name))
+        return frame.coalesce(1) if rows.num_rows < execute.LARGE else frame
 
     def _fit(self, name: str, rows: pa.Table, round: int | None) -> pa.Table:
         """Rows in the columns of a table, as Arrow has them."""

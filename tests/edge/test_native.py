@@ -16,6 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
 
+from pfspark import execute
 from pfspark.edge import delta, native
 from pfspark.edge.delta import Tables
 from pfspark.edge.ledger import LEDGER
@@ -62,7 +63,9 @@ def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tab
 
 @pytest.mark.parametrize("name", sorted(TABLES.keys() - {LEDGER}))
 def test_either_reads_what_the_other_wrote(tables: Tables, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In turns, and after Spark has joined the files of both: each reads twice what was written twice."""
+    """In turns, and after Spark has joined the files of both: each reads twice what was written twice. To Spark rows go as many
+    do: as few they go to every lake of these tests."""
+    monkeypatch.setattr(execute, "LARGE", 3)
     written = rows(name)
     by_whom = []
     right = native.append
