@@ -38,7 +38,8 @@ class Made:
     """A frame, and its rows where they are known. Many are read as rows alone, so a frame is made for who asks for it first.
 
     `most`: the rows of the largest table that is read where it is made, as far as they are known. `schema`: its columns; where
-    they are not said, they are those of the frame. `brought`: brings rows here that are many.
+    they are not said, they are those of the frame. `brought`: brings rows that stayed on the executors; `many`: whether rows that
+    are not computed yet may be many.
     """
 
     def __init__(
@@ -48,10 +49,12 @@ class Made:
         most: int = 0,
         schema: StructType | None = None,
         brought: Callable[[], pa.Table] | None = None,
+        many: bool = False,
     ) -> None:
         self.rows = rows
         self.schema = schema
         self.brought = brought
+        self.many = many
         self.most = most if rows is None else rows.num_rows
         self._make = frame
         self._frames: dict[SparkSession, DataFrame] = {}
@@ -87,10 +90,12 @@ def execute(
     its tags. `told` is called here, between steps, so it does not take long.
     """
     with ThreadPoolExecutor(AT_ONCE, initializer=inheritable_thread_target(spark)(lambda: None)) as threads:
+        execution = Execution(spark, given, threads, suited, told)
         try:
-            return Execution(spark, given, threads, suited, told).make(wanted)
+            return execution.make(wanted)
         finally:
             threads.shutdown(wait=False, cancel_futures=True)
+            execution.made.clear()  # what stayed on the executors goes now, not when Python next looks for circles
 
 
 class Execution:
@@ -202,11 +207,9 @@ class Execution:
         if frame.rule.name in TWINS and None not in rows.values():
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
         most = max((self.made[each].most for each in frame.inputs), default=0)
-        built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most)
-        driving = max((self.made[each].most for each in frame.of(frame.rule.drives or frame.rule.needs)), default=0)
-        if driving >= LARGE:
-            built.brought = lambda: self._suited.brought(self._frame(built))
-        stays = driving >= LARGE and frame in self._read
+        many = max((self.made[each].most for each in frame.of(frame.rule.drives or frame.rule.needs)), default=0) >= LARGE
+        built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most, many=many)
+        stays = many and frame in self._read
         if frame.rule.inline and (stays or frame not in self._wanted):
             # Of few rows those who have a twin are made, and it is known whether there are any; steps may hang upon it.
             known = not stays or frame.rule.name not in TWINS
@@ -232,7 +235,9 @@ class Execution:
         """The rows of what is made."""
         if made.rows is not None:
             return made.rows
-        return made.brought() if made.brought else self._frame(made).toArrow()
+        if made.brought is not None:
+            return made.brought()
+        return self._suited.brought(self._frame(made)) if made.many else self._frame(made).toArrow()
 
     def _frame(self, made: Made) -> DataFrame:
         return made.frame(self._suited.session(self._spark, made.most))

@@ -16,7 +16,10 @@ from pyspark.sql import functions as F
 import pfspark.execute
 from pfspark import mapped
 from pfspark.edge import crossing
+from pfspark.execute import Made, execute
+from pfspark.frame import source
 from pfspark.rows import rows_of, schema_of
+from pfspark.rules import frames
 
 STAMP = {"at": datetime(1601, 1, 1, microsecond=1, tzinfo=UTC), "origin": "PFS1", "cn": 2**62}
 CHANGES: list[dict[str, Any]] = [
@@ -56,6 +59,23 @@ def test_rows_are_the_same_there_and_back(spark: SparkSession, place: Path) -> N
     brought = left.brought()
     assert said(brought) == said(rows)
     assert brought.schema.equals(left.frame.toArrow().schema) and all(file for _, file in mapped.files_of(brought))
+
+
+def test_files_go_with_the_steps_that_read_them(spark: SparkSession, place: Path) -> None:
+    """As soon as all rows that are wanted are here, whenever Python looks for circles."""
+    rows = rows_of("changes", CHANGES)
+    schema = schema_of("changes")
+
+    def given() -> dict[str, Made]:
+        return {"changes": Made(lambda session: crossing.handed(session, rows, schema), rows, schema=schema)}
+
+    gc.disable()
+    try:
+        made = frames.once(frames.once(source("changes")))
+        assert said(execute(spark, {"made": made}, given(), crossing.suited)["made"]) == said(rows)
+        assert [*place.iterdir()] == []
+    finally:
+        gc.enable()
 
 
 def test_no_rows_are_none(spark: SparkSession, place: Path) -> None:
