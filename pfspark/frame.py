@@ -77,13 +77,7 @@ class Frame:
     def call(self, made: Callable[[Frame], Any], body: Callable[..., Any] | None = None) -> Any:
         """What the rule gives of its frames as they were `made`; or another `body` in its place."""
         assert self.rule is not None
-
-        def there(value: object) -> object:
-            if isinstance(value, Frame):
-                return made(value)
-            return tuple(map(there, value)) if isinstance(value, tuple) else value
-
-        arguments = {name: there(value) for name, value in self.given.items()}
+        arguments = {name: _there(value, made) for name, value in self.given.items()}
         bound = inspect.BoundArguments(self.rule.signature, arguments)
         return (body or self.rule.body)(*bound.args, **bound.kwargs)
 
@@ -92,6 +86,12 @@ def _frames(value: object) -> tuple[Frame, ...]:
     if isinstance(value, Frame):
         return (value,)
     return tuple(each for each in value if isinstance(each, Frame)) if isinstance(value, tuple) else ()
+
+
+def _there(value: object, made: Callable[[Frame], Any]) -> object:
+    if isinstance(value, Frame):
+        return made(value)
+    return tuple(_there(each, made) for each in value) if isinstance(value, tuple) else value
 
 
 RULES: dict[str, Rule] = {}
