@@ -9,7 +9,7 @@ from __future__ import annotations
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -38,8 +38,8 @@ def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame
         import pyarrow.parquet as pq
 
         with suppress(OSError):
-            place = _new_place()
-            pq.write_table(rows, place / "rows.parquet", row_group_size=GROUP)
+            with _new_place() as place:
+                pq.write_table(rows, place / "rows.parquet", row_group_size=GROUP)
             return _opened(spark, place, schema)
     return local(spark, rows, schema)
 
@@ -60,13 +60,9 @@ def brought(frame: DataFrame) -> pa.Table:
 def _in_files(frame: DataFrame) -> Left:
     import pyarrow.dataset as ds
 
-    place = _new_place()
-    written = place / "rows"
-    try:
+    with _new_place() as place:
+        written = place / "rows"
         frame.write.option("parquet.block.size", BLOCK).parquet(written.as_uri())
-    except BaseException:
-        shutil.rmtree(place, ignore_errors=True)
-        raise
     files = ds.dataset(written, format=ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"))
     opened = _opened(frame.sparkSession, place, frame.schema, written)
     return Left(opened, files.count_rows(), partial(_rows, files, opened))
@@ -92,8 +88,15 @@ def _opened(spark: SparkSession, place: Path, schema: StructType, files: Path | 
     return frame
 
 
-def _new_place() -> Path:
-    return Path(tempfile.mkdtemp(dir=_place()))
+@contextmanager
+def _new_place() -> Iterator[Path]:
+    """A folder for files that are written now; where they cannot be, none is left."""
+    place = Path(tempfile.mkdtemp(dir=_place()))
+    try:
+        yield place
+    except BaseException:
+        shutil.rmtree(place, ignore_errors=True)
+        raise
 
 
 @cache

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -100,6 +101,13 @@ def test_what_cannot_be_computed_is_raised_and_leaves_nothing(spark: SparkSessio
 def test_where_no_file_can_be_written_rows_go_as_they_are(
     spark: SparkSession, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crossing, "_place", lambda: place / "there is no such folder")
+    def full(_rows: pa.Table, where: Path, **_how: Any) -> None:
+        where.write_bytes(b"PAR1")
+        raise OSError(28, "No space left on device")
+
     rows = rows_of("changes", CHANGES)
+    with monkeypatch.context() as patch:
+        patch.setattr(pyarrow.parquet, "write_table", full)
+        assert said(crossing.handed(spark, rows, schema_of("changes")).toArrow()) == said(rows)
+    monkeypatch.setattr(crossing, "_place", lambda: place / "there is no such folder")
     assert said(crossing.handed(spark, rows, schema_of("changes")).toArrow()) == said(rows)
