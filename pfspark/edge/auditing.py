@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -63,7 +64,10 @@ def audit(tables: Tables, ask: Callable[[], Answers], kept: Callable[[int], Kept
     def counted(id: str, says: str, rows: Callable[[], DataFrame]) -> Line:
         return guarded(lambda: _counted(id, says, rows())) or _line(id, says, None)
 
-    people = guarded(lambda: tables.versions(DIRECTORY)) if as_of is None else None
+    people = None
+    if as_of is None:
+        with suppress(FileNotFoundError):  # where tables are gone, or never were, those who read them say so
+            people = guarded(lambda: tables.versions(DIRECTORY))
     answers = guarded(ask)
     snapshot = answers.snapshot if answers else guarded(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
     if snapshot is None:

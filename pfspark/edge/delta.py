@@ -27,7 +27,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
@@ -149,13 +149,16 @@ class Tables:
         return tables
 
     @staticmethod
-    def expect(where: str | os.PathLike[str]) -> None:
-        """Raises LakeError where a folder of this machine is named in which no lake is: that is told before Spark starts."""
+    def expect(where: str | os.PathLike[str], *, whole: bool = True) -> None:
+        """Raises LakeError where a folder of this machine is named in which no lake is, or, if it need not be `whole`, not even
+        one of its tables: that is told before Spark starts."""
         folder = places.local_folder(where)
         if folder and not folder.exists():
             raise NoPlaceError(f"{folder} is not a lake: there is no such folder. Make one with `pfspark init`.")
-        if folder and not (folder / LEDGER / "_delta_log").is_dir():
+        if folder and whole and not (folder / LEDGER / "_delta_log").is_dir():
             raise NoLakeError(f"{folder} is not a lake: it has no ledger. Make one with `pfspark init`.")
+        if folder and not any((folder / name).is_dir() for name in TABLES):
+            raise NoLakeError(f"{folder} is not a lake: it has none of its tables. Make one with `pfspark init`.")
 
     def name(self, table: str) -> str:
         """The name of a table in SQL."""
@@ -249,18 +252,9 @@ class Tables:
 
     def _ledger(self, as_of: AsOf) -> dict[str, Any]:
         """What a snapshot needs of the ledger, by Spark: see `looked_up`."""
-        number = F.col("round")
-        if isinstance(as_of, datetime):
-            wanted = F.coalesce(F.array_max("turns.now"), "ended") <= F.lit(as_of)
-        else:
-            wanted = number <= as_of if as_of is not None else F.lit(True)
-        opened = F.when(F.col("kind") == "opened", number)
-        picked = F.max_by(F.struct(*TABLES[LEDGER].names), F.when(wanted, number))
-        back = F.when(F.col("kind") == "restored", F.struct("round", "restored"))
-        asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
-        asked += [F.collect_list(back).alias("restores"), F.max(F.array_max("turns.now")).alias("furthest")]
         try:
-            [found] = self.stored(LEDGER).agg(*asked, F.max("format").alias("format")).toArrow().to_pylist()
+            rows = self.stored(LEDGER)  # first: without a session there are no columns either
+            [found] = rows.agg(*_what_a_snapshot_needs(as_of)).toArrow().to_pylist()
         except LakeError:
             raise
         except REFUSALS as error:
@@ -664,6 +658,21 @@ class Ledger:
                 return None
             [self._known[round]] = found.to_pylist()
         return self._known[round]
+
+
+def _what_a_snapshot_needs(as_of: AsOf) -> list[Column]:
+    """Of the ledger, as `looked_up` says it."""
+    number = F.col("round")
+    if isinstance(as_of, datetime):
+        wanted = F.coalesce(F.array_max("turns.now"), "ended") <= F.lit(as_of)
+    else:
+        wanted = number <= as_of if as_of is not None else F.lit(True)
+    opened = F.when(F.col("kind") == "opened", number)
+    picked = F.max_by(F.struct(*TABLES[LEDGER].names), F.when(wanted, number))
+    back = F.when(F.col("kind") == "restored", F.struct("round", "restored"))
+    asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
+    asked += [F.collect_list(back).alias("restores"), F.max(F.array_max("turns.now")).alias("furthest")]
+    return [*asked, F.max("format").alias("format")]
 
 
 def columns_of(name: str, some: Sequence[str] = ()) -> pa.Schema:

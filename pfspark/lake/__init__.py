@@ -72,7 +72,11 @@ class Lake(Organizations, Items, Mails, Foresight):
 
     @classmethod
     def examine(cls, where: str | os.PathLike[str], spark: Session | None = None) -> Lake:
-        """The lake that is there, to be audited, whatever is wrong with it."""
+        """The lake that is there, to be audited, whatever is wrong with it.
+
+        Raises LakeError where there is none.
+        """
+        Tables.expect(where, whole=False)
         return cls(Tables(spark or open_session(), where))
 
     def __repr__(self) -> str:

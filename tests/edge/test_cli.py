@@ -101,6 +101,8 @@ def test_sets_by_the_line() -> None:
         (["import", str(ROOT / "conf"), "--folder", "/A", "--store", "P", "--lake", "x"], 1, "none of them *.eml"),
         (["init", "--lake", "x", "--profile", "exchange_207"], 2, "profile 'exchange_207' is not known"),
         (["state", "--lake", "no such folder"], 2, "no such folder is not a lake: there is no such folder."),
+        (["audit", "--lake", "no such folder"], 2, "no such folder is not a lake: there is no such folder."),
+        (["audit", "--lake", "conf"], 1, "conf is not a lake: it has none of its tables."),
         (["run", "--lake", str(ROOT / "conf"), "--until-quiet"], 1, "conf is not a lake: it has no ledger."),
         (["folder"], 2, "Missing command"),
         (["play", str(SCENARIOS / "walk_through.toml")], 1, "No `java` in /there is no java/bin"),
