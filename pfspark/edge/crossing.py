@@ -61,10 +61,9 @@ def _in_files(frame: DataFrame) -> Left:
     import pyarrow.dataset as ds
 
     with _new_place() as place:
-        written = place / "rows"
-        frame.write.option("parquet.block.size", BLOCK).parquet(written.as_uri())
-    files = ds.dataset(written, format=ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"))
-    opened = _opened(frame.sparkSession, place, frame.schema, written)
+        frame.write.mode("append").option("parquet.block.size", BLOCK).parquet(place.as_uri())
+    files = ds.dataset(place, format=ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"))
+    opened = _opened(frame.sparkSession, place, frame.schema)
     return Left(opened, files.count_rows(), partial(_rows, files, opened))
 
 
@@ -81,9 +80,9 @@ def _rows(files: pa.dataset.Dataset, opened: DataFrame) -> pa.Table:
     return mapped.gathered(pieces(), schema)
 
 
-def _opened(spark: SparkSession, place: Path, schema: StructType, files: Path | None = None) -> DataFrame:
-    """The frame of files in that place, which go with it."""
-    frame = spark.read.schema(schema).parquet((files or place).as_uri())
+def _opened(spark: SparkSession, place: Path, schema: StructType) -> DataFrame:
+    """The frame of the files in that place, which goes with it."""
+    frame = spark.read.schema(schema).parquet(place.as_uri())
     finalize(frame, shutil.rmtree, place, ignore_errors=True)
     return frame
 

@@ -122,9 +122,7 @@ def compact(place: Path) -> None:
         DeltaTable(place).optimize.compact()
 
 
-def added(
-    place: Path, schema: pa.Schema, first: int, last: int, as_said: Callable[[pa.Table], pa.Table] = lambda rows: rows
-) -> pa.Table | None:
+def added(place: Path, schema: pa.Schema, first: int, last: int, as_said: Callable[[pa.Table], pa.Table]) -> pa.Table | None:
     """The rows that came with the versions after `first` up to `last`, each some of them `as_said`, piece by piece as they are
     read; None where they cannot be."""
     from deltalake import DeltaTable

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from pfspark.edge import bases, bases_by_spark, native, restoring, upkeep
 from pfspark.edge.bases import Base
-from pfspark.edge.crossing import suited
+from pfspark.edge.crossing import handed, suited
 from pfspark.edge.delta import CREATED, REFUSALS, THREADS, Snapshot, Tables
 from pfspark.edge.digests import Digests
 from pfspark.edge.ledger import FACTS, Restored, Row
@@ -30,6 +30,7 @@ from pfspark.execute import Told, to_nobody
 from pfspark.kept import Kept, due_moments
 from pfspark.keyed import having, lacking
 from pfspark.keys import PAIR
+from pfspark.rows import struct
 from pfspark.said import lists_anew
 from pfspark.schedules import Grid
 from pfspark.settings import Policy
@@ -418,7 +419,7 @@ class Runner:
             found = snapshot.arrow("receipts", edit.isin(edits["edit_id"].unique()) if few else edit.is_valid(), said)
             if found is not None:
                 return having(found, edits, ("org", "edit_id"))
-        asked = self._tables.spark.createDataFrame(edits.select(["org", "edit_id"]).combine_chunks())
+        asked = handed(self._tables.spark, edits.select(["org", "edit_id"]), struct("org string, edit_id string"))
         receipts = snapshot.read("receipts").where("edit_id is not null")
         return receipts.join(asked.distinct(), ["org", "edit_id"], "left_semi").select(*said).toArrow()
 

@@ -98,7 +98,7 @@ def post(spark: SparkSession, lake: Path, folders: Sequence[str], items: int) ->
     named = ", ".join(f"'{folder}'" for folder in folders)
     rows = spark.range(items).selectExpr(
         f"'{MAIN}' as org", "concat('post ', id) as edit_id", "'PFS1' as store", "timestamp'2026-01-05 01:00:00' as at",
-        "id as place", "'post' as action", f"array({named})[cast(id % {len(folders)} as int)] as folder",
+        "id as place", "'post' as action", f"array({named})[cast(id div {OF_A_FOLDER} as int)] as folder",
         "concat('item ', id) as name", f"{ROW}L as size", "current_timestamp() as written",
     )  # fmt: skip
     rows.write.format("delta").mode("append").save(str(lake / "edits"))
