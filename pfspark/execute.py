@@ -19,7 +19,7 @@ from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from pfspark.frame import Frame, drawn, steps
+from pfspark.frame import Frame, drawn
 from pfspark.rows import no_rows, struct
 from pfspark.suited import Suited, as_it_is
 from pfspark.tables import FRAMES, VIEWS
@@ -30,16 +30,17 @@ AT_ONCE = 8
 LARGE = 100_000
 """Rows from which on a frame stays on the executors: to bring a million here and hand them back takes two seconds a step."""
 
-Told = Callable[[str, pa.Table], object]
-"""Who is told of each wanted frame by its name, as soon as its rows are here."""
+Told = Callable[[str, pa.Table, DataFrame | None], object]
+"""Who is told of each wanted frame by its name, as soon as its rows are here; with the frame as which they lie on the executors,
+if they do.
+"""
 
 
 class Made:
     """A frame, and its rows where they are known. Many are read as rows alone, so a frame is made for who asks for it first.
 
     `most`: the rows of the largest table that is read where it is made, as far as they are known. `schema`: its columns; where
-    they are not said, they are those of the frame. `brought`: brings rows that stayed on the executors; `many`: whether rows that
-    are not computed yet may be many.
+    they are not said, they are those of the frame. `brought`: brings rows that stayed on the executors.
     """
 
     def __init__(
@@ -49,12 +50,10 @@ class Made:
         most: int = 0,
         schema: StructType | None = None,
         brought: Callable[[], pa.Table] | None = None,
-        many: bool = False,
     ) -> None:
         self.rows = rows
         self.schema = schema
         self.brought = brought
-        self.many = many
         self.most = most if rows is None else rows.num_rows
         self._make = frame
         self._frames: dict[SparkSession, DataFrame] = {}
@@ -73,7 +72,7 @@ class Made:
         return self.rows is not None and self.rows.num_rows == 0
 
 
-def to_nobody(_name: str, _rows: pa.Table) -> None:
+def to_nobody(_name: str, _rows: pa.Table, _frame: DataFrame | None) -> None:
     """Rows are waited for until all are here."""
 
 
@@ -115,8 +114,6 @@ class Execution:
         self.made: dict[Frame, Made] = {}
         self._wanted: dict[Frame, list[str]] = {}
         """By which names a frame is wanted."""
-        self._read: set[Frame] = set()
-        """The frames that steps may read."""
         self._rows: dict[str, pa.Table] = {}
         self._lacking: dict[Frame, int] = {}
         """How many of the frames that a step waits for are not there yet."""
@@ -129,7 +126,6 @@ class Execution:
         """The rows of those; made is what they need."""
         for name, each in wanted.items():
             self._wanted.setdefault(drawn(each), []).append(name)
-        self._read = {each for frame in steps(wanted.values()) for each in frame.inputs}
         for frame in self._wanted:
             self._want(frame)
         while self._ready or self._running:
@@ -196,9 +192,11 @@ class Execution:
 
     def _hand_over(self, frame: Frame, rows: pa.Table) -> None:
         """The rows of what is wanted are here."""
+        made = self.made[frame]
+        lying = None if made.brought is None else self._frame(made)
         for name in self._wanted[frame]:
             self._rows[name] = rows
-            self._told(name, rows)
+            self._told(name, rows, lying)
 
     def run(self, frame: Frame) -> Made:
         """Makes the step, of frames that are there."""
@@ -208,14 +206,13 @@ class Execution:
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
         most = max((self.made[each].most for each in frame.inputs), default=0)
         many = max((self.made[each].most for each in frame.of(frame.rule.drives or frame.rule.needs)), default=0) >= LARGE
-        built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most, many=many)
-        stays = many and frame in self._read
-        if frame.rule.inline and (stays or frame not in self._wanted):
+        built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most)
+        if frame.rule.inline and frame not in self._wanted:
             # Of few rows those who have a twin are made, and it is known whether there are any; steps may hang upon it.
-            known = not stays or frame.rule.name not in TWINS
+            known = not many or frame.rule.name not in TWINS
             return built if known or self._has_rows(built) else self._nothing(frame)
         schema = self.schema(frame)
-        if stays and (computed := self._on_executors(built, schema)):
+        if many and (computed := self._on_executors(built, schema)):
             return computed
         return self._local(self.rows(built).select(schema.names), schema)
 
@@ -237,7 +234,7 @@ class Execution:
             return made.rows
         if made.brought is not None:
             return made.brought()
-        return self._suited.brought(self._frame(made)) if made.many else self._frame(made).toArrow()
+        return self._frame(made).toArrow()
 
     def _frame(self, made: Made) -> DataFrame:
         return made.frame(self._suited.session(self._spark, made.most))

@@ -35,8 +35,6 @@ class Suited:
     """That frame, its rows computed once and left on the executors; None: this cluster keeps none there."""
     handed: Callable[[SparkSession, pa.Table, StructType], DataFrame] = local
     """Rows that are here, as a frame of that schema."""
-    brought: Callable[[DataFrame], pa.Table] = lambda frame: frame.toArrow()
-    """The rows of a frame, here."""
 
 
 as_it_is = Suited(lambda spark, _rows: spark, lambda _frame: None)

@@ -227,21 +227,18 @@ def test_what_is_driven_by_few_is_here_however_large_what_it_reads_is(spark: Spa
     assert len(asked) == 2  # the many, and the few among them
 
 
-def test_what_is_large_and_read_by_nobody_comes_here_as_it_suits(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It need not be computed before; of few it is known without asking how."""
-    monkeypatch.setattr(pfspark.execute, "LARGE", 3)
-    by: list[int] = []
+def test_where_many_rows_lie_is_told(spark: SparkSession, stays: str) -> None:
+    """Whoever reads them besides; of few that are made of many none lie anywhere but here."""
+    told: dict[str, tuple[int, bool]] = {}
 
-    def brought(frame: DataFrame) -> pa.Table:
-        by.append(frame.count())
-        return suited.brought(frame)
+    def tell(name: str, rows: pa.Table, frame: DataFrame | None) -> None:
+        told[name] = rows.num_rows, frame is not None and stays in plan(frame)
+        assert frame is None or frame.toArrow().sort_by("n") == rows.sort_by("n")
 
-    unread = Suited(suited.session, lambda frame: pytest.fail("nobody reads it"), suited.handed, brought)
-    assert made(spark, {"all": more(source("given"))}, 1, 2, 3, by=unread)[0] == {"all": [1, 2, 3, 11, 12, 13]}
-    assert made(spark, {"some": above(source("given"), least=2)}, 1, 2, 3, by=unread)[0] == {"some": [3]}
-    assert by == [6, 1]
-    assert made(spark, {"all": more(source("given"))}, 1, 2, by=unread)[0] == {"all": [1, 2, 11, 12]}
-    assert by == [6, 1]
+    many = more(source("given"))
+    wanted = {"all": many, "few": above(source("given"), least=2), "above": above(many, least=2)}
+    execute(spark, wanted, {"given": numbers(spark, 1, 2, 3)}, suited, tell)
+    assert told == {"all": (6, True), "few": (1, False), "above": (4, True)}
 
 
 def test_where_nothing_may_be_kept_all_comes_here(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,7 +290,7 @@ def test_who_waits_for_all_is_told_of_each(spark: SparkSession) -> None:
         assert done.wait(LATE)
         return rows
 
-    def tell(name: str, rows: pa.Table) -> None:
+    def tell(name: str, rows: pa.Table, _frame: DataFrame | None) -> None:
         told.append((name, rows["n"].to_pylist()))
         done.set()
 

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
+from pfspark import twins
 from pfspark.frame import RULES
 from pfspark.keys import HERE, LINE
 from pfspark.rows import local, struct
@@ -155,6 +156,19 @@ def test_twins_say_the_same(given_frames: list[tuple[pa.Table, DataFrame]], name
     assert rows == rows_of(said(name, RULES[name].body, there))
     assert rows
     assert not said(name, TWINS[name], [each.slice(0, 0) for each in here]).num_rows
+
+
+def test_many_names_are_told_apart_as_few_are(
+    given_frames: list[tuple[pa.Table, DataFrame]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By their last letters first; some have none, and some are null."""
+    names = [*given_frames[0][0].select(["org", "edit_id"]).to_pylist(), *({"org": "o1", "edit_id": ""} for _ in range(2))]
+    edits = pa.Table.from_pylist(names)
+    few = TWINS["intake.repeated"](edits)
+    monkeypatch.setattr(twins, "NAMES", 10)
+    assert rows_of(TWINS["intake.repeated"](edits)) == rows_of(few) > Counter()
+    ends = {row["edit_id"] for row in few.to_pylist()}
+    assert ends == {"", "d", "e", "f", None}
 
 
 @given(

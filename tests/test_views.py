@@ -96,7 +96,7 @@ def test_edits_that_name_an_edit_find_what_it_became(spark: SparkSession) -> Non
 def test_a_tree_that_changes_unforeseen_is_read_whole(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Were it not known that an answer makes a leaver speak, the round in which it does would be played again: the same lines."""
     [whole] = read([conf_folder() / "scenarios" / "replica_removed.toml"], conf_folder())
-    scenario = replace(whole, end=whole.start + timedelta(hours=2))
+    scenario = replace(whole, end=whole.start + timedelta(hours=1, minutes=45))
     expected = list(player.play([scenario], spark))
     unforeseen, again = [], []
 

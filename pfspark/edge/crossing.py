@@ -52,11 +52,6 @@ def computed(frame: DataFrame) -> Left | None:
     return None if kept is None else Left(kept, kept.count(), kept.toArrow)
 
 
-def brought(frame: DataFrame) -> pa.Table:
-    """The rows of a frame, here."""
-    return _in_files(frame).brought() if session.executors_are_here(frame.sparkSession) else frame.toArrow()
-
-
 def _in_files(frame: DataFrame) -> Left:
     import pyarrow.dataset as ds
 
@@ -103,5 +98,5 @@ def _place() -> Path:
     return session.own_folder()
 
 
-suited = Suited(session.for_rows, computed, handed, brought)
+suited = Suited(session.for_rows, computed, handed)
 """How a lake's rounds are made."""

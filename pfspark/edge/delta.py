@@ -121,6 +121,19 @@ class Tables:
         """Whether what is small is read here, and rows that are here are written, without Spark."""
         return self.folder is not None and native.IS_HERE
 
+    @property
+    def in_schema(self) -> bool:
+        """Whether the lake is a schema of a catalog."""
+        return self._schema is not None
+
+    def others(self, prefix: str) -> list[str]:
+        """The tables of the schema whose names begin so; none where it cannot be asked."""
+        assert self._schema is not None
+        with contextlib.suppress(*REFUSALS):
+            there = self.spark.sql(f"SHOW TABLES IN {places.quoted(*self._schema)} LIKE {_quoted(prefix + '*')}").collect()
+            return sorted(row["tableName"] for row in there if row["tableName"].startswith(prefix))
+        return []
+
     @classmethod
     def create(cls, spark: Session, where: str | os.PathLike[str], *, history: timedelta = timedelta(days=30)) -> Tables:
         """A new lake, empty; `history`: how far back `as_of` reads.

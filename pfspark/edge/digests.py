@@ -7,19 +7,14 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
+from collections.abc import Iterable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark.edge.ledger import FACTS
 from pfspark.rows import schema_of
 
-THREADS = 2
-"""At once: Python has but one of them at work, Arrow the other."""
 ROWS = 1 << 14
 """Rows of which there are texts at a time."""
 DIGEST = pa.binary(hashlib.sha256().digest_size)
@@ -28,38 +23,6 @@ DIGEST = pa.binary(hashlib.sha256().digest_size)
 def numbered(rows: pa.Table, round: int) -> pa.Table:
     """Rows of a table that rounds write, with the number of theirs."""
     return rows.append_column("round", pa.repeat(pa.scalar(round, pa.int64()), rows.num_rows))
-
-
-class Digests:
-    """The digests of what a round writes, each begun as soon as its rows are here: for a million it takes seconds, in which
-    others are still made.
-    """
-
-    def __init__(self, round: int) -> None:
-        """`round` is its number."""
-        self._round = round
-        self._threads = ThreadPoolExecutor(THREADS)
-        self._begun: dict[str, tuple[pa.Table, Future[str]]] = {}
-
-    def __enter__(self) -> Digests:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._threads.shutdown(wait=False, cancel_futures=True)
-
-    def begin(self, name: str, rows: pa.Table) -> None:
-        """Those rows are to be written into that table, as far as is known; the last that are named count. A table that rounds do
-        not write has no digest.
-        """
-        if name in FACTS:
-            self._begun[name] = rows, self._threads.submit(lambda: digest(name, numbered(rows, self._round)))
-
-    def of(self, made: Mapping[str, pa.Table]) -> dict[str, str]:
-        """The digest of each table's rows; begun now, where it was not for just these."""
-        for name, rows in made.items():
-            if name not in self._begun or self._begun[name][0] is not rows:
-                self.begin(name, rows)
-        return {name: self._begun[name][1].result() for name in made}
 
 
 def digest(name: str, rows: pa.Table) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -19,10 +18,11 @@ import pyarrow.compute as pc
 
 from pfspark.edge import bases, bases_by_spark, native, restoring, upkeep
 from pfspark.edge.bases import Base
-from pfspark.edge.crossing import handed, suited
-from pfspark.edge.delta import CREATED, REFUSALS, THREADS, Snapshot, Tables
-from pfspark.edge.digests import Digests
+from pfspark.edge.crossing import handed
+from pfspark.edge.delta import CREATED, REFUSALS, Snapshot, Tables
 from pfspark.edge.ledger import FACTS, Restored, Row
+from pfspark.edge.recording import Recording
+from pfspark.edge.scratch import Scratch
 from pfspark.edge.world import DIRECTORY, as_kept, clocks, directory, kept_world, policies_of, turn
 from pfspark.edge.writer import Writer
 from pfspark.errors import ViolationError
@@ -66,6 +66,7 @@ class Runner:
     def __init__(self, tables: Tables) -> None:
         """Nothing is read or locked before there is something to play."""
         self._tables = tables
+        self._scratch = Scratch(tables)
         self._writer: Writer | None = None
         self._kept: Kept | None = None
         self._number = 0
@@ -144,8 +145,8 @@ class Runner:
             at = max(at, self._last.get(org, at))
             self._kept.restore(org, store, then, at)
             made = restoring.facts(self._kept, org, store, at)
-            with Digests(writer.last.round + 1) as digests:
-                return self._record("restored", {org: at}, made, began, digests, (Restored(org, store, to),))
+            with Recording(self._tables, writer.last.round + 1) as recording:
+                return self._record("restored", {org: at}, made, began, recording, (Restored(org, store, to),))
 
     def maintain(self, now: datetime | None, told: Callable[[str], object]) -> dict[str, int]:
         """Upkeep of the tables, in a round of its own; how many rows went from each. No answer changes.
@@ -335,11 +336,11 @@ class Runner:
         self._policies, self.unfit = policies_of(**directory(snapshot))
         if base:
             self._cursor, self._directory = base.cursor, dict(base.directory)
-            self._kept = as_kept(self._tables, base.tables)
+            self._kept = as_kept(self._tables, base.tables, self._scratch.suited)
             self._left = self._number, self._cursor, self._directory
         else:
             self._cursor, self._directory = people["edits"], {name: people[name] for name in DIRECTORY}
-            self._kept = kept_world(snapshot)
+            self._kept = kept_world(snapshot, self._scratch.suited)
             self._repeat(self._kept, snapshot.row.cursors["edits"])
         self._news = any(version != snapshot.row.versions[name] for name, version in self._directory.items())
 
@@ -447,7 +448,7 @@ class Runner:
         dry_run: bool = False,
     ) -> Played:
         began = datetime.now(UTC)
-        with nullcontext() if dry_run else self._writing():
+        with nullcontext() if dry_run else self._writing(), self._scratch:
             self._look()
             turns = choose(self._moments())
             if turns and dry_run:
@@ -475,17 +476,17 @@ class Runner:
 
     def _rehearse(self, turns: Mapping[str, datetime]) -> Played:
         assert self._kept is not None
-        trial = Kept(lambda: self._tables.spark, suited=suited)
+        trial = Kept(lambda: self._tables.spark, suited=self._scratch.suited)
         for name, rows in self._kept.tables.items():
             trial.put(name, rows)
         return Played(None, turns, self._new_rows(trial, turns, to_nobody), trial.tables)
 
     def _commit(self, turns: Mapping[str, datetime], began: datetime) -> Played:
         assert self._kept is not None and self._writer is not None and self._writer.last is not None
-        with Digests(self._writer.last.round + 1) as digests:
-            made = self._new_rows(self._kept, turns, digests.begin)
+        with Recording(self._tables, self._writer.last.round + 1) as recording:
+            made = self._new_rows(self._kept, turns, recording.begin)
             self._news = False
-            return self._record("played", turns, made, began, digests)
+            return self._record("played", turns, made, began, recording)
 
     def _record(
         self,
@@ -493,7 +494,7 @@ class Runner:
         turns: Mapping[str, datetime],
         made: Rows,
         began: datetime,
-        digests: Digests,
+        recording: Recording,
         restored: tuple[Restored, ...] = (),
     ) -> Played:
         """The facts, each table by itself, then the row of the ledger that makes them count."""
@@ -502,10 +503,7 @@ class Runner:
         number = before.round + 1
         self._last |= turns
         played = Played(number, turns, made, dict(self._kept.tables))
-        with ThreadPoolExecutor(THREADS) as threads:
-            written = threads.map(lambda name: tables.append(name, made[name], number), played.counts)
-            facts = digests.of({name: made[name] for name in played.counts})
-            list(written)
+        facts = recording.append({name: made[name] for name in played.counts})
         changing = played.counts if tables.folder is None else FACTS
         versions = {
             **before.versions,

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.edge import bases_by_spark
+from pfspark.edge import bases_by_spark, scratch
 from pfspark.edge.delta import Snapshot, among
 from pfspark.edge.digests import digest_of_pages
 from pfspark.edge.ledger import FACTS
@@ -108,5 +108,6 @@ def keep_up(
         told(f"tidying {name}")
         tables.tidy(name)
     bases_by_spark.tidy(tables)
+    scratch.sweep(tables)
     after = {name: tables.count(name) for name in before}
     return {name: before[name] - after[name] for name in before if before[name] != after[name]}, facts

@@ -34,6 +34,7 @@ from pfspark.rows import local, nothing, rows_of, schema_of
 from pfspark.rules import backfill, hierarchy, intake, items, state
 from pfspark.rules.frames import once
 from pfspark.settings import Policy, load_profile, override
+from pfspark.suited import Suited
 from pfspark.words import CARRYING, FIRST, HIERARCHY, LARGEST, LAST, LONGEST_S, SLOTS, Entry, Outcome, Standing
 
 RANGES = (*LINE, "cn_min", "cn_max")
@@ -308,13 +309,13 @@ def delivered(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> DataFrame
     return recipients.join(read("messages").drop("store", "round"), ["org", "message_id"])
 
 
-def kept_world(snapshot: Snapshot) -> Kept:
+def kept_world(snapshot: Snapshot, suited: Suited = suited) -> Kept:
     """That world, to be played on."""
-    return as_kept(snapshot.tables, world(snapshot))
+    return as_kept(snapshot.tables, world(snapshot), suited)
 
 
-def as_kept(tables: Tables, views: Mapping[str, pa.Table]) -> Kept:
-    """Those views of a lake as a world; what is not given is empty."""
+def as_kept(tables: Tables, views: Mapping[str, pa.Table], suited: Suited = suited) -> Kept:
+    """Those views of a lake as a world; what is not given is empty. `suited` says how its rounds are made."""
     made = Kept(lambda: tables.spark, suited=suited)
     for name, rows in views.items():
         made.append(name, rows)

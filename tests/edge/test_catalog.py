@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pfspark.edge import bases_by_spark, cli, places, runner
+from pfspark.edge import bases_by_spark, cli, places, runner, scratch
 from pfspark.edge.agreement import disagreements
 from pfspark.edge.delta import Snapshot, Tables
 from pfspark.edge.world import world
 from pfspark.errors import LakeError
 from pfspark.kept import Kept
 from pfspark.lake import Lake
+from pfspark.suited import Suited
 from tests.edge import mailbox
 
 if TYPE_CHECKING:
@@ -123,9 +124,10 @@ def played(spark: SparkSession) -> Iterator[str]:
 
 @pytest.fixture
 def left(played: str, spark: SparkSession) -> str:
-    """The same lake, left by who has played a round in it."""
-    with Lake.open(played, spark) as lake:
-        play_on(lake)
+    """The same lake, left by who has played a round in it; where the world lies there already, none is played."""
+    if not is_at_hand(played, spark):
+        with Lake.open(played, spark) as lake:
+            play_on(lake)
     return played
 
 
@@ -143,7 +145,7 @@ def is_at_hand(where: str, spark: SparkSession) -> bool:
 def test_who_comes_next_goes_on_from_the_base(left: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is what the facts say from the first on; so is what is played from it, and left again."""
 
-    def read(_snapshot: Snapshot) -> Kept:
+    def read(_snapshot: Snapshot, _suited: Suited) -> Kept:
         raise AssertionError("the facts are read")
 
     with monkeypatch.context() as patch:
@@ -187,6 +189,16 @@ def test_upkeep_removes_those_that_are_old(left: str, spark: SparkSession) -> No
     assert is_at_hand(left, spark)
     spark.sql(f"DROP TABLE {left}.base")
     bases_by_spark.tidy(tables)
+
+
+def test_what_the_killed_have_left_goes_with_upkeep(played: str, begun: Path, spark: SparkSession) -> None:
+    """A schema may hold more than the lake: what has another name stays."""
+    for name in (f"{scratch.PREFIX}of_one_who_was_killed", "pfsparkxscratchxtheirs"):
+        spark.sql(f"CREATE TABLE {played}.{name} USING delta AS SELECT 1 AS n")
+    tables = Tables.open(spark, played)
+    scratch.sweep(tables)
+    assert tables.others("pfspark") == ["pfsparkxscratchxtheirs"]
+    scratch.sweep(Tables.open(spark, begun))  # a folder has none
 
 
 def test_a_table_of_that_name_that_others_have_stays(left: str, spark: SparkSession) -> None:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.digests import Digests, digest, digests_by_round
+from pfspark.edge.digests import digest, digests_by_round
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.tables import TABLES
 
@@ -33,17 +33,6 @@ def test_order_and_chunks_make_no_difference() -> None:
     halves = pa.concat_tables([rows_of("changes", [CHANGE]), rows_of("changes", [other])])
     assert of(CHANGE, other) == of(other, CHANGE) == digest("changes", halves) == digest("changes", halves.slice(0, 2))
     assert digest("changes", halves.slice(1)) == of(other)
-
-
-def test_what_was_begun_for_other_rows_does_not_count() -> None:
-    """A round that is made once more gives other rows, and some of a table may be added at the end."""
-    first, last = (rows_of("changes", [{**CHANGE, "cn": cn, "round": 0}]).drop_columns("round") for cn in (1, 2))
-    with Digests(3) as digests:
-        for rows in (first, last):
-            digests.begin("changes", rows)
-        begun = digests.of({"changes": last})
-        assert begun == {"changes": of({**CHANGE, "cn": 2})}
-        assert digests.of({"changes": first}) == {"changes": of(CHANGE)} != begun
 
 
 @pytest.mark.parametrize(
