@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import reduce
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 FEWER = 4
 """Rows among which there is at most one key in so many are looked through for the parts of keys, before keys are joined."""
+MOST = 1 << 17
+"""Keys that are looked up at once: the names of ten million edits would take 1.7 GB of Arrow's memory."""
 
 
 def having(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
@@ -45,10 +48,38 @@ def _alike(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.ChunkedArra
     """
     if len(on) == 1:
         return _stands_in(table[on[0]], keys[on[0]])
-    numbered = rows = placed(table.select(list(on)))
+    numbered = placed(table.select(list(on)))
     if keys.num_rows * FEWER <= table.num_rows:
         numbered = numbered.filter(reduce(pc.and_, (_stands_in(numbered[name], keys[name]) for name in on)))
-    return _stands_in(rows["_place"], numbered.join(keys.select(list(on)), keys=list(on), join_type="left semi")["_place"])
+    alike = np.zeros(table.num_rows, bool)
+    for some, of in _parts(numbered, keys.select(list(on)), on[-1]):
+        alike[some.join(of, keys=list(on), join_type="left semi")["_place"].to_numpy()] = True
+    return pa.chunked_array([alike])
+
+
+def _parts(rows: pa.Table, keys: pa.Table, name: str) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Rows and keys that may be alike, together."""
+    if keys.num_rows <= MOST or not pa.types.is_string(keys.schema.field(name).type):
+        yield rows, keys
+        return
+    of_rows, of_keys = _last_letters(rows[name]), _last_letters(keys[name])
+    for end in pc.unique(of_keys):
+        yield filtered(rows, pc.equal(of_rows, end)), filtered(keys, pc.equal(of_keys, end))
+
+
+def in_parts(names: pa.Table, name: str) -> Iterator[pa.Table]:
+    """The rows of a table, those of the same text in that column together; in one part where they are few."""
+    if names.num_rows <= MOST:
+        yield names
+        return
+    ends = _last_letters(names[name])
+    for end in pc.unique(ends):
+        yield filtered(names, pc.equal(ends, end))
+
+
+def _last_letters(texts: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The last letter of each, for names that are drawn or counted differ in it; of a text that has none, or is null, none."""
+    return pc.fill_null(pc.utf8_slice_codeunits(texts, -1), "")
 
 
 def _stands_in(column: pa.ChunkedArray, some: pa.ChunkedArray) -> pa.ChunkedArray:

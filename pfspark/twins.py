@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import distinct, filtered, having, lacking, named, placed, together
+from pfspark.keyed import distinct, having, in_parts, lacking, named, placed, together
 from pfspark.keys import HERE, LINE, OBJECT, ORIGIN
 from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, Entry, Listing, MessageType, Standing, Why
 
@@ -42,17 +42,8 @@ def _staying(rows: pa.Table) -> pa.Table:
     return rows.filter(pc.invert(rows["goes"]))
 
 
-NAMES = 1 << 17
-"""Names that are told apart at once: those of ten million edits would take 1.7 GB."""
-
-
 def _repeated(edits: pa.Table) -> pa.Table:
-    """Many names are told apart by their last letters first."""
-    names = edits.select(["org", "edit_id"])
-    if names.num_rows <= NAMES:
-        return _said_twice(names)
-    ends = pc.fill_null(pc.utf8_slice_codeunits(names["edit_id"], -1), "")
-    return pa.concat_tables(_said_twice(filtered(names, pc.equal(ends, end))) for end in pc.unique(ends))
+    return pa.concat_tables(_said_twice(names) for names in in_parts(edits.select(["org", "edit_id"]), "edit_id"))
 
 
 def _said_twice(names: pa.Table) -> pa.Table:

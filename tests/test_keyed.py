@@ -9,8 +9,10 @@ from pfspark import keyed
 from pfspark.keyed import having, lacking
 
 
-def test_rows_are_picked_by_key_in_their_order() -> None:
-    """Whatever other columns hold; what is null is like nothing."""
+@pytest.mark.parametrize("most", [0, 10**9])
+def test_rows_are_picked_by_key_in_their_order(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Whatever other columns hold, and in however many parts; what is null is like nothing."""
+    monkeypatch.setattr(keyed, "MOST", most)
     table = pa.table({"org": ["o", "o", "p", "o", None], "folder": ["F", "G", "F", "F", "F"], "n": [[1], [2], [3], [], None]})
     keys = pa.table({"folder": ["F", "F", None], "org": ["o", "o", None]})
     assert having(table, keys, ("org", "folder"))["n"].to_pylist() == [[1], []]
@@ -28,3 +30,16 @@ def test_few_keys_pick_what_many_pick(monkeypatch: pytest.MonkeyPatch, fewer: in
     keys = pa.table({"org": ["o", "p"], "folder": ["F", "G"]})
     assert having(table, keys, ("org", "folder"))["n"].to_pylist() == [0, 3, 4, 7, 8, 11]
     assert lacking(table, keys, ("org", "folder"))["n"].to_pylist() == [1, 2, 5, 6, 9, 10]
+
+
+def test_many_keys_pick_what_few_pick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In parts, by the last letter of what is looked up, if it is a text."""
+    names = ["", "a", "b", "ba", "ab", None, "ç", "bç"]
+    table = pa.table({"n": range(16), "org": ["o", "p"] * 8, "name": names * 2})
+    keys = pa.table({"org": ["o", "p", "o", "p", "p"], "name": ["", "a", "ab", "bç", None]})
+    numbers = pa.table({"org": ["o", "p"], "n": [2, 3]})
+    few = [having(table, keys, ("org", "name")), lacking(table, keys, ("org", "name")), having(table, numbers, ("org", "n"))]
+    assert [some["n"].to_pylist() for some in few[::2]] == [[0, 1, 4, 7, 8, 9, 12, 15], [2, 3]]
+    monkeypatch.setattr(keyed, "MOST", 1)
+    assert [having(table, keys, ("org", "name")), lacking(table, keys, ("org", "name"))] == few[:2]
+    assert having(table, numbers, ("org", "n")) == few[2]

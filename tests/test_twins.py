@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark import twins
+from pfspark import keyed
 from pfspark.frame import RULES
 from pfspark.keys import HERE, LINE
 from pfspark.rows import local, struct
@@ -165,7 +165,7 @@ def test_many_names_are_told_apart_as_few_are(
     names = [*given_frames[0][0].select(["org", "edit_id"]).to_pylist(), *({"org": "o1", "edit_id": ""} for _ in range(2))]
     edits = pa.Table.from_pylist(names)
     few = TWINS["intake.repeated"](edits)
-    monkeypatch.setattr(twins, "NAMES", 10)
+    monkeypatch.setattr(keyed, "MOST", 10)
     assert rows_of(TWINS["intake.repeated"](edits)) == rows_of(few) > Counter()
     ends = {row["edit_id"] for row in few.to_pylist()}
     assert ends == {"", "d", "e", "f", None}

@@ -9,6 +9,7 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -17,6 +18,8 @@ from pfspark.rows import schema_of
 
 ROWS = 1 << 14
 """Rows of which there are texts at a time."""
+PARTS = 16
+"""In which digests are put in order, by how they begin."""
 DIGEST = pa.binary(hashlib.sha256().digest_size)
 
 
@@ -45,19 +48,31 @@ def digests_by_round(name: str, rows: pa.Table) -> dict[int, str]:
 
 
 def _over(rows: Iterable[pa.Array]) -> str:
-    digests = pa.concat_arrays([pa.array([], DIGEST), *rows])
-    order = pc.sort_indices(digests)
     over = hashlib.sha256()
-    for first in range(0, len(order), ROWS):
-        over.update(digests.take(order.slice(first, ROWS)).buffers()[1])
+    for digests in _in_order(rows):
+        order = pc.sort_indices(digests)
+        for first in range(0, len(order), ROWS):
+            over.update(digests.take(order.slice(first, ROWS)).buffers()[1])
     return over.hexdigest()
+
+
+def _in_order(rows: Iterable[pa.Array]) -> Iterator[pa.Array]:
+    """Those digests, in parts each of which comes before the next: many are never put in order all at once."""
+    parts = defaultdict(list)
+    for some in rows:
+        firsts = np.frombuffer(some.buffers()[1], np.uint8)[:: DIGEST.byte_width] // (256 // PARTS)
+        for part in np.unique(firsts):
+            parts[part].append(some.filter(pa.array(firsts == part)))
+    for part in sorted(parts):
+        yield pa.concat_arrays(parts.pop(part))
 
 
 def _row_digests(name: str, rows: pa.Table) -> Iterator[pa.Array]:
     """Of each batch the digests of its rows: of as many rows as a million there is no list."""
     schema = schema_of(name)
-    for batch in rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")).to_batches(ROWS):
-        said = _texts(batch).to_pylist()
+    columns = to_arrow_schema(schema, timezone="UTC")
+    for batch in rows.select(schema.names).to_batches(ROWS):
+        said = _texts(batch.cast(columns)).to_pylist()
         yield pa.array([hashlib.sha256(text.encode()).digest() for text in said], DIGEST)
 
 

@@ -18,7 +18,7 @@ def amend(view: DataFrame, changed: DataFrame, *, key: Sequence[str]) -> DataFra
     return view.join(changed.select(*key), list(key), "left_anti").unionByName(changed)
 
 
-@rule(drives=("more",), amends="view")
+@rule(drives=("more",), amends="view", inline=True)
 def append(view: DataFrame, more: DataFrame) -> DataFrame:
     """A view with more rows."""
     return view.unionByName(more)
