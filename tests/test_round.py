@@ -266,6 +266,7 @@ def differing(found: Mapping[str, pa.Table], expected: Mapping[str, pa.Table]) -
     return parted
 
 
+@pytest.mark.in_turn("partitions")
 @pytest.mark.parametrize("partitions", [1, 2, 8])
 def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, partitions: int) -> None:
     """Every frame, given or made, comes shuffled and in so many partitions, and nothing is skipped for being empty."""

@@ -142,6 +142,7 @@ def is_at_hand(where: str, spark: SparkSession) -> bool:
     return Lake.open(where, spark)._runner.at_hand() is not None
 
 
+@pytest.mark.in_turn("catalogs")
 def test_who_comes_next_goes_on_from_the_base(left: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is what the facts say from the first on; so is what is played from it, and left again."""
 
@@ -159,6 +160,7 @@ def test_who_comes_next_goes_on_from_the_base(left: str, spark: SparkSession, mo
             assert not disagreements(spark, lake._runner.kept().tables, world(lake._tables.snapshot()))
 
 
+@pytest.mark.in_turn("catalogs")
 def test_what_does_not_count(left: str, spark: SparkSession) -> None:
     """Where nobody can read it, another pfspark has left it, or another round came after it, the facts are read; who only reads
     leaves none in its place."""
@@ -201,6 +203,7 @@ def test_what_the_killed_have_left_goes_with_upkeep(played: str, begun: Path, sp
     scratch.sweep(Tables.open(spark, begun))  # a folder has none
 
 
+@pytest.mark.in_turn("catalogs")
 def test_a_table_of_that_name_that_others_have_stays(left: str, spark: SparkSession) -> None:
     """A schema may hold more than the lake."""
     base = f"{left}.base"

@@ -68,6 +68,7 @@ def sales(spark: SparkSession) -> Iterator[str]:
     spark.sql(f"DROP SCHEMA {SCHEMA} CASCADE")
 
 
+@pytest.mark.in_turn("catalogs")
 def test_what_lies_on_the_executors_is_appended_from_there(
     sales: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -947,6 +947,9 @@ def test_superseded_versions_and_deletions_travel_without_a_body() -> None:
 
 # --- hundreds of worlds -----------------------------------------------------------------------------------------------
 
+WORLDS = 20
+"""That are played on one day; others are on the next, and all by `--lakes`."""
+
 
 class Rough(World):
     """A world whose mail is lost, doubled, late and shuffled while things happen; the stores play in another order."""
@@ -1025,24 +1028,29 @@ def check_end(world: World, end: Line, *, all_kept: bool) -> None:
             assert holders, f"{number} of {folder} is lost"
 
 
-@pytest.mark.parametrize("seed", range(80))
-def test_worlds_converge_and_lose_nothing(seed: int) -> None:
-    scenario = parse(world(seed), f"world {seed}", conf_folder())
-    plain = World(scenario)
-    check_end(plain, run(plain)[-1], all_kept=True)
+@pytest.mark.in_turn("calm worlds")
+@pytest.mark.parametrize("first", range(0, 80, WORLDS))
+def test_worlds_converge_and_lose_nothing(first: int) -> None:
+    for seed in range(first, first + WORLDS):
+        plain = World(parse(world(seed), f"world {seed}", conf_folder()))
+        check_end(plain, run(plain)[-1], all_kept=True)
 
 
-@pytest.mark.parametrize("seed", range(80, 160))
-def test_worlds_with_rough_transport_converge_and_lose_nothing(seed: int) -> None:
-    rough = Rough(parse(world(seed), f"world {seed}", conf_folder()), seed)
-    check_end(rough, run(rough)[-1], all_kept=True)
+@pytest.mark.in_turn("rough worlds")
+@pytest.mark.parametrize("first", range(80, 160, WORLDS))
+def test_worlds_with_rough_transport_converge_and_lose_nothing(first: int) -> None:
+    for seed in range(first, first + WORLDS):
+        rough = Rough(parse(world(seed), f"world {seed}", conf_folder()), seed)
+        check_end(rough, run(rough)[-1], all_kept=True)
 
 
-@pytest.mark.parametrize("seed", range(160, 240))
-def test_worlds_with_restores_converge(seed: int) -> None:
+@pytest.mark.in_turn("restored worlds")
+@pytest.mark.parametrize("first", range(160, 240, WORLDS))
+def test_worlds_with_restores_converge(first: int) -> None:
     """What only the restored store held is gone with it; everything else is kept and becomes equal."""
-    rough = Rough(parse(world(seed, restores=True), f"world {seed}", conf_folder()), seed)
-    check_end(rough, run(rough)[-1], all_kept=False)
+    for seed in range(first, first + WORLDS):
+        rough = Rough(parse(world(seed, restores=True), f"world {seed}", conf_folder()), seed)
+        check_end(rough, run(rough)[-1], all_kept=False)
 
 
 @pytest.mark.parametrize("seed", range(240, 250))
