@@ -43,7 +43,7 @@ def _staying(rows: pa.Table) -> pa.Table:
 
 
 def _repeated(edits: pa.Table) -> pa.Table:
-    return pa.concat_tables(_said_twice(names) for names in in_parts(edits.select(["org", "edit_id"]), "edit_id"))
+    return pa.concat_tables(_said_twice(names) for (names,) in in_parts(edits.select(["org", "edit_id"]), by="edit_id"))
 
 
 def _said_twice(names: pa.Table) -> pa.Table:

@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pfspark import keyed
-from pfspark.keyed import having, lacking
+from pfspark.keyed import having, in_parts, lacking
 
 
 @pytest.mark.parametrize("most", [0, 10**9])
@@ -43,3 +43,13 @@ def test_many_keys_pick_what_few_pick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(keyed, "MOST", 1)
     assert [having(table, keys, ("org", "name")), lacking(table, keys, ("org", "name"))] == few[:2]
     assert having(table, numbers, ("org", "n")) == few[2]
+
+
+def test_parts_are_few_whatever_the_alphabet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each goes through all rows, and texts may end in any of thousands of letters; alike ones stay together."""
+    monkeypatch.setattr(keyed, "MOST", 1)
+    names = pa.table({"name": [f"a{chr(0x4E00 + nth)}" for nth in range(500)] * 2 + ["", None]})
+    parts = [part["name"].to_pylist() for (part,) in in_parts(names, by="name")]
+    assert len(parts) == keyed.PARTS
+    assert sorted(str(name) for part in parts for name in part) == sorted(map(str, names["name"].to_pylist()))
+    assert sum(len(set(part)) for part in parts) == 502
