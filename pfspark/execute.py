@@ -30,7 +30,7 @@ AT_ONCE = 8
 LARGE = 100_000
 """Rows from which on a frame stays on the executors: to bring a million here and hand them back takes two seconds a step."""
 
-Told = Callable[[str, pa.Table, DataFrame | None], object]
+Listener = Callable[[str, pa.Table, DataFrame | None], object]
 """Who is told of each wanted frame by its name, as soon as its rows are here; with the frame as which they lie on the executors,
 if they do.
 """
@@ -81,7 +81,7 @@ def execute(
     wanted: Mapping[str, DataFrame],
     given: Mapping[str, Made],
     suited: Suited = as_it_is,
-    told: Told = to_nobody,
+    told: Listener = to_nobody,
 ) -> dict[str, pa.Table]:
     """The rows of what is drawn in `wanted`, of what is `given` by name; each step in the session that is `suited` to its rows.
 
@@ -106,7 +106,7 @@ class Execution:
         given: Mapping[str, Made],
         threads: ThreadPoolExecutor,
         suited: Suited = as_it_is,
-        told: Told = to_nobody,
+        told: Listener = to_nobody,
     ) -> None:
         self._spark, self._suited, self._told = spark, suited, told
         self._given = given

@@ -8,8 +8,8 @@ ORIGIN = (*FOLDER, "origin")
 """The numbers that one replica, in one of its lives, gave in a folder, whoever holds them."""
 HERE = ("org", "store", "folder")
 """What one store knows of one folder."""
-LINE = (*HERE, "origin")
-"""A number line: what one store knows of the numbers of one origin."""
+ORIGIN_HERE = (*HERE, "origin")
+"""What one store knows of the numbers of one origin in one folder."""
 OBJECT = (*FOLDER, "object")
 """An item of a folder, or, of the hierarchy, a folder; whoever holds it."""
 ITEM = (*HERE, "object")

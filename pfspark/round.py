@@ -2,7 +2,7 @@
 
 `play` draws what becomes of the world as it is, for the organizations whose turn it is: the new rows of every table, and
 the rows that change in the views the next round begins with. It reads and writes nothing, and asks Spark nothing: what it
-gives is made by `execute`. It goes as the articles tell it: what arrives is let in and sifted, the replication state table
+gives is made by `execute`. It goes as the articles tell it: what arrives is accepted and sifted, the replication state table
 learns, people's edits are taken in, holes are noted and asked for, questions are answered, what waits is packed, and all
 letters leave together.
 
@@ -56,10 +56,10 @@ def play(world: World, clock: DataFrame) -> Outcome:
     known = learn(world, inbox, standing, edits, dirty)
     gaps = note_and_ask(world, mail, known, edits, clock)
     cycle = keep_cycle(world, due, known, edits, dirty, clock)
-    told = answer(known, inbox, edits, cycle, clock)
+    replies = answer(known, inbox, edits, cycle, clock)
     asked = inquire(world, mail, due, inbox, known, gaps, edits, dirty, clock)
     quiet = tell_unasked(due, known, edits, cycle, dirty, clock)
-    messages = pack_and_address(world, known, gaps, edits, cycle, told, asked, quiet, clock)
+    messages = pack_and_address(world, known, gaps, edits, cycle, replies, asked, quiet, clock)
     night = expire(world, due, known, edits, dirty, clock)
     entries = remind(world, due, known, gaps, edits, cycle, asked, quiet, night, dirty, clock)
     return Outcome(
@@ -119,7 +119,7 @@ class Mail:
 
 @phase
 def arrive(world: World, clock: DataFrame) -> Mail:
-    """What is due by now reaches its recipient, or is lost at the door; whoever is heard is available from now on."""
+    """What is due by now is delivered, or lost at the door; whoever is heard is available from now on."""
     delivered = transport.arrive(world.mail, conditions=world.conditions, replicas=world.replicas, clock=clock)
     met = sources.hear(world.contacts, delivered=delivered)
     return Mail(delivered, met, _amend("contacts", world.contacts, met))
@@ -166,7 +166,7 @@ class Inbox:
 
 @phase
 def accept(world: World, mail: Mail, news: News) -> Inbox:
-    """Content is let in, or refused, against that tree."""
+    """Content is accepted, or refused, against that tree."""
     validated = receipt.validate(mail.delivered, replicas=news.replicas, folders=news.trees.folders)
     accepted = receipt.accepted(validated)
     lives = state.read_lives(accepted, lives=world.lives)
@@ -457,7 +457,7 @@ def keep_cycle(world: World, due: Due, known: Known, edits: Edits, dirty: DataFr
 
 
 @dataclass(frozen=True)
-class Told:
+class Replies:
     """What requests are answered with: numbers, a status, or a status that says that there is nothing to give."""
 
     answers: DataFrame
@@ -466,7 +466,7 @@ class Told:
 
 
 @phase
-def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFrame) -> Told:
+def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFrame) -> Replies:
     """Requests for content and for status are answered."""
     requests, questions = (
         status.answerable(receipt.of_types(inbox.current, types=(of_what,)), replicas=edits.speaking)
@@ -477,7 +477,7 @@ def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFr
         status.asked_for(questions),
         shown=cycle.shown_before, applied=known.applied, beliefs=known.current, replicas=edits.replicas, clock=clock,
     )  # fmt: skip
-    return Told(answers, answered, backfill.unserved(requests, answers=answers, told=answered))
+    return Replies(answers, answered, backfill.unserved(requests, answers=answers, told=answered))
 
 
 @dataclass(frozen=True)
@@ -550,14 +550,14 @@ def pack_and_address(
     gaps: Gaps,
     edits: Edits,
     cycle: Cycle,
-    told: Told,
+    replies: Replies,
     asked: Asked,
     quiet: Quiet,
     clock: DataFrame,
 ) -> DataFrame:
     """What goes, and what was asked for, is packed; everything is addressed, with the sender's status in each letter."""
     recipients, holders = packing.recipients(known.lists), status.holders(known.lists)
-    going_now = once(together(told.answers, in_folders(cycle.sending, recipients)))
+    going_now = once(together(replies.answers, in_folders(cycle.sending, recipients)))
     changes = together(in_ranges(world.changes, going_now), edits.written)
     revisions = together(packing.revisions(world.changes, items=changes), packing.revisions(edits.written, items=changes))
     superseded = packing.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
@@ -567,11 +567,11 @@ def pack_and_address(
         addressing.changes(packed, recipients=recipients),
         addressing.responses(packed),
         addressing.requests(gaps.asks),
-        addressing.answers(told.answered, told.unserved),
+        addressing.answers(replies.answered, replies.unserved),
         addressing.unasked(quiet.telling, recipients=holders),
         addressing.inquiries(asked.inquiries),
     )
-    speaking = keys_of(going_now, gaps.asks, told.answered, told.unserved, quiet.telling, asked.inquiries)
+    speaking = keys_of(going_now, gaps.asks, replies.answered, replies.unserved, quiet.telling, asked.inquiries)
     senders = addressing.senders(speaking, replicas=edits.replicas)
     says = state.tell(senders, shown=cycle.shown, empty=cycle.shown_empty, claims=known.claims, clock=clock)
     messages = addressing.address(

@@ -190,7 +190,7 @@ class Policy(Options):
         return rows if self.preferred_source else tuple(row for row in rows if row != "not_preferred")
 
     def columns(self) -> dict[str, Any]:
-        """The policy as columns of `turns`: durations in seconds, times in seconds of the day."""
+        """The policy as columns of `clock`: durations in seconds, times in seconds of the day."""
         return {
             "interval_s": _seconds(self.interval),
             "size_limit": self.size_limit,

@@ -387,7 +387,7 @@ peer | string | the recipient
 lost | double | the share of letters that never arrives
 twice | double | the share that arrives twice
 late_s | bigint | by how many seconds a letter may be late
-seed | bigint | by which it is drawn what befalls which letter
+seed | bigint | by which the faults of each letter are drawn
 """),
             "runner",
         ),
@@ -653,7 +653,7 @@ FRAMES = _by_name(
         _frame("ranges", "numbers of a folder at a store", _RANGES),
         # what is due, and what has come
         _frame("due", "an entry of the agenda whose time has come", _ENTRY),
-        _frame("delivered", "a message that reaches a recipient, or is lost at its door", _MESSAGE),
+        _frame("delivered", "a message delivered to a recipient, or lost at its door", _MESSAGE),
         _frame("carried", "numbers that a message brings", f"{_KEYS} origin message_id cn_min cn_max"),
         _frame("validated", "a message that has come, with the reason where it is refused", f"{_MESSAGE} reason"),
         # the hierarchy
@@ -973,7 +973,7 @@ whom; null: nothing
 because | array<struct<rule:string,says:string,table:string,round:bigint?,at:time?>> | which rules decided, by which rows
 """),
         _line(
-            "hop", "what befell numbers on their way through an organization", "trace", f"""
+            "hop", "what happened to numbers on their way through an organization", "trace", f"""
 {_HERE.strip()}
 id? | string | the folder's id, where the store sees two of that path
 item | string | the numbers, as a set

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.keyed import distinct, having, in_parts, lacking, named, placed, together
-from pfspark.keys import HERE, LINE, OBJECT, ORIGIN
+from pfspark.keys import HERE, OBJECT, ORIGIN, ORIGIN_HERE
 from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, Entry, Listing, MessageType, Standing, Why
 
 
@@ -59,7 +59,7 @@ def _own(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
 
 
 def _ranges_of(own: pa.Table, *, entry: Entry) -> pa.Table:
-    return own.filter(pc.equal(own["entry"], str(entry))).select([*LINE, "cn_min", "cn_max"])
+    return own.filter(pc.equal(own["entry"], str(entry))).select([*ORIGIN_HERE, "cn_min", "cn_max"])
 
 
 def _believed(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
@@ -90,7 +90,7 @@ def _unpack(delivered: pa.Table) -> pa.Table:
     for name in ("origin", "cn_min", "cn_max"):
         each = each.append_column(name, pc.struct_field(ranges, name))
     return each.rename_columns([*HERE, "message_id", "origin", "cn_min", "cn_max"]).select(
-        [*LINE, "message_id", "cn_min", "cn_max"]
+        [*ORIGIN_HERE, "message_id", "cn_min", "cn_max"]
     )
 
 
@@ -99,7 +99,7 @@ def _speakers(replicas: pa.Table) -> pa.Table:
 
 
 def _of_people(issued: pa.Table) -> pa.Table:
-    return issued.filter(issued["by_somebody"]).select([*LINE, "cn_min", "cn_max"])
+    return issued.filter(issued["by_somebody"]).select([*ORIGIN_HERE, "cn_min", "cn_max"])
 
 
 def _fall_due(due: pa.Table, *, changed: pa.Table) -> pa.Table:
@@ -141,26 +141,26 @@ def _last_given(changes: pa.Table, *, issued: pa.Table) -> pa.Table:
 
 
 def _issued(changes: pa.Table) -> pa.Table:
-    counted = changes.select([*LINE, "cn", "edit_id"]).group_by(list(LINE), use_threads=False).aggregate(
+    counted = changes.select([*ORIGIN_HERE, "cn", "edit_id"]).group_by(list(ORIGIN_HERE), use_threads=False).aggregate(
         [("cn", "min"), ("cn", "max"), ("cn", "count"), ("cn", "count_distinct"), ("edit_id", "count")]
     )  # fmt: skip
     by_somebody = pc.greater(counted["edit_id_count"], 0)
-    ranges = counted.drop_columns("edit_id_count").rename_columns([*LINE, "cn_min", "cn_max", "rows", "numbers"])
+    ranges = counted.drop_columns("edit_id_count").rename_columns([*ORIGIN_HERE, "cn_min", "cn_max", "rows", "numbers"])
     return ranges.append_column("by_somebody", by_somebody)
 
 
 def _in_ranges(changes: pa.Table, ranges: pa.Table) -> pa.Table:
-    """A number lies in a range where more ranges of its line have begun by it than have ended before it. How many, is looked up
-    among their sorted ends, those of each line behind those of the line before."""
+    """A number lies in a range where more ranges of its origin have begun by it than have ended before it. How many, is looked
+    up among their sorted ends, those of each origin behind those of the origin before."""
     found = having(changes, ranges, ORIGIN)
     ranges = having(ranges, found, ORIGIN)
-    lines = placed(distinct(ranges, ORIGIN)).rename_columns([*ORIGIN, "line"])
+    origins = placed(distinct(ranges, ORIGIN)).rename_columns([*ORIGIN, "nth"])
     first, last, number = (column.to_numpy() for column in (ranges["cn_min"], ranges["cn_max"], found["cn"]))
     ends = np.unique(np.concatenate([first, last]))
 
     def along(rows: pa.Table, ranks: Any) -> Any:
-        of_line = placed(rows.select(list(ORIGIN))).join(lines, keys=list(ORIGIN)).sort_by("_place")["line"].to_numpy()
-        return of_line * (len(ends) + 1) + ranks
+        nth = placed(rows.select(list(ORIGIN))).join(origins, keys=list(ORIGIN)).sort_by("_place")["nth"].to_numpy()
+        return nth * (len(ends) + 1) + ranks
 
     begins, stops = (np.sort(along(ranges, np.searchsorted(ends, each, "right"))) for each in (first, last))
     begun = np.searchsorted(begins, along(found, np.searchsorted(ends, number, "right")), "right")
@@ -204,9 +204,9 @@ def _of_types(messages: pa.Table, *, types: Sequence[MessageType]) -> pa.Table:
     return messages.filter(pc.is_in(messages["type"], pa.array(map(str, types))))
 
 
-def _of_hierarchy(reached: pa.Table) -> pa.Table:
-    got_in = reached.filter(pc.is_null(reached["lost"]))
-    return _of_types(got_in, types=(MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE))
+def _of_hierarchy(delivered: pa.Table) -> pa.Table:
+    received = delivered.filter(pc.is_null(delivered["lost"]))
+    return _of_types(received, types=(MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE))
 
 
 def _accepted(validated: pa.Table) -> pa.Table:
@@ -226,13 +226,13 @@ def _repeating(clock: pa.Table) -> pa.Table:
 
 
 NEW = (pc.field("applied") == 0) & (pc.field("arriving") == 0)
-"""Pieces of the line that are not held, and do not come now."""
+"""Pieces of the coverage that are not held, and do not come now."""
 SETTLED = (pc.field("void") > 0) & (pc.field("claimed") <= 0)
 """Those that some replica has settled without content, and of which no other claims any."""
 
 
 def _fresh(coverage: pa.Table) -> pa.Table:
-    return coverage.filter((pc.field("applied") == 0) & (pc.field("arriving") > 0)).select([*LINE, "cn_min", "cn_max"])
+    return coverage.filter((pc.field("applied") == 0) & (pc.field("arriving") > 0)).select([*ORIGIN_HERE, "cn_min", "cn_max"])
 
 
 def _missing(coverage: pa.Table) -> pa.Table:
@@ -240,7 +240,7 @@ def _missing(coverage: pa.Table) -> pa.Table:
 
 
 def _settle_empty(coverage: pa.Table, *, replicas: pa.Table) -> pa.Table:
-    return having(coverage.filter(NEW & SETTLED), _speakers(replicas), HERE).select([*LINE, "cn_min", "cn_max"])
+    return having(coverage.filter(NEW & SETTLED), _speakers(replicas), HERE).select([*ORIGIN_HERE, "cn_min", "cn_max"])
 
 
 def _of_folders(received: pa.Table) -> pa.Table:

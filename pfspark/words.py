@@ -168,7 +168,7 @@ class Planned(StrEnum):
 
 
 class Hop(StrEnum):
-    """What befalls a number on its way through an organization; in the order of a round, what comes in before what goes out."""
+    """What happens to a number on its way through an organization; in the order of a round, what comes in first."""
 
     FORGOTTEN = "forgotten"
     """The store was restored to a moment at which it did not have it."""

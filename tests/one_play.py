@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
-    from pfspark.kept import Kept
+    from pfspark.between import Between
 
 Row = dict[str, Any]
 FACTS = ("changes", "messages", "receipts", "replicas", "backfill", "state")
@@ -32,7 +32,7 @@ class Facts:
     def begin(self, rows: Mapping[str, Sequence[Row]]) -> None:
         """See `player.Record`."""
 
-    def restored(self, org: str, store: str, to: datetime, now: datetime, kept: Kept) -> None:
+    def restored(self, org: str, store: str, to: datetime, now: datetime, world: Between) -> None:
         """See `player.Record`."""
 
     def round(

@@ -35,9 +35,9 @@ BELOW = {
     "suited": {"rows"},
     "execute": {"vocabulary", "frame", "twins", "rows", "suited"},
     "views": {"vocabulary", "keyed"},
-    "kept": {"vocabulary", "cnset", "keyed", "mapped", "said", "rows", "execute", "round", "views", "suited"},
+    "between": {"vocabulary", "cnset", "keyed", "mapped", "said", "rows", "execute", "round", "views", "suited"},
     "ask": {"vocabulary", "cnset", "frame", "keyed", "rules", "rows", "execute"},
-    "sim": {"vocabulary", "cnset", "rules", "round", "keyed", "rows", "execute", "views", "kept", "ask", "suited"},
+    "sim": {"vocabulary", "cnset", "rules", "round", "keyed", "rows", "execute", "views", "between", "ask", "suited"},
     "edge": {
         "vocabulary",
         "cnset",
@@ -51,12 +51,12 @@ BELOW = {
         "execute",
         "suited",
         "views",
-        "kept",
+        "between",
         "ask",
         "sim",
         "lake",
     },
-    "lake": {"vocabulary", "cnset", "keyed", "rules", "round", "rows", "kept", "ask", "sim", "edge"},
+    "lake": {"vocabulary", "cnset", "keyed", "rules", "round", "rows", "between", "ask", "sim", "edge"},
 }
 BETTER_IMPORT = {
     "vocabulary": "the vocabulary knows nobody: move what needs more to where it is used",
@@ -75,7 +75,7 @@ BETTER_IMPORT = {
     "twins": "a rule is said once more of rows alone: let who makes frames hand them in",
     "mapped": "where rows lie is all the same to them: let the caller say what they mean",
     "views": "what a round reads is rows by key: let the caller hand in the tables",
-    "kept": "between rounds the world is rows: let the edge read and store them",
+    "between": "between rounds the world is rows: let the edge read and store them",
     "ask": "a question reads a snapshot: let the caller open it and hand it in",
     "sim": "an invented world hands frames to round.play: let the edge store and show them",
     "lake": "a lake says what its parts can do: let them do it",
@@ -263,7 +263,7 @@ def faults_of_classic(module: str, tree: ast.AST) -> Iterator[str]:
 
 def faults_of_serverless(module: str, tree: ast.AST) -> Iterator[str]:
     """What serverless compute refuses, outside the one module that starts Spark."""
-    if module == "pfspark.edge.session" or layer(module) in ("rules", "round"):  # those are judged by `faults_of_purity`
+    if module == "pfspark.edge.session" or layer(module) in ("rules", "round"):  # those are checked by `faults_of_purity`
         return
     for call in calls(tree):
         name = method(call)
@@ -348,7 +348,7 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.round", "from pfspark.edge.delta import read", "a round is pure"),
         ("pfspark.ask.gaps", "from pfspark.lake import Lake", "a question reads a snapshot"),
         ("tests.sim.oracle", "from pfspark.round import play", "the oracle is written from the articles"),
-        ("tests.sim.oracle", "from pfspark.sim.fates import fate", "the oracle is written from the articles"),
+        ("tests.sim.oracle", "from pfspark.sim.faults import draw", "the oracle is written from the articles"),
         ("tests.sim.oracle", "import pyspark", "the oracle is written from the articles"),
         ("pfspark.rules.state", "from pyspark.sql.functions import rand", "functions.rand: derive it"),
         ("pfspark.rules.state", "from pyspark.sql import SparkSession", "frames come in as arguments"),

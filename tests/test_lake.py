@@ -188,8 +188,8 @@ def test_a_round_that_breaks_a_promise_does_not_count(lake: Lake, monkeypatch: p
     before = {line["store"]: line["applied"] for line in lake.lines("state") if line["folder"] == "/Sales"}
     lake.post("PFS1", "/Sales", b"once", name="once", at=at)
 
-    def wrong(judged: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
-        return right.body(judged, replicas=replicas, numbers=numbers.withColumn("last", F.col("last") - 1))
+    def wrong(validated: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
+        return right.body(validated, replicas=replicas, numbers=numbers.withColumn("last", F.col("last") - 1))
 
     right, call = RULES["item_edits.number"], Frame.call
 

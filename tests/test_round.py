@@ -23,11 +23,11 @@ import pyarrow.compute as pc
 import pytest
 
 import pfspark.execute
+from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.edge.crossing import suited
 from pfspark.execute import AT_ONCE, Execution, Made
 from pfspark.frame import Frame, steps
-from pfspark.kept import Kept
 from pfspark.round import drawn
 from pfspark.rows import arrow, local, schema_of
 from pfspark.sim import player
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-PLAIN, EVERY, ALL, TWICE, AGAIN = "plain", "every round", "all touched", "twice", "again"
+PLAIN, EVERY, ALL, TWICE, AGAIN = "plain", "every round", "all dirty", "twice", "again"
 STORES = ("PFS1", "PFS2", "PFS3")
 TEXT = """
 name = "{name}"
@@ -116,43 +116,43 @@ def organizations(config: pytest.Config) -> list[Scenario]:
 
 @contextmanager
 def conditions(config: pytest.Config) -> Iterator[None]:
-    """Touches every folder of one organization, hands another its mail twice, a third again a round later, and plays every
+    """Makes every folder of one organization dirty, hands another its mail twice, a third again a round later, and plays every
     round of a fourth; looks at how they fare."""
     later: list[dict[str, Any]] = []
-    played, next_round = Kept.play, player.Playing.next_round
+    played, next_round = Between.play, player.Playing.next_round
 
-    def due(kept: Kept, org: str, turns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
-        mail = mine(kept.tables["mail"], org).to_pylist()
+    def due(world: Between, org: str, turns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
+        mail = mine(world.tables["mail"], org).to_pylist()
         return [row for row in mail if row["due"] <= turns[org]["now"]]
 
-    def play(kept: Kept, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
+    def play(world: Between, turns: Mapping[str, Mapping[str, Any]]) -> dict[str, pa.Table]:
         RUN.rounds.update(turns.keys())
         if ALL in turns:
-            here = mine(kept.tables["replicas"], ALL).to_pylist()
-            kept.add("agenda", [looked(row, turns[ALL]["now"]) for row in here])
+            here = mine(world.tables["replicas"], ALL).to_pylist()
+            world.add("agenda", [looked(row, turns[ALL]["now"]) for row in here])
         if TWICE in turns:
-            kept.add("mail", due(kept, TWICE, turns))
+            world.add("mail", due(world, TWICE, turns))
         if AGAIN in turns:
-            mail = due(kept, AGAIN, turns)
-            closed = {row["store"] for row in mine(kept.tables["conditions"], AGAIN).to_pylist()}
-            kept.add("mail", later)
+            mail = due(world, AGAIN, turns)
+            closed = {row["store"] for row in mine(world.tables["conditions"], AGAIN).to_pylist()}
+            world.add("mail", later)
             later[:] = [row for row in mail if row["recipient"] not in closed]  # what was lost stays lost
         busy = PLAIN in turns and turns[PLAIN]["now"] == BUSY
         if busy:
-            RUN.world = {name: mine(table) for name, table in kept.tables.items()}
+            RUN.world = {name: mine(table) for name, table in world.tables.items()}
             RUN.turns = [{"org": PLAIN, **turns[PLAIN]}]
-        made = played(kept, turns)
+        made = played(world, turns)
         if busy:
             RUN.made = {name: mine(table) for name, table in made.items()}
-        keep = [why != "look" for why in kept.tables["agenda"]["why"].to_pylist()]
-        kept.put("agenda", kept.tables["agenda"].filter(pa.array(keep, pa.bool_())))
+        keep = [why != "look" for why in world.tables["agenda"]["why"].to_pylist()]
+        world.put("agenda", world.tables["agenda"].filter(pa.array(keep, pa.bool_())))
         return made
 
     def grid(one: Any, due: datetime | None) -> int | None:
         return next_round(one, one.scenario.start if one.scenario.name == EVERY else due)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Kept, "play", play)
+        patch.setattr(Between, "play", play)
         patch.setattr(player.Playing, "next_round", grid)
         yield
 
@@ -192,7 +192,7 @@ def test_skipping_idle_time_equals_playing_it(run: Run) -> None:
     assert nameless(run.lines[EVERY]) == nameless(run.lines[PLAIN])
 
 
-def test_playing_all_folders_equals_playing_the_touched(run: Run) -> None:
+def test_playing_all_folders_equals_playing_the_dirty(run: Run) -> None:
     assert nameless(run.lines[ALL]) == nameless(run.lines[PLAIN])
 
 
@@ -221,19 +221,19 @@ DIRECTORY = ("stores", "links", "taken")
 
 def again(spark: SparkSession, world: Mapping[str, pa.Table], turns: Sequence[Mapping[str, Any]]) -> dict[str, pa.Table]:
     """What a round gives, played from those rows."""
-    kept = Kept(spark)
+    played = Between(spark)
     for name, table in world.items():
-        kept.put(name, table)
-    return kept.play({row["org"]: {name: value for name, value in row.items() if name != "org"} for row in turns})
+        played.put(name, table)
+    return played.play({row["org"]: {name: value for name, value in row.items() if name != "org"} for row in turns})
 
 
 def whole(spark: SparkSession, run: Run, making: type[Execution]) -> Mapping[Frame, Made]:
     """Every step of the busy round, as it is made."""
-    kept = Kept(spark)
+    world = Between(spark)
     for name, table in run.world.items():
-        kept.put(name, table)
+        world.put(name, table)
     clock = arrow(schema_of("clock"), run.turns)
-    given = kept.given(clock, Concern.of(kept.tables, clock))
+    given = world.given(clock, Concern.of(world.tables, clock))
     outcome = drawn()
     wanted = steps(getattr(outcome, each.name) for each in fields(Outcome))
     with ThreadPoolExecutor(AT_ONCE) as threads:

@@ -16,7 +16,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark import keyed
 from pfspark.frame import RULES
-from pfspark.keys import HERE, LINE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.rows import local, struct
 from pfspark.rules import (
     agenda,
@@ -106,7 +106,7 @@ NAMED = {
     "names": ("age_limit", "schedule"),
 }
 """What else rules are given."""
-ONE_LINE = {"state.gain": (*LINE, "cn_min", "cn_max")}
+NARROWED = {"state.gain": (*ORIGIN_HERE, "cn_min", "cn_max")}
 """The columns of the frames of a rule whose twin takes those of the first."""
 DECLARED = (agenda, aging, backfill, checks, frames, hierarchy, intake, item_edits, packing, receipt, state, status)
 """Where the rules stand."""
@@ -137,7 +137,7 @@ def rows_of(frame: DataFrame | pa.Table) -> Counter[Any]:
 
 def said(name: str, rule: Callable[..., Any], given: Sequence[Any]) -> Any:
     """What a rule, or its twin, says of as many of those frames as it takes."""
-    tables = [each.select(list(ONE_LINE.get(name, SCHEMA.names))) for each in given[: TAKES.get(name, 2)]]
+    tables = [each.select(list(NARROWED.get(name, SCHEMA.names))) for each in given[: TAKES.get(name, 2)]]
     parameters = RULES[name].signature.parameters.values()
     words = [each.name for each in parameters if each.kind == each.KEYWORD_ONLY or each.name in NAMED]
     named = {word: NAMED[word] if word in NAMED else tables.pop() for word in words}

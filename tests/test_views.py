@@ -10,8 +10,8 @@ import pyarrow as pa
 import pytest
 
 from pfspark import views
+from pfspark.between import Between
 from pfspark.edge.config import conf_folder
-from pfspark.kept import Kept
 from pfspark.rows import rows_of
 from pfspark.sim import player
 from pfspark.sim.scenario import read
@@ -36,16 +36,16 @@ def test_what_is_due_is_due_to_the_microsecond(spark: SparkSession) -> None:
     assert due(rows, clock()).num_rows == 0
 
 
-def world(spark: SparkSession, **more: list[dict[str, Any]]) -> Kept:
+def between(spark: SparkSession, **more: list[dict[str, Any]]) -> Between:
     """One replica of each folder at A, in two organizations; a state of each; and what is due."""
     here = [{"org": org, "store": "A", "folder": folder} for org in ("o", "p") for folder in FOLDERS]
     rows: dict[str, list[dict[str, Any]]] = {name: here for name in VIEWS}
-    return Kept(spark, rows | {"agenda": []} | more)
+    return Between(spark, rows | {"agenda": []} | more)
 
 
-def read_of(kept: Kept, name: str, *orgs: str) -> set[tuple[str, str]]:
-    concern = Concern.of(kept.tables, clock(*orgs))
-    rows = concern.read(name, kept.tables[name])
+def read_of(world: Between, name: str, *orgs: str) -> set[tuple[str, str]]:
+    concern = Concern.of(world.tables, clock(*orgs))
+    rows = concern.read(name, world.tables[name])
     return set(zip(rows["org"].to_pylist(), rows["folder"].to_pylist(), strict=True))
 
 
@@ -73,14 +73,14 @@ CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], set[tuple[str, str]]]] =
 def test_a_round_reads_what_it_concerns(spark: SparkSession, case: str) -> None:
     """Of every view alike; and what it leaves is the rest. Of all changes its steps pick what they need."""
     given, expected = CASES[case]
-    kept = world(spark, **given)
-    concern = Concern.of(kept.tables, clock("o"))
+    world = between(spark, **given)
+    concern = Concern.of(world.tables, clock("o"))
     for name in VIEWS:
         if name != "agenda":
-            assert read_of(kept, name, "o") == expected, name
-            assert concern.read(name, kept.tables[name]).num_rows == len(expected), name  # each once
-    assert concern.read("changes", kept.tables["changes"]) is kept.tables["changes"]
-    waiting = concern.read("mail", kept.tables["mail"])
+            assert read_of(world, name, "o") == expected, name
+            assert concern.read(name, world.tables[name]).num_rows == len(expected), name  # each once
+    assert concern.read("changes", world.tables["changes"]) is world.tables["changes"]
+    waiting = concern.read("mail", world.tables["mail"])
     assert waiting.num_rows == (case not in ("a letter under way",) and bool(given.get("mail")))
 
 
@@ -89,8 +89,10 @@ def test_edits_that_name_an_edit_find_what_it_became(spark: SparkSession) -> Non
     made = {"org": "o", "folder": "1-1", "object": "A:4", "edit_id": "made", "action": "create_folder"}
     other = {**made, "edit_id": "another", "object": "A:3"}
     posted = {"org": "o", "folder": "A:4", "object": "A:9", "edit_id": "posted", "action": "post"}
-    kept = world(spark, changes=[made, other, posted], edits=[{**EDIT, "folder": "@made", "item": "@posted", "action": "modify"}])
-    assert read_of(kept, "replicas", "o") == {("o", "A:4")}
+    world = between(
+        spark, changes=[made, other, posted], edits=[{**EDIT, "folder": "@made", "item": "@posted", "action": "modify"}]
+    )
+    assert read_of(world, "replicas", "o") == {("o", "A:4")}
 
 
 def test_a_tree_that_changes_unforeseen_is_read_whole(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

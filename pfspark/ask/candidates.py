@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines
-from pfspark.keys import HERE, LINE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.rules import sources, state
 from pfspark.rules.frames import in_folders
@@ -34,7 +34,7 @@ def candidates(asked: DataFrame, world: Mapping[str, DataFrame]) -> DataFrame:
     gives = sources.content(in_folders(claims, asked))
     known = {name: world[name] for name in ("stores", "links", "contacts", "clock")}
     considered = sources.consider(in_folders(world["array"], asked), gives=gives, **known)
-    of_it = cnset.canonical(cnset.meet(gives, asked, LINE), (*LINE, "peer"))
+    of_it = cnset.canonical(cnset.meet(gives, asked, ORIGIN_HERE), (*ORIGIN_HERE, "peer"))
     span = F.struct("origin", "cn_min", "cn_max")
     given = of_it.groupBy(*HERE, "peer").agg(F.array_sort(F.collect_list(span)).alias("gives"))
     return considered.join(given, [*HERE, "peer"], "left")

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keys import HERE, LINE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.rules import state
 from pfspark.words import REPLICA
 
@@ -51,7 +51,7 @@ def _unlike(what: str, before: DataFrame, after: DataFrame, *, name: str | None,
 
 def _sets(what: str, before: DataFrame, after: DataFrame) -> DataFrame:
     """The numbers that are in one set and not in the other."""
-    gone = cnset.to_text(cnset.subtract(before, after, LINE), HERE, "before")
-    came = cnset.to_text(cnset.subtract(after, before, LINE), HERE, "after")
+    gone = cnset.to_text(cnset.subtract(before, after, ORIGIN_HERE), HERE, "before")
+    came = cnset.to_text(cnset.subtract(after, before, ORIGIN_HERE), HERE, "after")
     both = gone.join(came, list(HERE), "full")
     return both.select(*HERE, F.lit(what).alias("what"), F.lit(None).cast("string").alias("name"), "before", "after")

@@ -87,11 +87,11 @@ def events(
     for row in receipts:
         if row["message_id"] in sent and row["outcome"] in (Outcome.APPLIED, Outcome.NOTHING_NEW):
             found.append(_incoming(row, sent[row["message_id"]], contents, stores))
-    for row, fate in _fates(replicas):
+    for row, number in _of_replicas(replicas):
         if not _within(row, rounds):
             continue
         path = stores.path(row["store"], row["folder"])
-        found.append(Event(fate, at=_utc(row["at"]), store=row["store"], id=row["folder"], folder=path))
+        found.append(Event(number, at=_utc(row["at"]), store=row["store"], id=row["folder"], folder=path))
     return iter(sorted(found, key=_place))
 
 
@@ -99,7 +99,7 @@ def _within(row: Row, rounds: range | None) -> bool:
     return rounds is None or row["round"] in rounds
 
 
-def _fates(steps: Iterable[Row]) -> Iterator[tuple[Row, int]]:
+def _of_replicas(steps: Iterable[Row]) -> Iterator[tuple[Row, int]]:
     """The steps of replicas that have an event: removed, or put into a new life while they were there."""
     before: dict[tuple[str, str], Row] = {}
     for row in sorted(steps, key=lambda row: (row["at"], row["life"])):

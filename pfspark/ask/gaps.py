@@ -6,7 +6,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keys import HERE, LINE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.words import Why
 
 ENDS = ("cn_min", "cn_max")
@@ -18,7 +18,7 @@ def gaps(array: DataFrame, *, steps: DataFrame, agenda: DataFrame) -> DataFrame:
     A range that was asked of two stores at once is a row for each. Where nobody was asked yet, `of` is null and `due` is when
     the store asks first; null where its agenda knows nothing of it.
     """
-    along = [*LINE, "asked"]
+    along = [*ORIGIN_HERE, "asked"]
     named = steps.where("step = 'asked' and of is not null").withColumn("asked", F.col("at"))
     asked = named.select(*along, *ENDS, "of", "due")
     layers = [array.select(*along, *ENDS, F.lit(1).alias("open")), asked.select(*along, *ENDS, F.lit(1).alias("told"))]
@@ -35,4 +35,4 @@ def gaps(array: DataFrame, *, steps: DataFrame, agenda: DataFrame) -> DataFrame:
     first = agenda.where(F.col("why") == Why.BACKFILL).groupBy(*HERE).agg(F.min("due").alias("first"))
     due = F.when(F.col("of").isNull(), F.col("first")).otherwise(F.col("again")).alias("due")
     joined = cnset.join_up(told, along, ["heard", "attempt", "of", "again"]).join(first, list(HERE), "left")
-    return joined.select(*LINE, *ENDS, "heard", "attempt", "asked", "of", due)
+    return joined.select(*ORIGIN_HERE, *ENDS, "heard", "attempt", "asked", "of", due)

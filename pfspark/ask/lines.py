@@ -1,6 +1,6 @@
 """The answers as lines: what a store holds, sees and misses, as JSON objects (design of the scenario output).
 
-All of it is read from the tables of a kept world; nothing is decided here.
+All of it is read from the tables of a world between two rounds; nothing is decided here.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def cnset(ranges: Ranges) -> cntext.CnSet:
 
 
 class ByOrg:
-    """The tables of a world (`kept.Kept.tables`), parted by organization once for all who ask."""
+    """The tables of a world (`between.Between.tables`), parted by organization once for all who ask."""
 
     def __init__(self, tables: Mapping[str, pa.Table]) -> None:
         self._tables = dict(tables)  # as they are now: a world that is played on has others in their place

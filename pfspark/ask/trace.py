@@ -34,13 +34,13 @@ ANSWERS = (MessageType.HIERARCHY_RESPONSE, MessageType.CONTENT_RESPONSE)
 
 
 def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
-    """One row for each thing that befell numbers that are asked about (rows of `RANGE`): the columns of `HOP`.
+    """One row for each thing that happened to numbers that are asked about (rows of `RANGE`): the columns of `HOP`.
 
     `what` is a `words.Hop`, `store` where it happened, `peer` the other one: of what is sent the recipient, of what arrives
     the sender, of what is heard who told it, of what is asked for who was asked. `until`: when the letter is there, or when
     the store asks again; `reason`: why it was lost or refused, or the version made upon it; `since`, `due`: of what was sent,
     since when something of that folder waited for the store's cycle, and when that was, if it waited at all.
-    Numbers that nothing befell have no row, nor have the parts of a letter that nobody asks about.
+    Numbers to which nothing happened have no row, nor have the parts of a letter that nobody asks about.
     """
     numbers = cnset.canonical(asked, ORIGIN)
     restored = facts["rounds"].where("kind = 'restored'")

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask.about import own
-from pfspark.keys import LINE
+from pfspark.keys import ORIGIN_HERE
 from pfspark.words import Entry, Outcome
 
 
@@ -17,13 +17,13 @@ def open_numbers(steps: DataFrame, state: DataFrame) -> DataFrame:
     `steps` are rows of `backfill`, `state` those of `state`: a number opens when it is heard of, and closes when the store
     writes that it has it (R88, R90).
     """
-    heard = cnset.canonical(steps.where("step = 'heard'").select(*LINE, "cn_min", "cn_max", "at"), [*LINE, "at"])
-    had = own(state).where(F.col("entry") == Entry.APPLIED).select(*LINE, "cn_min", "cn_max", "at")
+    heard = cnset.canonical(steps.where("step = 'heard'").select(*ORIGIN_HERE, "cn_min", "cn_max", "at"), [*ORIGIN_HERE, "at"])
+    had = own(state).where(F.col("entry") == Entry.APPLIED).select(*ORIGIN_HERE, "cn_min", "cn_max", "at")
     ends = had.unionByName(heard).withColumnRenamed("at", "ends")  # what is heard of anew was open before, and is again
-    cut = cnset.meet(heard, ends, LINE).where("at < ends")
-    key = [*LINE, "at", "ends"]
+    cut = cnset.meet(heard, ends, ORIGIN_HERE).where("at < ends")
+    key = [*ORIGIN_HERE, "at", "ends"]
     later = cut.select(*key).distinct()
-    before = cut.withColumnRenamed("ends", "earlier").join(later, [*LINE, "at"]).where("earlier < ends")
+    before = cut.withColumnRenamed("ends", "earlier").join(later, [*ORIGIN_HERE, "at"]).where("earlier < ends")
     first = cnset.subtract(cut, before.select(*key, "cn_min", "cn_max"), key)  # a number closes once
     size = F.col("cn_max") - F.col("cn_min") + 1
     opened = heard.select("org", "at", size.alias("by"))

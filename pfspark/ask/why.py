@@ -14,13 +14,13 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule, source
-from pfspark.keys import HERE, ITEM, LINE, ORIGIN
+from pfspark.keys import HERE, ITEM, ORIGIN, ORIGIN_HERE
 from pfspark.rules import addressing, backfill, hierarchy, items, packing, sources, state, status
 from pfspark.rules.frames import once, together
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY, Cause, Entry, MessageType, Standing, Why
 
-RANGE = (*LINE, "cn_min", "cn_max")
+RANGE = (*ORIGIN_HERE, "cn_min", "cn_max")
 SAID = tuple(name for name in FRAMES["explained"].names if name not in RANGE)
 """What is said of a range; neighbours of which all of it is the same are one."""
 CITED = ("nth", "due", "of", "type", "message_id", "at", "reason", "version")
@@ -87,7 +87,7 @@ def lacking(pairs: DataFrame, *, applied: DataFrame, array: DataFrame) -> DataFr
     """The numbers of each folder that any store holds, or has heard of, and that the replica itself does not hold."""
     heard_of = applied.select(*RANGE).unionByName(array.select(*RANGE))
     everything = cnset.canonical(heard_of, ORIGIN).join(pairs.select(*HERE), ["org", "folder"])
-    return cnset.subtract(everything, applied, LINE)
+    return cnset.subtract(everything, applied, ORIGIN_HERE)
 
 
 @rule("contacts", drives=("contacts",))
@@ -176,7 +176,7 @@ def came(log: DataFrame) -> DataFrame:
 def given(asked: DataFrame, *, log: DataFrame) -> DataFrame:
     """When numbers were given by their origin, for every store that is asked about; of any cause."""
     own = log.where((cnset.store_of("origin") == F.col("store")) & (F.col("entry") == Entry.APPLIED)).drop("store")
-    return _evidence(own.join(asked.select(*LINE).distinct(), list(ORIGIN)), at=F.col("at"))
+    return _evidence(own.join(asked.select(*ORIGIN_HERE).distinct(), list(ORIGIN)), at=F.col("at"))
 
 
 @rule("evidence", drives=("asked",), needs=("applied",))
@@ -200,7 +200,7 @@ def instead(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: 
         .select(*HERE, number.alias("number"), "winner", "version", cause.alias("cause"))
     )
     both = not_shown.select(*HERE, "number", F.inline(F.array("number", "winner")))
-    arrived = cnset.within(both, log.where(F.col("entry") == Entry.APPLIED).select(*RANGE, "at"), LINE)
+    arrived = cnset.within(both, log.where(F.col("entry") == Entry.APPLIED).select(*RANGE, "at"), ORIGIN_HERE)
     dates = (
         arrived.groupBy(*HERE, "number", "origin", "cn").agg(F.min("at").alias("at"))
         .groupBy(*HERE, "number").agg(F.max("at").alias("at"))
@@ -293,7 +293,7 @@ def first_cause(
 
     `since` is known here of causes that are no event; `due` is when the numbers are asked for.
     """
-    keys = asked.select(*LINE).distinct()
+    keys = asked.select(*ORIGIN_HERE).distinct()
     leaves = replicas.where(F.col("standing") == Standing.DELETE_PENDING)
     freely = leaves.select("org", F.col("store").alias("by"), "folder", F.lit(1).alias("freely"))
     unsent = waiting.withColumnRenamed("store", "by").join(keys, list(ORIGIN)).join(freely, ["org", "by", "folder"], "left")
@@ -301,7 +301,7 @@ def first_cause(
     counted = {"asked": asked, "held": applied, "settled": empty, "unsent": unsent, "anywhere": anywhere, "open": missing}
     times = F.unix_micros("due").alias("due")
     pieces = cnset.coverage(
-        LINE,
+        ORIGIN_HERE,
         *(rows.select(*RANGE, F.lit(1).alias(f"n_{name}")) for name, rows in counted.items()),
         unsent.select(*RANGE, "freely"),
         missing.select(*RANGE, "claimed", "leaving", "attempt", F.unix_micros("heard").alias("heard")),
@@ -326,7 +326,7 @@ BY_EVIDENCE = (
 
 
 def _marks() -> list[Column]:
-    """Rows of `evidence` as a layer of the number line: of which cause they are, and whether they say when a number was given."""
+    """Rows of `evidence` as a layer of the coverage: of which cause they are, and whether they say when a number was given."""
     given = F.col("cause").isNull() & F.col("at").isNotNull()
     marks = {f"is_{cause}": F.col("cause") == cause for cause in BY_EVIDENCE} | {"is_given": given}
     return [mark.cast("int").alias(name) for name, mark in marks.items()]
@@ -409,14 +409,14 @@ def explain(causes: DataFrame, *, evidence: DataFrame, cycle: DataFrame, conditi
         "next_of": _by_cause(next_of),
         "next_type": F.col("cited.type"),
     }
-    return cnset.join_up(known.withColumns(said).select(*RANGE, *SAID), LINE, SAID)
+    return cnset.join_up(known.withColumns(said).select(*RANGE, *SAID), ORIGIN_HERE, SAID)
 
 
 def _first(causes: DataFrame, evidence: DataFrame) -> DataFrame:
     """What is known of each piece: what its cause cites, when its numbers were `given`, and the `source` that will be asked."""
     of_any = F.col("of_cause").isNull()
     known = cnset.within(
-        causes.select(*RANGE, "cause", F.col("cn_min").alias("cn")), evidence.withColumnRenamed("cause", "of_cause"), LINE
+        causes.select(*RANGE, "cause", F.col("cn_min").alias("cn")), evidence.withColumnRenamed("cause", "of_cause"), ORIGIN_HERE
     )
     return known.groupBy(*RANGE).agg(
         F.min(F.when(F.col("of_cause") == F.col("cause"), F.struct(*CITED))).alias("cited"),

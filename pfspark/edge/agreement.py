@@ -14,12 +14,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from pfspark import cnset
+from pfspark.between import RANGE_KEY
 from pfspark.edge.digests import texts
-from pfspark.kept import RANGE_KEY
-from pfspark.keys import LINE
+from pfspark.keys import ORIGIN_HERE
 from pfspark.rows import local
 
-RANGES = {"state": RANGE_KEY, "array": (*LINE, "heard", "attempt", "asked")}
+RANGES = {"state": RANGE_KEY, "array": (*ORIGIN_HERE, "heard", "attempt", "asked")}
 """Tables of ranges: of rows that are alike in these the numbers are one set, however it is cut."""
 UNSAID = {"agenda": ("at", "round"), "mail": ("at", "round")}
 """Columns that nobody reads of the world between two rounds."""
@@ -27,22 +27,23 @@ BY_PEOPLE = ("edits",)
 """What waits to be taken in: both have it from its own table."""
 
 
-def disagreements(spark: SparkSession, kept: Mapping[str, pa.Table], facts: Mapping[str, pa.Table]) -> list[dict[str, Any]]:
-    """What only one of two worlds has: `table`, the `row`, and whether it is `kept` or else said by the facts.
+def disagreements(spark: SparkSession, world: Mapping[str, pa.Table], facts: Mapping[str, pa.Table]) -> list[dict[str, Any]]:
+    """What only one of two worlds has: `table`, the `row`, and whether it is `kept` in the `world` that rounds go on with, or
+    else said by the facts.
 
     Columns that one of them does not have are not looked at; nor is the order of rows, nor how often one stands there.
     """
     found = []
-    for name in sorted({*kept} & {*facts} - {*BY_PEOPLE}):
-        both = {*kept[name].column_names} & {*facts[name].column_names} - {*UNSAID.get(name, ())}
-        columns = [column for column in kept[name].column_names if column in both]
-        here = kept[name].select(columns)
+    for name in sorted({*world} & {*facts} - {*BY_PEOPLE}):
+        both = {*world[name].column_names} & {*facts[name].column_names} - {*UNSAID.get(name, ())}
+        columns = [column for column in world[name].column_names if column in both]
+        here = world[name].select(columns)
         there = facts[name].select(columns).cast(here.schema)
         apart = _apart(here, there)
         if name in RANGES and any(rows.num_rows for rows in apart):
             apart = _apart(*(_whole(spark, rows, RANGES[name]) for rows in (here, there)))
-        for rows, is_kept in zip(apart, (True, False), strict=True):
-            found += [{"table": name, "row": row, "kept": is_kept} for row in rows.to_pylist()]
+        for rows, is_ours in zip(apart, (True, False), strict=True):
+            found += [{"table": name, "row": row, "kept": is_ours} for row in rows.to_pylist()]
     return found
 
 

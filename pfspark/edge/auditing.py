@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pfspark.between import Between
 from pfspark.edge.agreement import disagreements
 from pfspark.edge.answers import Answers
 from pfspark.edge.damage import damage
@@ -22,7 +23,6 @@ from pfspark.edge.ledger import FACTS, LEDGER, AsOf, Row
 from pfspark.edge.pages import by_pages
 from pfspark.edge.world import DIRECTORY, begun, delivered, own_rows
 from pfspark.errors import DamageError
-from pfspark.kept import Kept
 from pfspark.rules import checks, history
 from pfspark.tables import TABLES
 from pfspark.words import Action, Entry
@@ -39,12 +39,14 @@ AT_ONCE = 4
 """Jobs side by side: each is small, and mostly waits for its plan."""
 
 
-def audit(tables: Tables, ask: Callable[[], Answers], kept: Callable[[int], Kept | None], as_of: AsOf = None) -> Iterator[Line]:
+def audit(
+    tables: Tables, ask: Callable[[], Answers], world: Callable[[int], Between | None], as_of: AsOf = None
+) -> Iterator[Line]:
     """One line for each check: `id`, what it `says`, how many `rows` break it, one of them as a `sample`.
 
     First whether the tables can be read at all, the ledger, the bodies and what was written, then `rules.checks.CHECKS`.
     What needs a table that cannot be read is not looked at: its `rows` are null. Where the facts are those that were
-    written, the world `kept` after that round is held beside them, if it is at hand without reading all of them; not of what
+    written, the `world` after that round is held beside them, if it is at hand without reading all of them; not of what
     is past. The last line is the certificate: the round, what became of each check, and of every table how many rows were
     looked at and their digest, which is the same whatever their order and however they lie in files.
     """
@@ -95,7 +97,7 @@ def audit(tables: Tables, ask: Callable[[], Answers], kept: Callable[[int], Kept
         *(line.result() for line in others),
     ]
     if answers and people and not damages and not forged.result():
-        lines += guarded(partial(_held_beside, answers, kept, people)) or []
+        lines += guarded(partial(_held_beside, answers, world, people)) or []
     lines += (promised and promised.result()) or [_line(check.id, check.says, None) for check in checks.CHECKS]
     broken = [_damages_line(damages), *lines]
     yield from broken
@@ -132,9 +134,9 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
     return broken
 
 
-def _held_beside(answers: Answers, kept: Callable[[int], Kept | None], people: Mapping[str, int]) -> list[Line]:
+def _held_beside(answers: Answers, world: Callable[[int], Between | None], people: Mapping[str, int]) -> list[Line]:
     """A line on the world at hand, if there is one and nobody has written to the directory since it had those versions."""
-    tables, found = answers.snapshot.tables, kept(answers.snapshot.row.round)
+    tables, found = answers.snapshot.tables, world(answers.snapshot.row.round)
     if found is None or tables.versions(people) != people:
         return []
     return [_found_line("base", AGREES, disagreements(tables.spark, found.tables, answers.world))]
@@ -166,7 +168,7 @@ def found_here_only(answers: Answers, seen: checks.Seen) -> Iterator[Check]:
 def written(snapshot: Snapshot) -> Iterator[Check]:
     """The promises about what was written down (`rules.history`), in the same way."""
     read = snapshot.read
-    yield "I3", "what a replica has let in it holds", lambda: forgotten(snapshot)
+    yield "I3", "what a replica has accepted it holds", lambda: forgotten(snapshot)
     yield (
         "I12", "no message carries folders as content, or items as hierarchy", lambda: history.one_subject(read("messages")),
     )  # fmt: skip
@@ -196,11 +198,11 @@ def unequal_at_rest(answers: Answers, seen: checks.Seen) -> DataFrame:
 
 
 def forgotten(snapshot: Snapshot) -> DataFrame:
-    """What replicas have let in since they began, and do not hold; see `rules.history.kept`."""
+    """What replicas have accepted since they began, and do not hold; see `rules.history.kept`."""
     since = begun(snapshot.read("replicas")).withColumnRenamed("store", "recipient")
-    let_in = delivered(snapshot, snapshot.read).join(since, ["org", "recipient", "folder"]).where("round >= since_round")
+    accepted = delivered(snapshot, snapshot.read).join(since, ["org", "recipient", "folder"]).where("round >= since_round")
     applied = own_rows(snapshot, snapshot.read)["state"].where(F.col("entry") == Entry.APPLIED)
-    return history.kept(let_in, held=applied)
+    return history.kept(accepted, held=applied)
 
 
 def bodiless(answers: Answers) -> DataFrame:

@@ -45,7 +45,7 @@ UNREADABLE = (OSError, ValueError, KeyError, AttributeError, EOFError, RuntimeEr
 
 @dataclass(frozen=True)
 class Base:
-    """The tables of a world (`kept.Kept`), with what people had said by then: versions of `edits` and of the directory."""
+    """The tables of a world (`between.Between`), with what people had said by then: versions of `edits` and of the directory."""
 
     tables: Mapping[str, pa.Table]
     cursor: int

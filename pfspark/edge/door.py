@@ -1,6 +1,6 @@
 """What a store would refuse of an edit, foreseen before anything of it is kept.
 
-The rules judge every edit when it is taken in, against the tree and the standing as of its place (`rules.intake`), and say
+The rules validate every edit when it is taken in, against the tree and the standing as of its place (`rules.intake`), and say
 so in a receipt. Who makes an edit is told at once what the store sees already: its tree, its lists, its own replicas, and
 the edits that wait there. Two folders of one path, and a tree too deep to be followed, are refused here alone: what only
 merging brings is shown apart.
@@ -121,10 +121,10 @@ def check(world: World, row: Row, called: str, nearest: Callable[[], str]) -> No
 
     `called`: the folder as whoever makes the edit named it; `nearest`: tells which store has a replica of it.
     """
-    judge(View(world, row["org"], row["store"]), row, called, nearest)
+    validate(View(world, row["org"], row["store"]), row, called, nearest)
 
 
-def judge(view: View, row: Row, called: str, nearest: Callable[[], str] = lambda: "") -> None:
+def validate(view: View, row: Row, called: str, nearest: Callable[[], str] = lambda: "") -> None:
     """The same, of an edit at the store whose view that is."""
     action, sets = row["action"], dict(row["properties"] or ())
     folder = view.folders.get(row["folder"]) if row["folder"] else None

@@ -52,7 +52,7 @@ def why(seen: Answers, about: Iterable[About]) -> Iterator[Line]:
 
 
 def follow(seen: Answers, asked: Iterable[Line], when_asking: Callable[[int], Mapping[str, pa.Table] | None]) -> Iterator[Line]:
-    """What befell numbers (rows of `trace.RANGE`) on their way through one organization; `when_asking` says what its stores
+    """What happened to numbers (rows of `trace.RANGE`) on their way through one organization; `when_asking` says what its stores
     went by as they asked in a round, None where that is not told any more."""
     ranges = local(seen.snapshot.tables.spark, arrow(struct(trace.RANGE_DDL), asked), struct(trace.RANGE_DDL))
     folders = ranges.select("org", "folder").distinct()

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from pfspark.edge.config import conf_folder
 from pfspark.edge.copying import edit_row
-from pfspark.edge.door import Folder, View, judge
+from pfspark.edge.door import Folder, View, validate
 from pfspark.edge.world import policy_of
 from pfspark.errors import RefusedError, UsageError
 from pfspark.settings import OPTIONS, PROFILE, differences, load_profile, override, single, text_of
@@ -293,7 +293,7 @@ class _Folders:
     def _edit(self, path: str, action: Action, folder: str | None, sets: Mapping[str, str]) -> str:
         edit, place = f"{action}:{uuid.uuid4().hex}", self.place + len(self.rows)
         row = edit_row(self.org, self.view.store, action, folder, edit, self.at, place) | {"properties": list(sets.items())}
-        judge(self.view, row, path)
+        validate(self.view, row, path)
         self.view.take_in(row)
         self.rows.append(row)
         return str(row["edit_id"])

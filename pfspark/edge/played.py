@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from pfspark.between import Between
 from pfspark.edge import restoring
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import Tables
@@ -17,7 +18,6 @@ from pfspark.edge.digests import digest, numbered
 from pfspark.edge.ledger import FACTS, LEDGER, Restored, Row
 from pfspark.edge.runner import named, with_rows
 from pfspark.edge.writer import Writer
-from pfspark.kept import Kept
 from pfspark.rows import rows_of
 from pfspark.settings import differences, load_profile
 from pfspark.sim.scenario import Scenario
@@ -59,11 +59,11 @@ class Written:
             self._tables.append("edits", rows_of("edits", edits))
         self._write({**made, "backfill": with_rows(made["backfill"], named(made, turns))}, turns, due)
 
-    def restored(self, org: str, store: str, to: datetime, now: datetime, kept: Kept) -> None:
+    def restored(self, org: str, store: str, to: datetime, now: datetime, world: Between) -> None:
         """A store taken back: what it knows, written anew; see `restoring`."""
         number = max(number for number, turns in self._rounds if not turns or turns.get(org, now) <= to)
         taken_back = (Restored(org, store, number),)
-        self._write(restoring.facts(kept, org, store, now), {org: now}, {}, taken_back)
+        self._write(restoring.facts(world, org, store, now), {org: now}, {}, taken_back)
 
     def _write(
         self,

@@ -16,13 +16,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.between import Between
 from pfspark.edge import bases, bases_by_spark
 from pfspark.edge.agreement import disagreements
 from pfspark.edge.answers import Answers
 from pfspark.edge.auditing import altered, digest, forgotten, unequal_at_rest
 from pfspark.edge.delta import Snapshot, Tables, among
 from pfspark.edge.ledger import FACTS, LEDGER
-from pfspark.kept import Kept
 from pfspark.rules import checks
 
 TAKE_BACK, SET_ASIDE, READ_ANEW, NEW_LIFE = "take back", "set aside", "read anew", "new life"
@@ -43,12 +43,12 @@ class Remedy:
         return {"kind": "remedy", **asdict(self)}
 
 
-def plan(answers: Answers, kept: Callable[[int], Kept | None]) -> list[Remedy]:
+def plan(answers: Answers, world: Callable[[int], Between | None]) -> list[Remedy]:
     """What would mend what is broken; empty where nothing is, or where nothing here can.
 
-    `kept`: the world that rounds go on with after a round, if it is at hand.
+    `world`: the one that rounds go on with after a round, if it is at hand.
     """
-    return [*_other_hands(answers.snapshot)] or [*_another_world(answers, kept)] or [*_new_lives(answers)]
+    return [*_other_hands(answers.snapshot)] or [*_another_world(answers, world)] or [*_new_lives(answers)]
 
 
 def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
@@ -65,9 +65,9 @@ def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
         yield Remedy(SET_ASIDE, row["hash"], says, shlex.join(("pfspark", "audit", "--repair", "--lake", tables.where)))
 
 
-def _another_world(answers: Answers, kept: Callable[[int], Kept | None]) -> Iterator[Remedy]:
+def _another_world(answers: Answers, world: Callable[[int], Between | None]) -> Iterator[Remedy]:
     """Of a base that says what the facts do not."""
-    tables, found = answers.snapshot.tables, kept(answers.snapshot.row.round)
+    tables, found = answers.snapshot.tables, world(answers.snapshot.row.round)
     if found and disagreements(tables.spark, found.tables, answers.world):
         says = "the base is not what the facts say: it goes, and they are read anew"
         name = bases.NAME if tables.folder else bases_by_spark.NAME

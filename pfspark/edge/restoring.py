@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.kept import Kept
+from pfspark.between import Between
 from pfspark.rows import rows_of
 
 Line = dict[str, Any]
@@ -21,7 +21,7 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
     """One line for each folder of which `store` alone holds something that it did not hold `then`.
 
     What others hold, or what is on its way to others, comes back by backfill; `numbers` are lost for ever. Both arguments
-    are tables of a world (`kept.Kept.tables`).
+    are tables of a world (`between.Between.tables`).
     """
     here, before = lines.Stores(now, org), lines.Stores(then, org)
     on_its_way = [row for row in now["mail"].to_pylist() if row["org"] == org and row["recipient"] != store and not row["lost"]]
@@ -42,14 +42,14 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
             }  # fmt: skip
 
 
-def facts(kept: Kept, org: str, store: str, now: datetime) -> dict[str, pa.Table]:
+def facts(world: Between, org: str, store: str, now: datetime) -> dict[str, pa.Table]:
     """All that a store knows, as new rows of the tables: those from before its restore count no more.
 
     A number asked for n times has n steps; the times between them add up to the time of the last (`world.open_array`). Whom it
     had asked last, and since when that store is silent, is a step of its own (`world.remembered`).
     """
     rows = {
-        name: [row for row in kept.tables[name].to_pylist() if (row["org"], row["store"]) == (org, store)]
+        name: [row for row in world.tables[name].to_pylist() if (row["org"], row["store"]) == (org, store)]
         for name in ("state", "replicas", "agenda", "array", "contacts")
     }
     steps = [

@@ -1,6 +1,6 @@
-"""Playing the rounds of a lake: its world read once and then kept, the new rows appended, the ledger row last.
+"""Playing the rounds of a lake: its world read once and then carried on, the new rows appended, the ledger row last.
 
-A world read from the tables and one that was kept through any number of rounds are the same, so a process may end
+A world read from the tables and one that was carried through any number of rounds are the same, so a process may end
 between any two rounds, or within one, and another goes on.
 """
 
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pfspark.between import Between, due_moments
 from pfspark.edge import bases, bases_by_spark, native, restoring, upkeep
 from pfspark.edge.bases import Base
 from pfspark.edge.crossing import handed
@@ -23,11 +24,10 @@ from pfspark.edge.delta import CREATED, REFUSALS, Snapshot, Tables
 from pfspark.edge.ledger import FACTS, Restored, Row
 from pfspark.edge.recording import Recording
 from pfspark.edge.scratch import Scratch
-from pfspark.edge.world import DIRECTORY, as_kept, clocks, directory, kept_world, policies_of, turn
+from pfspark.edge.world import DIRECTORY, as_between, clocks, directory, policies_of, turn, world_between
 from pfspark.edge.writer import Writer
 from pfspark.errors import ViolationError
-from pfspark.execute import Told, to_nobody
-from pfspark.kept import Kept, due_moments
+from pfspark.execute import Listener, to_nobody
 from pfspark.keyed import having, lacking
 from pfspark.keys import PAIR
 from pfspark.rows import struct
@@ -68,9 +68,9 @@ class Runner:
         self._tables = tables
         self._scratch = Scratch(tables)
         self._writer: Writer | None = None
-        self._kept: Kept | None = None
+        self._world: Between | None = None
         self._number = 0
-        """The round after which the world is as it is kept here."""
+        """The round after which the world is as it is here."""
         self._digest = ""
         """The digest of that round's row."""
         self._left: tuple[int, int, dict[str, int]] | None = None
@@ -140,11 +140,11 @@ class Runner:
         with self._writing() as writer:
             self._look()
             self._taken_over()
-            assert self._kept is not None and writer.last is not None
+            assert self._world is not None and writer.last is not None
             at = now or began
             at = max(at, self._last.get(org, at))
-            self._kept.restore(org, store, then, at)
-            made = restoring.facts(self._kept, org, store, at)
+            self._world.restore(org, store, then, at)
+            made = restoring.facts(self._world, org, store, at)
             with Recording(self._tables, writer.last.round + 1) as recording:
                 return self._record("restored", {org: at}, made, began, recording, (Restored(org, store, to),))
 
@@ -187,19 +187,19 @@ class Runner:
             self._digest = writer.record(replace(maintained, facts=facts)).digest
             return done
 
-    def at_hand(self) -> Kept | None:
+    def at_hand(self) -> Between | None:
         """The world, if it is known without reading all facts."""
-        if self._kept is None:
+        if self._world is None:
             snapshot = self._tables.snapshot()
             if (base := self._base(snapshot)) is None:
                 return None
             self._begin(snapshot, base)
-        return self.kept()
+        return self.world()
 
-    def at_hand_after(self, round: int) -> Kept | None:
+    def at_hand_after(self, round: int) -> Between | None:
         """The same, if that is the last round."""
-        kept = self.at_hand()
-        return kept if self._number == round else None
+        world = self.at_hand()
+        return world if self._number == round else None
 
     def forget(self) -> None:
         """Takes away the base, and what is known here: the facts are read anew."""
@@ -212,10 +212,10 @@ class Runner:
     def leave(self) -> None:
         """Leaves the world as a base for whoever comes next; where that takes Spark, who has only read leaves none."""
         here, folder = (self._number, self._cursor, self._directory), self._tables.folder
-        if self._kept is None or self._left == here or (folder is None and self._writer is None):
+        if self._world is None or self._left == here or (folder is None and self._writer is None):
             return
-        self._kept.reset("conditions", ())
-        base = Base(self._kept.tables, self._cursor, self._directory)
+        self._world.reset("conditions", ())
+        base = Base(self._world.tables, self._cursor, self._directory)
         if folder is not None:
             bases.leave(folder, base, self._number, self._digest)
         else:
@@ -227,15 +227,15 @@ class Runner:
         self._look()
         return self._moments()
 
-    def kept(self) -> Kept:
+    def world(self) -> Between:
         """The world as the last round left it, with what people did since."""
         self._look()
-        assert self._kept is not None
-        return self._kept
+        assert self._world is not None
+        return self._world
 
     def close(self) -> None:
         """Gives the lake back and forgets its world."""
-        self._kept = None
+        self._world = None
         if self._writer is not None:
             self._writer.close()
             self._writer = None
@@ -255,9 +255,9 @@ class Runner:
 
     def _moments(self) -> dict[str, datetime]:
         """When each organization has something to do; absent: never, as things are."""
-        assert self._kept is not None
-        due = due_moments(self._kept, suspended={org for org, (row, _) in self._policies.items() if row["suspended"]})
-        edits = self._kept.tables["edits"].group_by("org").aggregate([("at", "min"), ("at", "count"), ("edit_id", "count")])
+        assert self._world is not None
+        due = due_moments(self._world, suspended={org for org, (row, _) in self._policies.items() if row["suspended"]})
+        edits = self._world.tables["edits"].group_by("org").aggregate([("at", "min"), ("at", "count"), ("edit_id", "count")])
         for row in edits.to_pylist():
             if row["org"] in self._policies:
                 timeless = row["at_count"] < row["edit_id_count"]  # refused by the next round
@@ -310,8 +310,8 @@ class Runner:
         return Grid(row["start"], policy.interval).next_round(moment, self._last.get(org))
 
     def _quiet(self, org: str) -> bool:
-        assert self._kept is not None
-        rows = {name: self._kept.tables[name] for name in ("mail", "edits", "agenda")}
+        assert self._world is not None
+        rows = {name: self._world.tables[name] for name in ("mail", "edits", "agenda")}
         own = {name: table.filter(pc.equal(table["org"], org)) for name, table in rows.items()}
         waiting = own["mail"].num_rows or own["edits"].num_rows or self._news
         return not waiting and set(own["agenda"]["why"].to_pylist()) <= {Why.EXPIRE}
@@ -320,9 +320,9 @@ class Runner:
 
     def _look(self) -> None:
         """Reads the world if it is not known here, else what is new since."""
-        if self._kept is not None and self._writer is None and self._tables.snapshot().row.round != self._number:
-            self._kept = None
-        if self._kept is None:
+        if self._world is not None and self._writer is None and self._tables.snapshot().row.round != self._number:
+            self._world = None
+        if self._world is None:
             snapshot = self._tables.snapshot()
             self._begin(snapshot, self._base(snapshot))
         self._take_up()
@@ -336,12 +336,12 @@ class Runner:
         self._policies, self.unfit = policies_of(**directory(snapshot))
         if base:
             self._cursor, self._directory = base.cursor, dict(base.directory)
-            self._kept = as_kept(self._tables, base.tables, self._scratch.suited)
+            self._world = as_between(self._tables, base.tables, self._scratch.suited)
             self._left = self._number, self._cursor, self._directory
         else:
             self._cursor, self._directory = people["edits"], {name: people[name] for name in DIRECTORY}
-            self._kept = kept_world(snapshot, self._scratch.suited)
-            self._repeat(self._kept, snapshot.row.cursors["edits"])
+            self._world = world_between(snapshot, self._scratch.suited)
+            self._repeat(self._world, snapshot.row.cursors["edits"])
         self._news = any(version != snapshot.row.versions[name] for name, version in self._directory.items())
 
     def _base(self, snapshot: Snapshot) -> Base | None:
@@ -354,7 +354,7 @@ class Runner:
             return Base({}, CREATED, {name: CREATED for name in DIRECTORY})
         return bases.find(self._tables.folder, snapshot.row)
 
-    def _repeat(self, kept: Kept, since: int) -> None:
+    def _repeat(self, world: Between, since: int) -> None:
         """Edits since the last round that were taken in before: these too wait, to be refused.
 
         They are told from others by the versions that brought them. Where the history of the table reaches no longer back
@@ -366,15 +366,15 @@ class Runner:
             fresh = self._tables.edits_between(since, self._cursor)
         except REFUSALS:
             return
-        self._receive(kept, fresh, repeats=True)
+        self._receive(world, fresh, repeats=True)
 
     def _take_up(self) -> None:
         """What people did since: entries of the directory, and edits."""
-        people, kept = self._people(), self._kept
-        assert kept is not None
+        people, world = self._people(), self._world
+        assert world is not None
         directory = {name: people[name] for name in DIRECTORY}
         if directory != self._directory:
-            self._read_directory(kept)
+            self._read_directory(world)
             self._directory, self._news = directory, True
         if people["edits"] > self._cursor:
             try:
@@ -383,16 +383,16 @@ class Runner:
                 self._begin(self._tables.snapshot(), None)
                 return
             self._cursor = people["edits"]
-            self._receive(kept, fresh)
+            self._receive(world, fresh)
 
-    def _read_directory(self, kept: Kept) -> None:
+    def _read_directory(self, world: Between) -> None:
         known = directory(self._tables.snapshot())
         self._policies, self.unfit = policies_of(**known)
-        kept.put_rows("lists", lists_anew(kept.tables["lists"], known["stores"]))
+        world.put_rows("lists", lists_anew(world.tables["lists"], known["stores"]))
         for name in ("stores", "links"):
-            kept.put_rows(name, known[name])
+            world.put_rows(name, known[name])
 
-    def _receive(self, kept: Kept, fresh: pa.Table, repeats: bool = False) -> None:
+    def _receive(self, world: Between, fresh: pa.Table, repeats: bool = False) -> None:
         """New edits wait to be taken in; `taken` names those of them that were taken in before, within `edit_memory`.
 
         `repeats`: only those that were ever taken in before, for the others wait already.
@@ -408,8 +408,8 @@ class Runner:
             if row["org"] in self._policies
             and row["at"] > self._last.get(row["org"], row["at"]) - self._policies[row["org"]][1].edit_memory
         }
-        kept.append("edits", fresh)
-        kept.add("taken", [{"org": org, "edit_id": edit} for org, edit in sorted(remembered)])
+        world.append("edits", fresh)
+        world.add("taken", [{"org": org, "edit_id": edit} for org, edit in sorted(remembered)])
 
     def _taken_in(self, edits: pa.Table) -> pa.Table:
         """The receipts of those edits: org, edit_id, at."""
@@ -427,7 +427,7 @@ class Runner:
     # A round
 
     def _round(self, at: datetime, dry_run: bool = False, *, ahead: bool = False) -> Played:
-        if self._kept is None and self._idle(at):
+        if self._world is None and self._idle(at):
             return Played()
         return self._play(lambda due: self._by(at, due, ahead), dry_run)
 
@@ -475,16 +475,16 @@ class Runner:
         return behind
 
     def _rehearse(self, turns: Mapping[str, datetime]) -> Played:
-        assert self._kept is not None
-        trial = Kept(lambda: self._tables.spark, suited=self._scratch.suited)
-        for name, rows in self._kept.tables.items():
+        assert self._world is not None
+        trial = Between(lambda: self._tables.spark, suited=self._scratch.suited)
+        for name, rows in self._world.tables.items():
             trial.put(name, rows)
         return Played(None, turns, self._new_rows(trial, turns, to_nobody), trial.tables)
 
     def _commit(self, turns: Mapping[str, datetime], began: datetime) -> Played:
-        assert self._kept is not None and self._writer is not None and self._writer.last is not None
+        assert self._world is not None and self._writer is not None and self._writer.last is not None
         with Recording(self._tables, self._writer.last.round + 1) as recording:
-            made = self._new_rows(self._kept, turns, recording.begin)
+            made = self._new_rows(self._world, turns, recording.begin)
             self._news = False
             return self._record("played", turns, made, began, recording)
 
@@ -498,11 +498,11 @@ class Runner:
         restored: tuple[Restored, ...] = (),
     ) -> Played:
         """The facts, each table by itself, then the row of the ledger that makes them count."""
-        assert self._kept is not None and self._writer is not None and self._writer.last is not None
+        assert self._world is not None and self._writer is not None and self._writer.last is not None
         tables, before = self._tables, self._writer.last
         number = before.round + 1
         self._last |= turns
-        played = Played(number, turns, made, dict(self._kept.tables))
+        played = Played(number, turns, made, dict(self._world.tables))
         facts = recording.append({name: made[name] for name in played.counts})
         changing = played.counts if tables.folder is None else FACTS
         versions = {
@@ -518,17 +518,17 @@ class Runner:
         self._number, self._digest = number, self._writer.record(row).digest
         return played
 
-    def _new_rows(self, kept: Kept, turns: Mapping[str, datetime], told: Told) -> dict[str, pa.Table]:
+    def _new_rows(self, world: Between, turns: Mapping[str, datetime], told: Listener) -> dict[str, pa.Table]:
         """Plays the round on that world; the new rows of every table. `told` is told of most of them before."""
-        newcomers = admit(kept, turns)
+        newcomers = admit(world, turns)
         cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(self.cut)]
-        kept.reset("conditions", cut)
-        made = kept.play({org: turn(*self._policies[org], now) for org, now in turns.items()}, told)
+        world.reset("conditions", cut)
+        made = world.play({org: turn(*self._policies[org], now) for org, now in turns.items()}, told)
         if made["violations"].num_rows:
             raise _violated(made["violations"])
         made["replicas"] = with_rows(made["replicas"], newcomers)
         made["backfill"] = with_rows(made["backfill"], named(made, turns))
-        _forget_repeats(kept)
+        _forget_repeats(world)
         return made
 
 
@@ -541,20 +541,20 @@ def _violated(violations: pa.Table) -> ViolationError:
     )
 
 
-def admit(kept: Kept, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
+def admit(world: Between, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
     """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R86, R131)."""
-    hierarchies = kept.tables["replicas"].filter(pc.equal(kept.tables["replicas"]["folder"], HIERARCHY))
+    hierarchies = world.tables["replicas"].filter(pc.equal(world.tables["replicas"]["folder"], HIERARCHY))
     known = set(zip(*(hierarchies[name].to_pylist() for name in ("org", "store")), strict=True))
     new = [
         {"org": row["org"], "store": row["store"], "folder": HIERARCHY}
-        for row in kept.tables["stores"].to_pylist()
+        for row in world.tables["stores"].to_pylist()
         if row["org"] in turns and not row["retired"] and (row["org"], row["store"]) not in known
     ]
     settled = {org for org, _ in known}
     asking = [row for row in new if row["org"] in settled]
     begun = [{**row, "life": 1, "standing": str(Standing.ACTIVE), "at": turns[row["org"]]} for row in new]
-    kept.add("replicas", begun)
-    kept.add("agenda", [{**row, "why": str(Why.ASK), "peer": "", "attempt": 0, "due": turns[row["org"]]} for row in asking])
+    world.add("replicas", begun)
+    world.add("agenda", [{**row, "why": str(Why.ASK), "peer": "", "attempt": 0, "due": turns[row["org"]]} for row in asking])
     return begun
 
 
@@ -568,11 +568,11 @@ def named(made: Rows, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
     ]
 
 
-def _forget_repeats(kept: Kept) -> None:
+def _forget_repeats(world: Between) -> None:
     """Edits that were taken in before and are not due yet need not wait to be refused."""
-    if kept.tables["taken"].num_rows:
-        kept.put("edits", lacking(kept.tables["edits"], kept.tables["taken"], ("org", "edit_id")))
-        kept.reset("taken", ())
+    if world.tables["taken"].num_rows:
+        world.put("edits", lacking(world.tables["edits"], world.tables["taken"], ("org", "edit_id")))
+        world.reset("taken", ())
 
 
 def with_rows(table: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:

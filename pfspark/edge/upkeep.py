@@ -15,13 +15,13 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.between import RANGE_KEY
 from pfspark.edge import bases_by_spark, scratch
 from pfspark.edge.delta import Snapshot, among
 from pfspark.edge.digests import digest_of_pages
 from pfspark.edge.ledger import FACTS
 from pfspark.edge.pages import by_pages
 from pfspark.edge.world import begun, newest, open_array, own_rows, waiting
-from pfspark.kept import RANGE_KEY
 from pfspark.keys import HERE
 from pfspark.rules import items, state
 from pfspark.tables import TABLES
@@ -70,8 +70,8 @@ def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> Da
     """
     changes = snapshot.read("changes")
     since = snapshot.tables.spark.createDataFrame(sorted(retention.items()), "org string, since timestamp")
-    touched = changes.join(since, "org").where("at >= since").select("org", "folder", "object").distinct()
-    young = changes.join(touched, ["org", "folder", "object"], "left_semi")
+    recent = changes.join(since, "org").where("at >= since").select("org", "folder", "object").distinct()
+    young = changes.join(recent, ["org", "folder", "object"], "left_semi")
     own = own_rows(snapshot, snapshot.read)
     applied = state.held(own["state"], replicas=newest(own["replicas"], HERE, "round"))
     shown = items.versions(items.seen(changes, applied=applied)).where("not dominated")

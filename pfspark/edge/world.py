@@ -1,6 +1,6 @@
 """The world of a lake between two rounds, read from its tables.
 
-A world that is read and one that was kept through any number of rounds are the same, so a process may end between any
+A world that is read and one that was carried through any number of rounds are the same, so a process may end between any
 two rounds, or within one, and another goes on.
 """
 
@@ -21,6 +21,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark import cnset, cntext, said
+from pfspark.between import RANGE_KEY, Between
 from pfspark.edge.config import conf_folder
 from pfspark.edge.crossing import suited
 from pfspark.edge.delta import Snapshot, Tables
@@ -28,8 +29,7 @@ from pfspark.edge.ledger import last_turns
 from pfspark.errors import UsageError
 from pfspark.execute import Made, execute
 from pfspark.frame import rule, source
-from pfspark.kept import RANGE_KEY, Kept
-from pfspark.keys import HERE, LINE, PAIR
+from pfspark.keys import HERE, ORIGIN_HERE, PAIR
 from pfspark.rows import local, nothing, rows_of, schema_of
 from pfspark.rules import backfill, hierarchy, intake, items, state
 from pfspark.rules.frames import once
@@ -37,7 +37,7 @@ from pfspark.settings import Policy, load_profile, override
 from pfspark.suited import Suited
 from pfspark.words import CARRYING, FIRST, HIERARCHY, LARGEST, LAST, LONGEST_S, SLOTS, Entry, Outcome, Standing
 
-RANGES = (*LINE, "cn_min", "cn_max")
+RANGES = (*ORIGIN_HERE, "cn_min", "cn_max")
 DIRECTORY = {"organizations": ("org",), "stores": ("org", "store"), "links": ("org", "from_site", "to_site")}
 """The tables that administrators write, with what names an entry; the latest row wins."""
 OWN = ("state", "replicas", "backfill", "agenda")
@@ -71,8 +71,8 @@ def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun
         (F.unix_micros("at") - F.coalesce(F.unix_micros("since"), F.lit(0))).alias("asked"),
     )
     applied = state.own(table, replicas=replicas).where(F.col("entry") == Entry.APPLIED)
-    line = cnset.coverage(LINE, heard, asked, applied.select(*RANGES, F.lit(1).alias("applied")))
-    pieces = cnset.join_up(line.where("open > 0 and applied = 0"), LINE, backfill.TIMES)
+    coverage = cnset.coverage(ORIGIN_HERE, heard, asked, applied.select(*RANGES, F.lit(1).alias("applied")))
+    pieces = cnset.join_up(coverage.where("open > 0 and applied = 0"), ORIGIN_HERE, backfill.TIMES)
     return pieces.select(
         *RANGES,
         F.timestamp_micros("heard").alias("heard"),
@@ -153,7 +153,7 @@ def waiting(edits: DataFrame, *, receipts: DataFrame) -> DataFrame:
 
 
 def unheard(receipts: DataFrame, snapshot: Snapshot) -> DataFrame:
-    """Without the receipts of what a restored store had let in since the moment it went back to."""
+    """Without the receipts of what a restored store had accepted since the moment it went back to."""
     last = _last_restores(snapshot)
     if last is None:
         return receipts
@@ -174,7 +174,7 @@ def lists_of(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataF
 
 
 def world(snapshot: Snapshot) -> dict[str, pa.Table]:
-    """The world between two rounds, from the tables: see `kept.Kept`.
+    """The world between two rounds, from the tables: see `between.Between`.
 
     `edits` are those without a receipt.
     """
@@ -303,20 +303,20 @@ def _entries(_spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
 
 
 def delivered(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> DataFrame:
-    """The messages that were let in, each with who received it, in which round."""
-    let_in = unheard(read("receipts").where("message_id is not null and reason is null"), snapshot)
-    recipients = let_in.select("org", "message_id", F.col("store").alias("recipient"), "round")
+    """The messages that were accepted, each with who received it, in which round."""
+    accepted = unheard(read("receipts").where("message_id is not null and reason is null"), snapshot)
+    recipients = accepted.select("org", "message_id", F.col("store").alias("recipient"), "round")
     return recipients.join(read("messages").drop("store", "round"), ["org", "message_id"])
 
 
-def kept_world(snapshot: Snapshot, suited: Suited = suited) -> Kept:
+def world_between(snapshot: Snapshot, suited: Suited = suited) -> Between:
     """That world, to be played on."""
-    return as_kept(snapshot.tables, world(snapshot), suited)
+    return as_between(snapshot.tables, world(snapshot), suited)
 
 
-def as_kept(tables: Tables, views: Mapping[str, pa.Table], suited: Suited = suited) -> Kept:
+def as_between(tables: Tables, views: Mapping[str, pa.Table], suited: Suited = suited) -> Between:
     """Those views of a lake as a world; what is not given is empty. `suited` says how its rounds are made."""
-    made = Kept(lambda: tables.spark, suited=suited)
+    made = Between(lambda: tables.spark, suited=suited)
     for name, rows in views.items():
         made.append(name, rows)
     return made

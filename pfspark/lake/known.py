@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pfspark.edge import naming
 from pfspark.edge.delta import Snapshot, Tables
 from pfspark.edge.runner import Runner
-from pfspark.edge.world import DIRECTORY, as_frame, as_kept, kept_world, latest, trees
+from pfspark.edge.world import DIRECTORY, as_between, as_frame, latest, trees, world_between
 from pfspark.errors import UsageError
 from pfspark.rows import rows_of
 from pfspark.units import TICK, confirmed, nearest, parse_time, unknown
@@ -62,10 +62,10 @@ class Known:
 
     def _world(self, as_of: When = None) -> Mapping[str, pa.Table]:
         if as_of is None:
-            return self._runner.kept().tables
+            return self._runner.world().tables
         snapshot = self._tables.snapshot(round_or_time(as_of))
         if self._views is None or self._views[0] != snapshot.row.round:
-            self._views = snapshot.row.round, kept_world(snapshot).tables
+            self._views = snapshot.row.round, world_between(snapshot).tables
         return self._views[1]
 
     def _tree_world(self) -> Mapping[str, pa.Table]:
@@ -75,7 +75,7 @@ class Known:
         snapshot = self._tables.snapshot()
         at = snapshot.row.round, self._tables.version("edits")
         if self._trees is None or self._trees[0] != at:
-            self._trees = at, as_kept(self._tables, trees(snapshot)).tables
+            self._trees = at, as_between(self._tables, trees(snapshot)).tables
         return self._trees[1]
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:

@@ -9,12 +9,12 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pfspark.between import Between
 from pfspark.edge.answers import Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.crossing import suited
 from pfspark.edge.runner import admit
 from pfspark.errors import UsageError
-from pfspark.kept import Kept
 from pfspark.lake.known import Line
 from pfspark.schedules import Grid
 from pfspark.sim import whatif
@@ -38,12 +38,12 @@ def foresee(
     ground = _ground(seen, org, last, end, _names_in(documents.values()))
     worlds = {name: varied(ground, said, file, conf_folder()) for name, (said, file) in documents.items()}
     spark = seen.snapshot.tables.spark
-    kept = Kept(spark)
+    world = Between(spark)
     for name, rows in seen.world.items():
-        kept.put(name, rows)
+        world.put(name, rows)
     if goes_on:
-        admit(kept, {org: Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], last)})
-    return whatif.foresee(spark, ground, kept.tables, worlds, end, progress, suited)
+        admit(world, {org: Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], last)})
+    return whatif.foresee(spark, ground, world.tables, worlds, end, progress, suited)
 
 
 def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> set[str]:

@@ -18,7 +18,7 @@ from pfspark.ask import lines
 from pfspark.edge import naming
 from pfspark.edge.answers import Answers
 from pfspark.edge.damage import damage
-from pfspark.edge.world import clocks, directory, kept_world, policies_of, policy_of
+from pfspark.edge.world import clocks, directory, policies_of, policy_of, world_between
 from pfspark.errors import LakeError, UsageError
 from pfspark.keys import HERE
 from pfspark.lake.known import Known, Line, When, round_or_time
@@ -236,7 +236,7 @@ class Questions(Known):
         return chain([first], found)
 
     def trace(self, item: str, *, folder: str, store: str | None = None, as_of: When = None, org: str | None = None) -> DataFrame:
-        """One row for each thing that befell an item's numbers on their way: given, sent, arrived, lost, asked for, applied.
+        """One row for each thing that happened to an item's numbers on their way: given, sent, arrived, lost, asked for, applied.
 
         `item` is a name, a number (`PFS1:7`) or a set of them; `store`: only what it took part in.
         """
@@ -361,7 +361,7 @@ class Questions(Known):
         snapshot = self._tables.snapshot(round_or_time(as_of))
         if standing and as_of is None:
             snapshot = replace(snapshot, standing=True)
-        world = kept_world(snapshot).tables if snapshot.standing else self._world(as_of)
+        world = world_between(snapshot).tables if snapshot.standing else self._world(as_of)
         orgs = {name: row for (name,), row in self._directory("organizations", snapshot).items() if org in (None, name)}
         policies = {}
         for name, row in list(orgs.items()):

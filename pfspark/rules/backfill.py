@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, LINE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.words import HIERARCHY, LIVE, Listing
 
 TIMES = ("heard", "attempt", "asked")
@@ -17,21 +17,21 @@ TIMES = ("heard", "attempt", "asked")
 def cover(held: DataFrame, carried: DataFrame, claims: DataFrame, array: DataFrame) -> DataFrame:
     """The numbers of each folder, with what covers them: what is `held`, what has just come, what others claim (a layer, see
     `state.layers_of_claims`), and the open array. One row a piece; see `cnset.coverage`."""
-    applied = held.select(*LINE, "cn_min", "cn_max", F.lit(1).alias("applied"))
-    arriving = carried.select(*LINE, "cn_min", "cn_max", F.lit(1).alias("arriving"))
-    return cnset.coverage(LINE, applied, arriving, claims, layer(array))
+    applied = held.select(*ORIGIN_HERE, "cn_min", "cn_max", F.lit(1).alias("applied"))
+    arriving = carried.select(*ORIGIN_HERE, "cn_min", "cn_max", F.lit(1).alias("arriving"))
+    return cnset.coverage(ORIGIN_HERE, applied, arriving, claims, layer(array))
 
 
 @rule("ranges", inline=True)
 def fresh(coverage: DataFrame) -> DataFrame:
     """The numbers that have just come and were not held."""
-    return coverage.where("applied = 0 and arriving > 0").select(*LINE, "cn_min", "cn_max")
+    return coverage.where("applied = 0 and arriving > 0").select(*ORIGIN_HERE, "cn_min", "cn_max")
 
 
 def layer(array: DataFrame) -> DataFrame:
-    """The open array as a layer of the number line; its times become measures, since no two pieces overlap."""
+    """The open array as a layer of the coverage; its times become measures, since no two pieces overlap."""
     return array.select(
-        *LINE,
+        *ORIGIN_HERE,
         "cn_min",
         "cn_max",
         F.lit(1).alias("open"),
@@ -58,7 +58,7 @@ def settle_empty(coverage: DataFrame, *, replicas: DataFrame) -> DataFrame:
     A replica that is to be deleted now misses nothing, and settles nothing (D8).
     """
     settled = coverage.where("applied = 0 and arriving = 0 and void > 0 and claimed <= 0")
-    return settled.join(_live(replicas), list(HERE), "left_semi").select(*LINE, "cn_min", "cn_max")
+    return settled.join(_live(replicas), list(HERE), "left_semi").select(*ORIGIN_HERE, "cn_min", "cn_max")
 
 
 def _live(replicas: DataFrame) -> DataFrame:
@@ -78,7 +78,7 @@ def missing(coverage: DataFrame) -> DataFrame:
 def note(missing: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame:
     """The open array as it now stands: numbers heard of and not held.
 
-    One row a piece of the line, with `claimed`, `near` and `leaving` (how many replicas claim content, how many of them
+    One row a piece of the coverage, with `claimed`, `near` and `leaving` (how many replicas claim content, how many of them
     in the same site, how many are leaving). A number in the array keeps its age; one that others claim and that is new
     to the array was heard of now. A number that nobody claims any more stays open: it is `lost` until somebody does.
     A replica that is to be deleted now, or is erased, misses nothing (D8).
@@ -91,7 +91,7 @@ def note(missing: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFr
         "heard", F.when(F.col("open") > 0, F.col("heard")).otherwise(now)
     )
     alike = ("open", *TIMES, "claimed", "near", "leaving")
-    return _times(cnset.join_up(aged, LINE, alike))
+    return _times(cnset.join_up(aged, ORIGIN_HERE, alike))
 
 
 def wait_of(attempt: Column) -> Column:
@@ -106,7 +106,7 @@ def wait_of(attempt: Column) -> Column:
 def due(array: DataFrame, *, clock: DataFrame) -> DataFrame:
     """The claimed pieces of the array with the moment each is `due`, and `now`.
 
-    A piece is local if any replica of the same site is believed to have it, judged anew each time; a retry counts from
+    A piece is local if any replica of the same site is believed to have it, decided anew each time; a retry counts from
     the request before (V28, V29). Pieces that nobody claims are not due: there is nobody to ask.
 
     Source: R91-R93.
@@ -136,10 +136,10 @@ def let_out(asks: DataFrame, *, lists: DataFrame, clock: DataFrame) -> DataFrame
 @rule("array", drives=("array", "asks"))
 def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
     """The array after asking: pieces asked for count one attempt more, from now on."""
-    touched = array.join(asks.select(*HERE), list(HERE), "left_semi")
-    asking = asks.select(*LINE, "cn_min", "cn_max", F.lit(1).alias("asking"), F.unix_micros("now").alias("now"))
-    after = cnset.coverage(LINE, layer(touched), asking).select(
-        *LINE,
+    dirty = array.join(asks.select(*HERE), list(HERE), "left_semi")
+    asking = asks.select(*ORIGIN_HERE, "cn_min", "cn_max", F.lit(1).alias("asking"), F.unix_micros("now").alias("now"))
+    after = cnset.coverage(ORIGIN_HERE, layer(dirty), asking).select(
+        *ORIGIN_HERE,
         "cn_min",
         "cn_max",
         "heard",
@@ -147,7 +147,7 @@ def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
         F.when(F.col("asking") > 0, F.col("now")).otherwise(F.col("asked")).alias("asked"),
     )
     rest = array.join(asks.select(*HERE), list(HERE), "left_anti")
-    return rest.select(*LINE, "cn_min", "cn_max", *TIMES).unionByName(_times(after))
+    return rest.select(*ORIGIN_HERE, "cn_min", "cn_max", *TIMES).unionByName(_times(after))
 
 
 @rule("answers")
@@ -160,9 +160,9 @@ def answer(requests: DataFrame, *, applied: DataFrame, empty: DataFrame) -> Data
     Source: R67, R68, R96, R129: whoever is asked answers with all it has of what was asked.
     """
     asked = requests.select("org", F.col("recipient").alias("store"), "folder", F.col("store").alias("asker"), F.inline("asks"))
-    askers = asked.select(*LINE, "asker").distinct()
+    askers = asked.select(*ORIGIN_HERE, "asker").distinct()
     keys = (*HERE, "asker", "origin")
-    held = cnset.subtract(applied.join(askers, list(LINE)), empty.join(askers, list(LINE)), keys)
+    held = cnset.subtract(applied.join(askers, list(ORIGIN_HERE)), empty.join(askers, list(ORIGIN_HERE)), keys)
     return cnset.intersect(asked, held, keys)
 
 
@@ -173,7 +173,7 @@ def steps(fresh: DataFrame, *, asks: DataFrame, clock: DataFrame) -> DataFrame:
         fresh.join(clock.select("org", "now"), "org")
         .where("open = 0")
         .select(
-            *LINE,
+            *ORIGIN_HERE,
             "cn_min",
             "cn_max",
             F.lit("heard").alias("step"),
@@ -185,7 +185,7 @@ def steps(fresh: DataFrame, *, asks: DataFrame, clock: DataFrame) -> DataFrame:
         )
     )
     asked = asks.select(
-        *LINE,
+        *ORIGIN_HERE,
         "cn_min",
         "cn_max",
         F.lit("asked").alias("step"),

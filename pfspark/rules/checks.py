@@ -14,10 +14,10 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, LINE, ORIGIN
+from pfspark.keys import HERE, ORIGIN, ORIGIN_HERE
 from pfspark.words import HIERARCHY, Action, Entry, Listing, Standing, Why
 
-RANGE = (*LINE, "cn_min", "cn_max")
+RANGE = (*ORIGIN_HERE, "cn_min", "cn_max")
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ def nothing_ungiven(seen: Seen) -> DataFrame:
 
 def lean_array(seen: Seen) -> DataFrame:
     """Ranges that stand in a backfill array although they are held (I8, R90)."""
-    return cnset.intersect(seen.array, _applied(seen), LINE)
+    return cnset.intersect(seen.array, _applied(seen), ORIGIN_HERE)
 
 
 def complete_array(seen: Seen) -> DataFrame:
@@ -106,8 +106,8 @@ def complete_array(seen: Seen) -> DataFrame:
     told = seen.state.withColumn("peer", cnset.store_of("about")).join(askable, [*HERE, "peer"], "left_semi")
     current = told.join(seen.lives, [*HERE, "peer"], "left").where(cnset.life_of("about") >= F.coalesce("life", F.lit(1)))
     reported, void = (current.where(F.col("entry") == entry) for entry in (Entry.REPORTED, Entry.EMPTY))
-    claimed = cnset.subtract(reported, void, (*LINE, "about")).join(active, list(HERE), "left_semi")
-    return cnset.subtract(claimed, _applied(seen).select(*RANGE).unionByName(seen.array.select(*RANGE)), LINE)
+    claimed = cnset.subtract(reported, void, (*ORIGIN_HERE, "about")).join(active, list(HERE), "left_semi")
+    return cnset.subtract(claimed, _applied(seen).select(*RANGE).unionByName(seen.array.select(*RANGE)), ORIGIN_HERE)
 
 
 def array_of_the_living(seen: Seen) -> DataFrame:
@@ -145,7 +145,7 @@ def held_somewhere(seen: Seen) -> DataFrame:
 def last_copy(seen: Seen) -> DataFrame:
     """Ranges that only replicas hold which are about to be erased (I10, D7).
 
-    A store that is restored after it has vouched for a leaver may make it so, and nothing else.
+    A store that is restored after it has acknowledged a leaver may make it so, and nothing else.
     """
     staying = seen.replicas.where(F.col("standing") != Standing.DELETE_NOW)
     going = seen.replicas.where(F.col("standing") == Standing.DELETE_NOW)
@@ -170,7 +170,7 @@ def unequal(seen: Seen, *, mail: DataFrame, agenda: DataFrame, repeating: DataFr
     quiet = at_rest.join(reduce(DataFrame.unionByName, busy), list(folder), "left_anti").select(*HERE)
     held = _applied(seen).join(quiet, list(HERE), "left_semi")
     somewhere = held.select(*folder, "origin", "cn_min", "cn_max").join(quiet, list(folder))
-    return cnset.subtract(somewhere, held, LINE).join(_dead(seen), list(folder), "left_anti")
+    return cnset.subtract(somewhere, held, ORIGIN_HERE).join(_dead(seen), list(folder), "left_anti")
 
 
 CHECKS = (
@@ -207,7 +207,7 @@ def misnumbered(issued: DataFrame, *, last_given: DataFrame) -> DataFrame:
 @rule("violations")
 def noted_though_held(array: DataFrame, *, applied: DataFrame) -> DataFrame:
     """Numbers in the array of a folder that it now holds (I8), in the same columns."""
-    return cnset.intersect(array, applied, LINE).select(*RANGE, F.lit("I8").alias("check"))
+    return cnset.intersect(array, applied, ORIGIN_HERE).select(*RANGE, F.lit("I8").alias("check"))
 
 
 def violations(seen: Seen) -> DataFrame:

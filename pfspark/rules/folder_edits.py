@@ -1,6 +1,6 @@
 """Edits of the tree: the verdict on each, its change number, its place (R11-R19, R40, R42).
 
-Edits of a store are taken in the order of `nth`. What a store says by itself (`decided`) is judged and numbered as they are.
+Edits of a store are taken in the order of `nth`. What a store says by itself (`decided`) is validated and numbered as they are.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ def too_deep(followed: DataFrame) -> DataFrame:
 def validate(
     edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, deleted: DataFrame, too_deep: DataFrame
 ) -> DataFrame:
-    """Resolved edits, each with its `reason`, and whether its store is `on` the folder's list after it: judged in order
+    """Resolved edits, each with its `reason`, and whether its store is `on` the folder's list after it: validated in order
     against the list as the edits before it leave it.
 
     Taking the last replica off a list is refused, and so is taking off a store that is not on it; so is what concerns a
@@ -232,7 +232,7 @@ def validate(
     def standing(listed: Column) -> Column:
         return F.when(F.size(listed) > 0, listed).otherwise(F.col("kept"))
 
-    def judge(so_far: Column, edit: Column) -> Column:
+    def with_verdict(so_far: Column, edit: Column) -> Column:
         before = standing(so_far["listed"])
         after = F.array_except(F.array_union(so_far["listed"], edit["adds"]), edit["drops"])
         drops = F.size(edit["drops"]) > 0
@@ -260,7 +260,7 @@ def validate(
 
     nothing = F.array().cast("array<struct<edit_id:string,reason:string,on:boolean>>")
     start = F.struct(F.col("listed").alias("listed"), F.col("missing").cast("string").alias("missing"), nothing.alias("verdicts"))
-    verdicts = of_folder.select("org", F.inline(F.aggregate("edits", start, judge)["verdicts"]))
+    verdicts = of_folder.select("org", F.inline(F.aggregate("edits", start, with_verdict)["verdicts"]))
     return edits.join(verdicts, ["org", "edit_id"])
 
 

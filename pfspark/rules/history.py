@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keys import LINE
+from pfspark.keys import ORIGIN_HERE
 from pfspark.words import CARRYING, HIERARCHY, MessageType
 
 NEVER_REWRITTEN = ("changes", "messages", "receipts", "replicas")
@@ -19,13 +19,13 @@ NEVER_REWRITTEN = ("changes", "messages", "receipts", "replicas")
 
 
 def kept(delivered: DataFrame, *, held: DataFrame) -> DataFrame:
-    """Ranges that a replica was sent, let in, and does not hold (I3, R75).
+    """Ranges that a replica was sent, accepted, and does not hold (I3, R75).
 
-    `delivered`: messages with their `recipient`, let in by a replica that has been there ever since; `held`: what
+    `delivered`: messages with their `recipient`, accepted by a replica that has been there ever since; `held`: what
     replicas have applied in their current lives.
     """
     here = delivered.select("org", F.col("recipient").alias("store"), "folder", F.inline("carries"))
-    return cnset.subtract(here, held, LINE)
+    return cnset.subtract(here, held, ORIGIN_HERE)
 
 
 def one_subject(messages: DataFrame) -> DataFrame:

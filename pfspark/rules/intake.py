@@ -1,6 +1,6 @@
 """Taking in what people did at a store: what is due, what is refused at once, and what became of each edit (R20, R42).
 
-Edits of a store are taken in the order of `place`; those of the tree are judged by `folder_edits`, those of items, which may
+Edits of a store are taken in the order of `place`; those of the tree are validated by `folder_edits`, those of items, which may
 be made in a folder of the same round, by `item_edits` thereafter.
 """
 
@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, naming
 from pfspark.frame import rule
-from pfspark.keys import HERE, LINE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.words import (
     DELETED,
     FIRST,
@@ -192,11 +192,11 @@ def issued(changes: DataFrame) -> DataFrame:
     How many `numbers` there are among its `rows` is counted without a row for each: each is a bit of one in sixty-four.
     """
     bit = F.expr(f"shiftleft(1L, cast(pmod(cn, {BITS}) as int))")
-    blocks = changes.groupBy(*LINE, F.expr(f"cn div {BITS}").alias("_block")).agg(
+    blocks = changes.groupBy(*ORIGIN_HERE, F.expr(f"cn div {BITS}").alias("_block")).agg(
         F.min("cn").alias("cn_min"), F.max("cn").alias("cn_max"), F.count(F.lit(1)).alias("rows"),
         F.bit_or(bit).alias("_numbers"), F.max(F.col("edit_id").isNotNull()).alias("by_somebody"),
     )  # fmt: skip
-    return blocks.groupBy(*LINE).agg(
+    return blocks.groupBy(*ORIGIN_HERE).agg(
         F.min("cn_min").alias("cn_min"), F.max("cn_max").alias("cn_max"), F.sum("rows").alias("rows"),
         F.sum(F.bit_count("_numbers").cast("bigint")).alias("numbers"), F.max("by_somebody").alias("by_somebody"),
     )  # fmt: skip
@@ -205,7 +205,7 @@ def issued(changes: DataFrame) -> DataFrame:
 @rule("ranges", inline=True)
 def of_people(issued: DataFrame) -> DataFrame:
     """The numbers of folders in which somebody's edit has made some, not the store by itself."""
-    return issued.where("by_somebody").select(*LINE, "cn_min", "cn_max")
+    return issued.where("by_somebody").select(*ORIGIN_HERE, "cn_min", "cn_max")
 
 
 @rule("changes", inline=True)

@@ -59,7 +59,7 @@ def as_of(edits: DataFrame, *, folder_edits: DataFrame, entries: DataFrame, dele
 def validate_places(edits: DataFrame, *, as_of: DataFrame, standing: DataFrame, folders: DataFrame) -> DataFrame:
     """Content edits, with a `reason` where the store has no active replica of the folder at that place; made `upon` nothing.
 
-    An edit is judged by the replica's standing as of its place: `standing` before this round's folder edits, then those
+    An edit is validated against the replica's standing as of its place: `standing` before this round's folder edits, then those
     that come before it (`as_of`), deletions of folders above among them.
 
     Source: R22-R25; D2 (no client may use a replica that is delete pending).

@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import ITEM, LINE, ORIGIN
+from pfspark.keys import ITEM, ORIGIN, ORIGIN_HERE
 from pfspark.words import HIERARCHY, Action, Standing
 
 
@@ -103,4 +103,4 @@ def made_upon(edited: DataFrame, *, applied: DataFrame, empty: DataFrame) -> Dat
 @rule("versions_held")
 def with_content(changes: DataFrame, *, applied: DataFrame, empty: DataFrame) -> DataFrame:
     """The versions that each store holds and has not settled without content."""
-    return cnset.without(seen(changes, applied=applied), empty, LINE)
+    return cnset.without(seen(changes, applied=applied), empty, ORIGIN_HERE)

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, LINE, OBJECT, ORIGIN
+from pfspark.keys import HERE, OBJECT, ORIGIN, ORIGIN_HERE
 from pfspark.words import HIERARCHY, LARGEST, LIVE, LONGEST_S, PRIORITIES, SLOTS, Action, Listing, Standing, Why
 
 MESSAGE = (*HERE, "asker")
@@ -29,7 +29,7 @@ def waiting(held: DataFrame, *, sent: DataFrame, returned: DataFrame, replicas: 
     """
     sends = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
     own = held.where(cnset.store_of("origin") == F.col("store")).join(sends, list(HERE), "left_semi")
-    return cnset.subtract(own, sent.unionByName(returned), LINE)
+    return cnset.subtract(own, sent.unionByName(returned), ORIGIN_HERE)
 
 
 @rule("cycle")
@@ -135,11 +135,11 @@ def superseded(revisions: DataFrame, *, ranges: DataFrame, changes: DataFrame, a
     """The numbers in `ranges` upon which a change was made that the sender holds too: org, store, folder, origin, cn."""
     later = revisions.select(*OBJECT, F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors")
     revised = changes.select(*OBJECT, "origin", "cn").join(later.select(*OBJECT), list(OBJECT), "left_semi")
-    candidates = cnset.within(revised, ranges, ORIGIN).select(*LINE, "cn", "object").distinct().join(later, list(OBJECT))
+    candidates = cnset.within(revised, ranges, ORIGIN).select(*ORIGIN_HERE, "cn", "object").distinct().join(later, list(OBJECT))
     upon = F.exists("predecessors", lambda p: (p["origin"] == F.col("origin")) & (p["cn"] >= F.col("cn")))
     held = applied.select(*HERE, F.col("origin").alias("by"), F.col("cn_min").alias("_low"), F.col("cn_max").alias("_high"))
     known = candidates.where(upon).join(held, [*HERE, "by"]).where("by_cn between _low and _high")
-    return known.select(*LINE, "cn").distinct()
+    return known.select(*ORIGIN_HERE, "cn").distinct()
 
 
 @rule("updates", inline=True)
@@ -152,9 +152,9 @@ def updates(ranges: DataFrame, *, changes: DataFrame, superseded: DataFrame, emp
     Source: R26-R29, R46; F56.
     """
     named = cnset.within(changes.select("org", "folder", "origin", "cn", "action", "size"), ranges, ORIGIN)
-    rows = cnset.without(named, empty, LINE)
+    rows = cnset.without(named, empty, ORIGIN_HERE)
     bodyless = (F.col("action") == Action.DELETE) | F.coalesce("superseded", F.lit(False))
-    full = rows.join(superseded.withColumn("superseded", F.lit(True)), [*LINE, "cn"], "left")
+    full = rows.join(superseded.withColumn("superseded", F.lit(True)), [*ORIGIN_HERE, "cn"], "left")
     return full.select(*HERE, "asker", "origin", "cn", F.when(bodyless, 0).otherwise(F.col("size")).alias("bytes"))
 
 

@@ -1,4 +1,4 @@
-"""Receiving a message: let in or refused, new or held already (R72-R74)."""
+"""Receiving a message: accepted or refused, new or held already (R72-R74)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import LINE
+from pfspark.keys import ORIGIN_HERE
 from pfspark.words import CARRYING, LIVE, MessageType, Outcome, Reason
 
 
@@ -15,19 +15,19 @@ from pfspark.words import CARRYING, LIVE, MessageType, Outcome, Reason
 def unpack(delivered: DataFrame) -> DataFrame:
     """The ranges that delivered messages carry (R72), one row for each: org, store (who receives), folder, message, range."""
     carried = delivered.select("org", F.col("recipient").alias("store"), "folder", "message_id", F.inline("carries"))
-    return carried.select(*LINE, "message_id", "cn_min", "cn_max")
+    return carried.select(*ORIGIN_HERE, "message_id", "cn_min", "cn_max")
 
 
 @rule("delivered", inline=True)
-def of_hierarchy(reached: DataFrame) -> DataFrame:
-    """The messages with hierarchy changes among those that reached their recipient and were not lost."""
+def of_hierarchy(delivered: DataFrame) -> DataFrame:
+    """The messages with hierarchy changes among those that were delivered and not lost."""
     carries = F.col("type").isin(MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE)
-    return reached.where(carries & F.col("lost").isNull())
+    return delivered.where(carries & F.col("lost").isNull())
 
 
 @rule("validated")
 def validate(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -> DataFrame:
-    """Delivered messages with a `reason` where the recipient has no use for them, null where it lets them in.
+    """Delivered messages with a `reason` where the recipient has no use for them, null where it accepts them.
 
     A replica that is active or delete pending receives; one that is to be deleted now, or is none, does not. What is
     refused is left to backfill, should the recipient ever get a replica.
@@ -49,7 +49,7 @@ def validate(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -
 
 @rule("validated")
 def accepted(validated: DataFrame) -> DataFrame:
-    """The messages that were let in: not lost at the door, and not refused."""
+    """The messages that were accepted: not lost at the door, and not refused."""
     return validated.where("lost is null and reason is null")
 
 
@@ -71,14 +71,14 @@ def sift(carried: DataFrame, *, applied: DataFrame) -> DataFrame:
 
     Source: R34-R36, R73 (Exchange 2007, "Basic Hierarchy and Content Replication Process", step 10).
     """
-    return cnset.subtract(carried, applied, LINE)
+    return cnset.subtract(carried, applied, ORIGIN_HERE)
 
 
 @rule("carried", inline=True)
 def sift_each(carried: DataFrame, *, applied: DataFrame) -> DataFrame:
     """The same of each message by itself."""
-    keys = (*LINE, "message_id")
-    held = applied.join(carried.select(*keys).distinct(), list(LINE))
+    keys = (*ORIGIN_HERE, "message_id")
+    held = applied.join(carried.select(*keys).distinct(), list(ORIGIN_HERE))
     return cnset.subtract(carried, held, keys)
 
 

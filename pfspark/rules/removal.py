@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, LINE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.words import LIVE, REPLICA, Action, Entry, Flag, Listing, Standing
 
 BEFORE_ALL, AFTER_ALL = -(2**30), 2**30
@@ -48,7 +48,7 @@ def advance(acknowledgements: DataFrame, *, applied: DataFrame, replicas: DataFr
     shown = acknowledgements.select(*HERE, "proof", "sender", F.inline("status")).where(
         (F.col("about") == F.col("sender")) & (F.col("entry") == Entry.REPORTED)
     )
-    keys = (*LINE, "proof")
+    keys = (*ORIGIN_HERE, "proof")
     own = applied.join(acknowledgements.select(*HERE, "proof").distinct(), list(HERE))
     lacking = cnset.subtract(own, shown, keys)
     enough = acknowledgements.join(lacking, [*HERE, "proof"], "left_anti")
@@ -140,6 +140,6 @@ def erase(replicas: DataFrame, *, tonight: DataFrame, applied: DataFrame, empty:
     staying = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
     elsewhere = applied.join(staying, list(HERE), "left_semi").drop("store").join(over.select(*HERE), ["org", "folder"])
     safe = elsewhere.unionByName(empty.join(over, list(HERE), "left_semi").select(*elsewhere.columns))
-    last = cnset.subtract(applied.join(over, list(HERE), "left_semi"), safe, LINE)
+    last = cnset.subtract(applied.join(over, list(HERE), "left_semi"), safe, ORIGIN_HERE)
     gone = over.join(last, list(HERE), "left_anti")
     return gone.select(*HERE, "life", F.lit(str(Standing.ERASED)).alias("standing"))

@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, LINE, PAIR
+from pfspark.keys import HERE, ORIGIN_HERE, PAIR
 from pfspark.words import CARRYING, REPLICA, Entry
 
 NAMED = 3
@@ -26,7 +26,7 @@ EXCHANGE_2000 = 6.0
 @rule("gives")
 def content(claimed: DataFrame) -> DataFrame:
     """What each peer can give: its reported numbers but those it has settled without content; canonical per peer."""
-    keys = (*LINE, "peer")
+    keys = (*ORIGIN_HERE, "peer")
     reported = claimed.where(F.col("entry") == Entry.REPORTED)
     return cnset.subtract(reported, claimed.where(F.col("entry") == Entry.EMPTY), keys)
 
@@ -76,8 +76,8 @@ def consider(
 
 def _amounts(missing: DataFrame, gives: DataFrame) -> DataFrame:
     """How many of the missing numbers each peer can give, if any: org, store, folder, peer, `amount`."""
-    asked = missing.join(gives.select(*LINE, "peer").distinct(), list(LINE))
-    return cnset.size(cnset.intersect(asked, gives, (*LINE, "peer")), (*HERE, "peer")).withColumnRenamed("size", "amount")
+    asked = missing.join(gives.select(*ORIGIN_HERE, "peer").distinct(), list(ORIGIN_HERE))
+    return cnset.size(cnset.intersect(asked, gives, (*ORIGIN_HERE, "peer")), (*HERE, "peer")).withColumnRenamed("size", "amount")
 
 
 def _facts(candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contacts: DataFrame, clock: DataFrame) -> DataFrame:
@@ -140,16 +140,16 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
 
     Source: R103, R104, R118, R151.
     """
-    keys = (*LINE, "peer")
-    pieces = due.select(*LINE, "cn_min", "cn_max")
+    keys = (*ORIGIN_HERE, "peer")
+    pieces = due.select(*ORIGIN_HERE, "cn_min", "cn_max")
     given = cnset.intersect(pieces.join(ranked.select(*HERE, "peer"), list(HERE)), gives, keys).join(ranked, [*HERE, "peer"])
     earlier = given.withColumnsRenamed({"nth": "before", "peer": "first"}).join(
-        given.select(*LINE, "peer", "nth").distinct(), list(LINE)
+        given.select(*ORIGIN_HERE, "peer", "nth").distinct(), list(ORIGIN_HERE)
     )
     left = cnset.subtract(given, earlier.where("before < nth").select(*keys, "cn_min", "cn_max"), keys)
-    asking = left.join(ranked, [*HERE, "peer"]).select(*LINE, "cn_min", "cn_max", F.col("nth").alias("source"))
+    asking = left.join(ranked, [*HERE, "peer"]).select(*ORIGIN_HERE, "cn_min", "cn_max", F.col("nth").alias("source"))
     timed = due.select(
-        *LINE,
+        *ORIGIN_HERE,
         "cn_min",
         "cn_max",
         "near",
@@ -158,9 +158,9 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
         F.coalesce(F.unix_micros("asked"), F.lit(0)).alias("asked"),
         F.unix_micros("now").alias("now"),
     )
-    split = cnset.coverage(LINE, asking, timed).where("source > 0 and next_attempt > 0")
+    split = cnset.coverage(ORIGIN_HERE, asking, timed).where("source > 0 and next_attempt > 0")
     return split.join(ranked.withColumnRenamed("nth", "source"), [*HERE, "source"]).select(
-        *LINE,
+        *ORIGIN_HERE,
         "cn_min",
         "cn_max",
         "peer",

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, LINE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.words import LIVE, Entry, Listing, Standing
 
 BELIEF = (*HERE, "entry", "about", "origin")
@@ -17,7 +17,7 @@ BELIEF = (*HERE, "entry", "about", "origin")
 
 @rule("state_rows")
 def learn(delivered: DataFrame, *, believed: DataFrame, lives: DataFrame) -> DataFrame:
-    """Beliefs that are new with the messages let in: rows of `state`, `relayed` where a third store told them.
+    """Beliefs that are new with the messages accepted: rows of `state`, `relayed` where a third store told them.
 
     A belief about oneself is none. Of a replica in an older life than is known nothing is believed (Q12). A range that
     is believed already yields no row, however often it is told.
@@ -108,8 +108,8 @@ def from_current_replicas(delivered: DataFrame, *, lives: DataFrame) -> DataFram
 def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: DataFrame) -> DataFrame:
     """What others are believed to hold, for those a store may ask: listed replicas, and leavers that still hold.
 
-    One row a range: the line's keys, `peer`, its label (`about`), whether it is in the store's own site (`near`), whether it
-    is `leaving`, and `entry`. Replicas that are gone, and lives that are over, claim nothing.
+    One row a range, with `peer`, its label (`about`), whether it is in the store's own site (`near`), whether it is
+    `leaving`, and `entry`. Replicas that are gone, and lives that are over, claim nothing.
 
     Source: R9, R88, R97.
     """
@@ -132,7 +132,7 @@ def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: Da
 
 @rule("claim_layer", inline=True)
 def layers_of_claims(claimed: DataFrame) -> DataFrame:
-    """Claims as a layer of the number line: how many claim content, how many say there is none, near, and leaving.
+    """Claims as a layer of the coverage: how many claim content, how many say there is none, near, and leaving.
 
     A replica's report holds what it has settled without content too; there it claims nothing, so the two cancel out.
     """
@@ -208,31 +208,31 @@ def with_news(beliefs: DataFrame, news: DataFrame) -> DataFrame:
 @rule("ranges", inline=True)
 def numbers(carried: DataFrame) -> DataFrame:
     """The numbers that messages bring, whichever brings them."""
-    return carried.select(*LINE, "cn_min", "cn_max")
+    return carried.select(*ORIGIN_HERE, "cn_min", "cn_max")
 
 
 @rule("ranges", inline=True)
 def ranges_of(own: DataFrame, *, entry: Entry) -> DataFrame:
     """Of what stores say of themselves the numbers under one entry."""
-    return own.where(F.col("entry") == entry).select(*LINE, "cn_min", "cn_max")
+    return own.where(F.col("entry") == entry).select(*ORIGIN_HERE, "cn_min", "cn_max")
 
 
 @rule("ranges")
 def gain(fresh: DataFrame, settled: DataFrame, issued: DataFrame) -> DataFrame:
     """What is held from now on: numbers that came, that were settled without content, and that were given here."""
-    return fresh.unionByName(settled).unionByName(issued.select(*LINE, "cn_min", "cn_max"))
+    return fresh.unionByName(settled).unionByName(issued.select(*ORIGIN_HERE, "cn_min", "cn_max"))
 
 
 @rule("ranges")
 def hold(held: DataFrame) -> DataFrame:
     """The numbers that stores hold, canonical (R75)."""
-    return cnset.canonical(held, LINE)
+    return cnset.canonical(held, ORIGIN_HERE)
 
 
 @rule("ranges", inline=True)
 def contents(applied: DataFrame, *, empty: DataFrame) -> DataFrame:
     """The numbers that are held with content: less those settled without."""
-    return cnset.subtract(applied, empty, LINE)
+    return cnset.subtract(applied, empty, ORIGIN_HERE)
 
 
 @rule("state")

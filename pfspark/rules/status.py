@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, LINE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing
 
 REPEATS = 3
@@ -50,12 +50,12 @@ def answer(
     """
     asker = ("org", "store", "folder", "peer")
     told = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("peer", cnset.store_of("about"))
-    line = (*LINE, "peer")
+    by_peer = (*ORIGIN_HERE, "peer")
     mine = shown.join(requests.select(*asker).distinct(), list(HERE))
-    more = cnset.subtract(mine, told, line).select(*asker, F.lit(True).alias("more")).distinct()
+    more = cnset.subtract(mine, told, by_peer).select(*asker, F.lit(True).alias("more")).distinct()
     asked = requests.select(*asker, "peer_label", F.inline("status")).where("about = peer_label")
     held = applied.join(requests.select(*asker).distinct(), list(HERE))
-    less = cnset.subtract(asked, held, line).select(*asker, F.lit(True).alias("less")).distinct()
+    less = cnset.subtract(asked, held, by_peer).select(*asker, F.lit(True).alias("less")).distinct()
     active = replicas.where(F.col("standing") == Standing.ACTIVE).select(*HERE, F.lit(True).alias("active"))
     known = (
         requests.groupBy(*asker)
@@ -65,9 +65,9 @@ def answer(
         .join(active, list(HERE), "left")
         .join(clock.select("org", "answer_when"), "org")
     )
-    vouches = F.col("leaver") & F.col("active").isNotNull() & F.col("less").isNull()
+    acknowledges = F.col("leaver") & F.col("active").isNotNull() & F.col("less").isNull()
     to_leaver = F.col("leaver") & F.col("active").isNotNull()
-    flags = F.array_compact(F.array(F.when(to_leaver, str(Flag.DELETE_PENDING)), F.when(vouches, str(Flag.ACKNOWLEDGE))))
+    flags = F.array_compact(F.array(F.when(to_leaver, str(Flag.DELETE_PENDING)), F.when(acknowledges, str(Flag.ACKNOWLEDGE))))
     answered = F.col("leaver") | F.col("more").isNotNull() | (F.col("answer_when") == "always")
     return known.where(answered).select(*asker, flags.alias("flags"))
 
@@ -264,9 +264,9 @@ def fall_due(due: DataFrame, *, changed: DataFrame) -> DataFrame:
 @rule("keys", inline=True)
 def behind(shown: DataFrame, *, beliefs: DataFrame, peers: DataFrame) -> DataFrame:
     """Folders of which some listed peer is believed to lack what is shown here: org, store, folder."""
-    line = (*LINE, "peer")
+    by_peer = (*ORIGIN_HERE, "peer")
     told = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("peer", cnset.store_of("about"))
-    return cnset.subtract(shown.join(peers, list(HERE)), told, line).select(*HERE).distinct()
+    return cnset.subtract(shown.join(peers, list(HERE)), told, by_peer).select(*HERE).distinct()
 
 
 @rule("repeating")

@@ -1,4 +1,4 @@
-"""What befalls mail on its way, and what reaches whom, and when (R56, R57, R59, R64)."""
+"""Faults are injected into mail on its way, and what is due is delivered (R56, R57, R59, R64)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pfspark.frame import rule
 from pfspark.words import HIERARCHY, Flag, MessageType, Reason, Standing
 
-FATES = 2**32
+DRAWS = 2**32
 """A draw is one of so many, the first 32 bits of a hash."""
 
 
@@ -16,7 +16,7 @@ FATES = 2**32
 def inject_faults(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
     """Messages as the way delivers them: some are lost for a recipient, some are late, and some come a second time.
 
-    A copy is a row of its own, with the recipients that it goes to. What befalls a letter is drawn by a hash of the seed, its
+    A copy is a row of its own, with the recipients that it goes to. The faults of a letter are drawn by a hash of the seed, its
     id and whom it goes to: of several about one folder and moment each has a draw of its own, and a scenario that is played
     again is the same story. Mail of ways that nothing is wrong with stays as it is.
 
@@ -29,7 +29,7 @@ def inject_faults(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
 
     def draw(recipient: Column, question: str) -> Column:
         asked = F.concat_ws("/", way(recipient)["seed"], "letter", recipient["store"], F.lit(question))
-        return F.conv(F.substring(F.md5(asked), 1, 8), 16, 10).cast("bigint") / F.lit(FATES)
+        return F.conv(F.substring(F.md5(asked), 1, 8), 16, 10).cast("bigint") / F.lit(DRAWS)
 
     def way(recipient: Column) -> Column:
         return F.try_element_at("ways", recipient["store"])
@@ -56,7 +56,7 @@ def inject_faults(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
 def arrive(mail: DataFrame, *, conditions: DataFrame, replicas: DataFrame, clock: DataFrame) -> DataFrame:
     """Messages that are due by now, one row for each recipient, with the reason in `lost` where it does not get in.
 
-    A store that is cut off or down keeps nothing that reaches it; what was lost on the way arrives as lost, so that
+    A store that is cut off or down keeps nothing that is delivered to it; what was lost on the way arrives as lost, so that
     every message sent is accounted for. A request for content waits at the door while content replication is suspended,
     as long as the store is up and in reach; a leaver answers it all the same (D7). Mail of organizations that do not play
     now stays where it is.

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame
 
 from pfspark.ask import lines, reasons
 from pfspark.ask.about import About, Tables, edit_rows, explain, log_of, refusals_of, requests_of
-from pfspark.kept import Kept
+from pfspark.between import Between
 from pfspark.keyed import having, lacking
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.schedules import Grid
@@ -30,17 +30,17 @@ TABLES = ("state", "backfill", "receipts", "messages")
 class Past:
     """The rows of past rounds, of organizations of which somebody will ask why."""
 
-    def __init__(self, kept: Kept, scenarios: Sequence[Scenario]) -> None:
+    def __init__(self, world: Between, scenarios: Sequence[Scenario]) -> None:
         """What replicas hold at the start of an organization was written then."""
         self._scenarios = {each.name: each for each in scenarios if any(step.verb == "why" for step in each.steps)}
         orgs = {name: each.start for name, each in self._scenarios.items()}
-        self._kept = kept
+        self._world = world
         self._orgs = pa.array(sorted(orgs), pa.string())
         self._tables: dict[str, list[pa.Table]] = {name: [] for name in TABLES}
         self._edits: dict[tuple[str, str], Line] = {}
         self._rounds: dict[tuple[str, datetime], int] = {}
         if orgs:
-            begun = [{**row, "at": orgs[row["org"]]} for row in kept.tables["state"].to_pylist() if row["org"] in orgs]
+            begun = [{**row, "at": orgs[row["org"]]} for row in world.tables["state"].to_pylist() if row["org"] in orgs]
             self._tables["state"].append(rows_of("state", begun, ("round",)))
 
     def remember(
@@ -60,12 +60,12 @@ class Past:
         if org in self._scenarios:
             mine = pa.table({"org": [org], "store": [store]})
             others = [lacking(table, mine, ("org", "store")) for table in self._tables["state"]]
-            kept = having(self._kept.tables["state"], mine, ("org", "store")).to_pylist()
-            self._tables["state"] = [*others, rows_of("state", ({**row, "at": now} for row in kept), ("round",))]
+            own = having(self._world.tables["state"], mine, ("org", "store")).to_pylist()
+            self._tables["state"] = [*others, rows_of("state", ({**row, "at": now} for row in own), ("round",))]
 
     def _frame(self, name: str) -> DataFrame:
         schema = schema_of(name, ("round",))
-        return local(self._kept.spark, pa.concat_tables([*self._tables[name], rows_of(name, (), ("round",))]), schema)
+        return local(self._world.spark, pa.concat_tables([*self._tables[name], rows_of(name, (), ("round",))]), schema)
 
     def why(
         self, asked: Mapping[str, Sequence[Step]], clock: pa.Table, views: Mapping[str, lines.Stores], at: Mapping[str, datetime]
@@ -77,7 +77,7 @@ class Past:
             "refusals": lambda: refusals_of(self._frame("receipts"), self._frame("messages")),
         }
         tables = {
-            name: table.filter(pc.is_in(table["org"], pa.array(asked, pa.string()))) for name, table in self._kept.tables.items()
+            name: table.filter(pc.is_in(table["org"], pa.array(asked, pa.string()))) for name, table in self._world.tables.items()
         }
         made = {(row["org"], f"@{row['edit_id']}"): f"{row['origin']}:{row['cn']}" for row in tables["changes"].to_pylist()}
         about = {(org, step.number): self._about(org, step, tables, made) for org, steps in asked.items() for step in steps}
@@ -85,7 +85,7 @@ class Past:
         rows: dict[Here, list[Line]] = defaultdict(list)
         for some in _apart(about):
             here = {(about[each].org, about[each].store, about[each].folder): each for each in some}
-            for row in explain(self._kept.spark, tables, clock, grid, facts, map(about.__getitem__, some)):
+            for row in explain(self._world.spark, tables, clock, grid, facts, map(about.__getitem__, some)):
                 rows[here[row["org"], row["store"], row["folder"]]].append(row)
         telling = reasons.Telling(views, at, self._rounds)
         edits = self._edits_without_numbers(tables, made)

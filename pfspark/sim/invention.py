@@ -297,5 +297,5 @@ def faults(scenario: Scenario, now: datetime) -> Iterator[Row]:
 
 
 def turn(scenario: Scenario, now: datetime, *, suspended: bool) -> Row:
-    """The scenario's row of `turns` at that time."""
+    """The scenario's row of `clock` at that time."""
     return {"now": now, "start": scenario.start, "suspended": suspended, **scenario.policy.columns()}

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.kept import Kept, due_moments
+from pfspark.between import Between, due_moments
 from pfspark.rows import rows_of
 from pfspark.rules import checks, items, state
 from pfspark.sim import invention
@@ -48,7 +48,7 @@ class Record(Protocol):
     ) -> None:
         """A round: who played when, the edits it was given, its new rows, and when each organization plays next."""
 
-    def restored(self, org: str, store: str, to: datetime, now: datetime, kept: Kept) -> None:
+    def restored(self, org: str, store: str, to: datetime, now: datetime, world: Between) -> None:
         """A store was taken back to the round not after `to`; the world as it is since."""
 
 
@@ -135,23 +135,23 @@ class Playing:
 def play(
     scenarios: Sequence[Scenario], spark: SparkSession, record: Record | None = None, suited: Suited = as_it_is
 ) -> Iterator[Line]:
-    """The lines of all scenarios, each organization's in order of time, its `end` line last; `suited`: see `kept.Kept`."""
+    """The lines of all scenarios, each organization's in order of time, its `end` line last; `suited`: see `between.Between`."""
     rows: dict[str, list[Any]] = defaultdict(list)
     for scenario in scenarios:
         for name, some in invention.begin(scenario).items():
             rows[name] += some
-    kept = Kept(spark, rows, suited)
+    world = Between(spark, rows, suited)
     if record:
         record.begin(rows)
-    yield from play_on(kept, {scenario.name: Playing(scenario) for scenario in scenarios}, record)
+    yield from play_on(world, {scenario.name: Playing(scenario) for scenario in scenarios}, record)
 
 
-def play_on(kept: Kept, playing: Mapping[str, Playing], record: Record | None = None) -> Iterator[Line]:
-    """The same of organizations that are there: in a world that is kept, by name."""
-    past = Past(kept, [one.scenario for one in playing.values()])
-    for played in rounds(kept, playing, past, record):
-        yield from _told(kept, playing, past, played)
-    yield from ends(kept, playing)
+def play_on(world: Between, playing: Mapping[str, Playing], record: Record | None = None) -> Iterator[Line]:
+    """The same of organizations that are there: in the world that is given, by name."""
+    past = Past(world, [one.scenario for one in playing.values()])
+    for played in rounds(world, playing, past, record):
+        yield from _told(world, playing, past, played)
+    yield from ends(world, playing)
 
 
 @dataclass(frozen=True)
@@ -167,44 +167,46 @@ class Played:
         return {org: columns["now"] for org, columns in self.clock.items()}
 
 
-def rounds(kept: Kept, playing: Mapping[str, Playing], past: Past, record: Record | None = None) -> Iterator[Played]:
+def rounds(world: Between, playing: Mapping[str, Playing], past: Past, record: Record | None = None) -> Iterator[Played]:
     """The rounds alone, each played when it is asked for: nothing is told of them."""
     for one in playing.values():
-        one.remember(kept.tables)
-    while places := _next_rounds(kept, playing):
-        yield _round(kept, playing, places, past, record)
+        one.remember(world.tables)
+    while places := _next_rounds(world, playing):
+        yield _round(world, playing, places, past, record)
 
 
-def ends(kept: Kept, playing: Mapping[str, Playing]) -> Iterator[Line]:
+def ends(world: Between, playing: Mapping[str, Playing]) -> Iterator[Line]:
     """The `end` line of each organization, as it stands."""
-    broken = _violations(kept)
-    parted = lines.ByOrg(kept.tables)
+    broken = _violations(world)
+    parted = lines.ByOrg(world.tables)
     views = {org: lines.Stores(parted, org) for org in playing}
-    seen = _items(kept, playing, [org for org, stores in views.items() if lines.unlike(stores)])
+    seen = _items(world, playing, [org for org, stores in views.items() if lines.unlike(stores)])
     for org, one in playing.items():
         yield _end(one.scenario, views[org], seen.get(org, []), one.violations + Counter(broken.get(org, {})))
 
 
-def _due(kept: Kept, playing: Mapping[str, Playing]) -> dict[str, datetime]:
-    return due_moments(kept, suspended={org for org, one in playing.items() if one.suspended})
+def _due(world: Between, playing: Mapping[str, Playing]) -> dict[str, datetime]:
+    return due_moments(world, suspended={org for org, one in playing.items() if one.suspended})
 
 
-def _next_rounds(kept: Kept, playing: Mapping[str, Playing]) -> dict[str, int]:
-    due = _due(kept, playing)
+def _next_rounds(world: Between, playing: Mapping[str, Playing]) -> dict[str, int]:
+    due = _due(world, playing)
     places = {org: one.next_round(due.get(org)) for org, one in playing.items()}
     return {org: place for org, place in places.items() if place is not None}
 
 
-def _round(kept: Kept, playing: Mapping[str, Playing], places: Mapping[str, int], past: Past, record: Record | None) -> Played:
+def _round(
+    world: Between, playing: Mapping[str, Playing], places: Mapping[str, int], past: Past, record: Record | None
+) -> Played:
     edits: list[Any] = []
     for org, place in places.items():
         steps = playing[org].take_steps(place)
         edits += invention.edits(playing[org].scenario, steps)
-        _restart(kept, playing[org], steps, past, record)
+        _restart(world, playing[org], steps, past, record)
     turns = {org: playing[org].now for org in places}
     if edits:
-        kept.add("edits", edits)
-    kept.reset(
+        world.add("edits", edits)
+    world.reset(
         "conditions",
         [
             {"org": org, "store": store, "cut": store in one.cut, "down": store in one.down}
@@ -212,45 +214,45 @@ def _round(kept: Kept, playing: Mapping[str, Playing], places: Mapping[str, int]
             for store in sorted(one.cut | one.down)
         ],
     )
-    kept.reset("faults", [row for org in turns for row in invention.faults(playing[org].scenario, playing[org].time)])
+    world.reset("faults", [row for org in turns for row in invention.faults(playing[org].scenario, playing[org].time)])
     clock = {org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()}
-    made = kept.play(clock)
+    made = world.play(clock)
     past.remember(made, edits, turns, places)
     for row in made["violations"].to_pylist():
         playing[row["org"]].violations[row["check"]] += 1
     for org in turns:
-        playing[org].remember(kept.tables)
+        playing[org].remember(world.tables)
     if record:
-        record.round(turns, edits, made, _due(kept, playing))
+        record.round(turns, edits, made, _due(world, playing))
     return Played(clock, made)
 
 
-def _told(kept: Kept, playing: Mapping[str, Playing], past: Past, played: Played) -> Iterator[Line]:
+def _told(world: Between, playing: Mapping[str, Playing], past: Past, played: Played) -> Iterator[Line]:
     """What is said of a round, and asked for after it."""
     made, turns = played.made, played.turns
-    parted = lines.ByOrg(kept.tables)
+    parted = lines.ByOrg(world.tables)
     views = {org: lines.Stores(parted, org) for org in _speaking(made, playing, turns)}
     yield from _refusals(made["receipts"])
     yield from lines.messages(made["messages"], views)
-    yield from _shows(kept, playing, turns, views)
+    yield from _shows(world, playing, turns, views)
     if asked := {org: playing[org].whys for org in turns if playing[org].whys}:
         now = rows_of("clock", ({"org": org, **columns} for org, columns in played.clock.items()))
         yield from past.why(asked, now, views, turns)
 
 
-def _restart(kept: Kept, one: Playing, steps: Sequence[Step], past: Past, record: Record | None) -> None:
+def _restart(world: Between, one: Playing, steps: Sequence[Step], past: Past, record: Record | None) -> None:
     """Stores that come back: restored to earlier rows, or started again where the policy then asks for status."""
     org = one.scenario.name
     for step in steps:
         if step.verb == "restore":
             then, tables = one.back_at(step.args["to"])
-            kept.restore(org, step.args["store"], tables, one.now)
+            world.restore(org, step.args["store"], tables, one.now)
             past.restored(org, step.args["store"], one.now)
             if record:
-                record.restored(org, step.args["store"], then, one.now, kept)
+                record.restored(org, step.args["store"], then, one.now, world)
     switch = one.scenario.policy.startup_status
     if one.started and switch != "off":
-        kept.ask(org, sorted(one.started), one.now, seeming_gaps=switch == "seeming_gaps")
+        world.ask(org, sorted(one.started), one.now, seeming_gaps=switch == "seeming_gaps")
 
 
 def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, Playing], turns: Mapping[str, datetime]) -> set[str]:
@@ -273,10 +275,10 @@ def _refusals(receipts: pa.Table) -> Iterator[Line]:
 
 
 def _shows(
-    kept: Kept, playing: Mapping[str, Playing], turns: Mapping[str, datetime], views: Mapping[str, lines.Stores]
+    world: Between, playing: Mapping[str, Playing], turns: Mapping[str, datetime], views: Mapping[str, lines.Stores]
 ) -> Iterator[Line]:
     showing = {org: playing[org].shows for org in turns if playing[org].shows}
-    seen = _items(kept, playing, [org for org, shows in showing.items() if "items" in shows])
+    seen = _items(world, playing, [org for org, shows in showing.items() if "items" in shows])
     for org, shows in showing.items():
         for show in shows:
             match show:
@@ -288,23 +290,23 @@ def _shows(
                     yield from lines.items(seen[org], views, turns)
 
 
-def _items(kept: Kept, playing: Mapping[str, Playing], orgs: Sequence[str]) -> dict[str, list[Any]]:
+def _items(world: Between, playing: Mapping[str, Playing], orgs: Sequence[str]) -> dict[str, list[Any]]:
     """Items as readers see them, by organization."""
     found: dict[str, list[Any]] = defaultdict(list)
     if orgs:
-        world = kept.world()
-        shown = state.held(world.state, replicas=items.open_to_readers(world.replicas)).where(F.col("org").isin(*orgs))
+        frames = world.frames()
+        shown = state.held(frames.state, replicas=items.open_to_readers(frames.replicas)).where(F.col("org").isin(*orgs))
         defaults = {org: playing[org].scenario.policy.conflict for org in orgs}
-        quiet = lines.last_writer_only(kept.tables, defaults)
-        for row in items.readable(items.versions(items.seen(world.changes, applied=shown))).toArrow().to_pylist():
+        quiet = lines.last_writer_only(world.tables, defaults)
+        for row in items.readable(items.versions(items.seen(frames.changes, applied=shown))).toArrow().to_pylist():
             settled = (row["org"], row["store"], row["folder"]) in quiet
             found[row["org"]].append({**row, "conflict": row["conflict"] and not settled})
     return found
 
 
-def _violations(kept: Kept) -> dict[str, dict[str, int]]:
+def _violations(world: Between) -> dict[str, dict[str, int]]:
     """How many rows break each promise that is broken, by organization."""
-    seen = checks.Seen.of(partial(getattr, kept.world()))
+    seen = checks.Seen.of(partial(getattr, world.frames()))
     broken: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
     for row in checks.violations(seen).toArrow().to_pylist():
         broken[row["org"]][checks.CHECKS[row["check"]].id] += row["rows"]

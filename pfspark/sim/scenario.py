@@ -2,7 +2,7 @@
 
 A file is read, checked and resolved before anything is played: every store, folder and item that a step names is known
 at that step's time, or the file is refused with the file, the key and the nearest known name. Whether an edit is
-allowed is not judged here but by the rules, when it is played.
+allowed is not decided here but by the rules, when it is played.
 """
 
 from __future__ import annotations

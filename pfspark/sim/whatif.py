@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.kept import Kept
+from pfspark.between import Between
 from pfspark.rows import rows_of
 from pfspark.sim import invention, player
 from pfspark.sim.asked import Past
@@ -44,8 +44,8 @@ SENT_BY = {
 class Foreseen:
     """What is played of some worlds (`player.Record`): the new rows of each, and what was missing there after each round."""
 
-    def __init__(self, kept: Kept) -> None:
-        self._kept = kept
+    def __init__(self, between: Between) -> None:
+        self._between = between
         self._rows: dict[str, list[pa.Table]] = {name: [rows_of(name, (), ("round",))] for name in TOLD}
         self.missing: dict[str, list[tuple[datetime, int]]] = defaultdict(list)
 
@@ -58,7 +58,7 @@ class Foreseen:
         """A round of some worlds."""
         for name, tables in self._rows.items():
             tables.append(made[name].select(tables[0].column_names).cast(tables[0].schema))
-        array = self._kept.tables["array"]
+        array = self._between.tables["array"]
         sizes = pc.add(pc.subtract(array["cn_max"], array["cn_min"]), 1)
         sums = pa.table({"org": array["org"], "size": sizes}).group_by("org").aggregate([("size", "sum")])
         of_world = dict(zip(sums["org"].to_pylist(), sums["size_sum"].to_pylist(), strict=True))
@@ -88,22 +88,22 @@ def foresee(
 ) -> Iterator[Line]:
     """One line for the world as it is, and one for each variant (`ground.varied`) by its name, all played until that time.
 
-    `tables` is the world after the organization's last round, and with what people did since: see `kept.Kept`.
+    `tables` is the world after the organization's last round, and with what people did since: see `between.Between`.
     """
     org, worlds = ground.scenario.name, {AS_IS: ground.scenario, **variants}
-    kept = _side_by_side(Kept(spark, suited=suited), org, tables, worlds)
+    between = _side_by_side(Between(spark, suited=suited), org, tables, worlds)
     waits = [Step(0, max(at or ground.now, ground.now), "look", {}) for at in _waiting(tables["edits"], org)]
     playing = {}
     for world, scenario in worlds.items():
         steps = sorted((*waits, *scenario.steps), key=lambda step: step.at)
         whole = replace(scenario, name=world, end=until, steps=tuple(steps), edits=EDITS)
         playing[world] = player.Playing(whole, ground.last, suspended=ground.suspended)
-    foreseen = Foreseen(kept)
-    for _ in player.rounds(kept, playing, Past(kept, ()), foreseen):
+    foreseen = Foreseen(between)
+    for _ in player.rounds(between, playing, Past(between, ()), foreseen):
         played_so_far = (max(one.now - ground.now, timedelta(0)) for one in playing.values())
         progress(sum(played_so_far, timedelta(0)), len(playing) * (until - ground.now))
-    ends = {line["org"]: line for line in player.ends(kept, playing)}
-    parted = lines.ByOrg(kept.tables)
+    ends = {line["org"]: line for line in player.ends(between, playing)}
+    parted = lines.ByOrg(between.tables)
     played = {
         world: _World(ground, scenario, foreseen, world, lines.Stores(parted, world), ends[world])
         for world, scenario in worlds.items()
@@ -117,14 +117,14 @@ def foresee(
         }  # fmt: skip
 
 
-def _side_by_side(kept: Kept, org: str, tables: Mapping[str, pa.Table], worlds: Mapping[str, object]) -> Kept:
+def _side_by_side(between: Between, org: str, tables: Mapping[str, pa.Table], worlds: Mapping[str, object]) -> Between:
     """An empty world, with organizations that are all what that one is, by the names of the worlds."""
     for name, table in tables.items():
         own = table.filter(pc.equal(table["org"], org))
         place = own.schema.get_field_index("org")
         named = (pa.repeat(pa.scalar(world, pa.string()), own.num_rows) for world in worlds)
-        kept.put_rows(name, pa.concat_tables(own.set_column(place, "org", each) for each in named))
-    return kept
+        between.put_rows(name, pa.concat_tables(own.set_column(place, "org", each) for each in named))
+    return between
 
 
 def _waiting(edits: pa.Table, org: str) -> list[datetime | None]:

@@ -51,7 +51,7 @@ def test_each_hop_says_how_long_nothing_had_happened_there() -> None:
     first, fifth = ([line for line in lines if line["item"] == f"PFS1:{cn}"] for cn in (1, 5))
     assert [line["what"] for line in first] == [row["what"] for row in WAY]
     assert [line["waited"] and line["waited"] // 60 for line in first] == [None, 5, 25, 30, 65, 0, 10, 0]
-    assert [line["waited"] for line in fifth] == [None, 300]  # since it was given, whatever befell other numbers
+    assert [line["waited"] for line in fifth] == [None, 300]  # since it was given, whatever happened to other numbers
     assert [line["round"] for line in lines][:2] == [7, None]
     assert [line["says"] for line in first][3:6] == ["asks PFS1 for it", "is asked for it by PFS2", "answers PFS2 with it"]
 

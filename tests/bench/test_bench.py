@@ -16,9 +16,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cnset
+from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.edge.crossing import suited
-from pfspark.kept import Kept
 from pfspark.rows import local
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, parse
@@ -63,18 +63,18 @@ class Played:
         for each in scenarios:
             for name, some in invention.begin(each).items():
                 rows.setdefault(name, []).extend(some)
-        self.kept = Kept(spark, rows, suited)
+        self.world = Between(spark, rows, suited)
         self.scenarios = scenarios
         self.now = scenarios[0].start
 
     def round(self, edits: bool = False) -> tuple[float, Made]:
         """The next round: seconds, and what it made."""
         if edits:
-            self.kept.add("edits", [row for each in self.scenarios for row in invention.edits(each, each.steps)])
+            self.world.add("edits", [row for each in self.scenarios for row in invention.edits(each, each.steps)])
         turns = {each.name: invention.turn(each, self.now, suspended=False) for each in self.scenarios}
         self.now += QUARTER
         began = time.perf_counter()
-        made = self.kept.play(turns)
+        made = self.world.play(turns)
         return time.perf_counter() - began, made
 
     def warm(self) -> Played:
@@ -142,7 +142,7 @@ def test_hundred_rounds(spark: SparkSession) -> None:
     took, held = [], []
     for number in range(100):
         began = invention.edits(played.scenarios[0], played.scenarios[0].steps)
-        played.kept.add("edits", [{**row, "edit_id": f"{row['edit_id']} {number}", "at": played.now} for row in began])
+        played.world.add("edits", [{**row, "edit_id": f"{row['edit_id']} {number}", "at": played.now} for row in began])
         seconds, made = played.round()
         assert made["changes"].num_rows >= 20
         took.append(seconds)
@@ -152,14 +152,14 @@ def test_hundred_rounds(spark: SparkSession) -> None:
     told("round 100", last, None, f", {last / tenth:.2f} times round 10; memory {held[9]} then {held[99]} MB")
 
 
-def among(spark: SparkSession, what: str, more: Sequence[int], crowd: Callable[[Kept, int], int]) -> None:
+def among(spark: SparkSession, what: str, more: Sequence[int], crowd: Callable[[Between, int], int]) -> None:
     """Tells of the same twenty changes, sent and received in ten folders, alone and in a crowd of so many copies; `crowd` makes
     it, and says how large it is."""
     Played(spark, scenario(10, 20)).round(edits=True)  # warms
     alone: list[float] = []
     for copies in (0, *more):
         played = Played(spark, scenario(10, 20)).warm()
-        size = crowd(played.kept, copies)
+        size = crowd(played.world, copies)
         took = []
         for edits in (True, False):
             seconds, made = played.round(edits=edits)
@@ -171,18 +171,18 @@ def among(spark: SparkSession, what: str, more: Sequence[int], crowd: Callable[[
         told(f"among {size:,} {what}, sending", took[0], None, rest)
 
 
-def ballast(kept: Kept, copies: int) -> int:
+def ballast(world: Between, copies: int) -> int:
     """So many copies of every folder with its replicas, lists and sets, under numbers of their own, in which nothing happens;
     gives how many replicas there are."""
     for name in ("tree", "folders", "lists", "replicas", "state"):
-        held = kept.tables[name]
+        held = world.tables[name]
         one = held.filter(pc.not_equal(held["folder"], HIERARCHY))
         many = pa.concat_tables([one] * copies or [one.slice(0, 0)]).combine_chunks()
         place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), many.num_rows), start=-1)
         copy = pc.cast(pc.divide(place, max(one.num_rows, 1)), pa.string())
         folder = pc.binary_join_element_wise(many["folder"], copy, "0000")
-        kept.put(name, pa.concat_tables([held, many.set_column(many.column_names.index("folder"), "folder", folder)]))
-    return int(kept.tables["replicas"].num_rows)
+        world.put(name, pa.concat_tables([held, many.set_column(many.column_names.index("folder"), "folder", folder)]))
+    return int(world.tables["replicas"].num_rows)
 
 
 def test_folders_in_which_nothing_happens(spark: SparkSession) -> None:
@@ -194,14 +194,14 @@ HOLDS = {"PFS1": 10, "PFS2": 20, "PFS3": 30}
 """How many items of each origin every folder holds at the start of `scenario`."""
 
 
-def deepen(kept: Kept, copies: int) -> int:
+def deepen(world: Between, copies: int) -> int:
     """So many copies of every item of content, under numbers that follow its own, held by whoever holds it; gives how many
     changes there are."""
 
     def step(origins: pa.ChunkedArray) -> pa.ChunkedArray:
         return pc.take(pa.array(HOLDS.values()), pc.index_in(origins, value_set=pa.array(HOLDS)))
 
-    held, ranges = kept.tables["changes"], kept.tables["state"]
+    held, ranges = world.tables["changes"], world.tables["state"]
     one = held.filter(pc.not_equal(held["folder"], HIERARCHY))
     many = pa.concat_tables([one] * copies or [one.slice(0, 0)]).combine_chunks()
     place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), many.num_rows), start=-1)
@@ -209,11 +209,11 @@ def deepen(kept: Kept, copies: int) -> int:
     numbered = pc.binary_join_element_wise(many["origin"], pc.cast(cn, pa.string()), ":")
     for name, column in (("cn", cn), ("object", numbered)):
         many = many.set_column(many.column_names.index(name), name, column)
-    kept.append("changes", many)
+    world.append("changes", many)
     last = pc.add(ranges["cn_max"], pc.multiply(step(ranges["origin"]), copies))
     far = pc.if_else(pc.not_equal(ranges["folder"], HIERARCHY), last, ranges["cn_max"])
-    kept.put("state", ranges.set_column(ranges.column_names.index("cn_max"), "cn_max", far))
-    return int(kept.tables["changes"].num_rows)
+    world.put("state", ranges.set_column(ranges.column_names.index("cn_max"), "cn_max", far))
+    return int(world.tables["changes"].num_rows)
 
 
 def test_items_that_are_there_already(spark: SparkSession) -> None:
@@ -227,7 +227,7 @@ def test_thousand_organizations(spark: SparkSession) -> None:
         names = [f"org {place}" for place in range(many)]
         Played(spark, *[scenario(2, 4, name) for name in names[:1]]).round(edits=True)
         played = Played(spark, *[scenario(2, 4, name) for name in names])
-        played.kept.world()
+        played.world.frames()
         took[many], made = played.round(edits=True)
         assert made["changes"].num_rows == 4 * many
     told("one organization", took[1])
@@ -282,5 +282,5 @@ def test_hundred_thousand_items(spark: SparkSession, tmp_path: Path) -> None:
     told("100,000 items posted", sent, appends(spark, made, tmp_path))
     received, made = played.round()
     told("100,000 items received at two stores", received, None, f", {rows(made)} rows")
-    state = [row for row in played.kept.tables["state"].to_pylist() if row["entry"] == "applied" and row["cn_max"] > 100_000]
+    state = [row for row in played.world.tables["state"].to_pylist() if row["entry"] == "applied" and row["cn_max"] > 100_000]
     assert {row["store"] for row in state} == {"PFS1", "PFS2", "PFS3"}

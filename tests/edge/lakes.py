@@ -56,10 +56,10 @@ def merged(ranges: Iterable[Mapping[str, Any]], key: Sequence[str]) -> dict[str,
     return {name: cntext.canonical(spans) for name, spans in sorted(sets.items())}
 
 
-def assert_same_world(kept: Mapping[str, pa.Table], read: Mapping[str, pa.Table]) -> None:
+def assert_same_world(left: Mapping[str, pa.Table], read: Mapping[str, pa.Table]) -> None:
     for name, table in read.items():
-        names = [column for column in table.column_names if column in kept[name].column_names]
-        assert rows(name, table.select(names)) == rows(name, kept[name].select(names)), name
+        names = [column for column in table.column_names if column in left[name].column_names]
+        assert rows(name, table.select(names)) == rows(name, left[name].select(names)), name
 
 
 def facts(lake: Lake, as_of: str | None = None) -> dict[str, list[str]]:

@@ -19,11 +19,11 @@ from pyspark.sql import SparkSession
 
 from pfspark import mapped
 from pfspark.ask import lines
+from pfspark.between import Between
 from pfspark.edge import auditing, bases
 from pfspark.edge.delta import Tables
 from pfspark.edge.ledger import Row
-from pfspark.edge.world import kept_world
-from pfspark.kept import Kept
+from pfspark.edge.world import world_between
 from pfspark.keyed import lacking
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, assert_same_world, broken
@@ -64,7 +64,7 @@ def test_a_base_says_what_the_facts_say(place: Path, spark: SparkSession) -> Non
     def held_beside_the_facts() -> None:
         snapshot = Tables.open(spark, place).snapshot()
         found = base_of(place, snapshot.row)
-        assert_same_world(found.tables, {**kept_world(snapshot).tables, "edits": found.tables["edits"]})
+        assert_same_world(found.tables, {**world_between(snapshot).tables, "edits": found.tables["edits"]})
 
     held_beside_the_facts()
     with Lake.open(place, spark) as lake:
@@ -116,11 +116,11 @@ def test_what_people_do_meanwhile_is_no_disagreement(place: Path, spark: SparkSe
     """A store that is added while the facts are looked at: the audit says nothing of a world that is newer than they were."""
     lake = Lake.open(place, spark)
 
-    def kept(round: int) -> Kept | None:
+    def world_after(round: int) -> Between | None:
         Lake.open(place, spark).store("PFS9", "Paris")
         return lake._runner.at_hand_after(round)
 
-    *lines, _ = auditing.audit(lake._tables, lambda: lake.answers(standing=True), kept)
+    *lines, _ = auditing.audit(lake._tables, lambda: lake.answers(standing=True), world_after)
     assert "base" not in {line["id"] for line in lines}
     assert not any(line["rows"] for line in lines)
     checked = {line["id"]: line["rows"] for line in lake.audit() if line["kind"] == "check"}

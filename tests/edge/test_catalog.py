@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pfspark.between import Between
 from pfspark.edge import bases_by_spark, cli, places, runner, scratch
 from pfspark.edge.agreement import disagreements
 from pfspark.edge.delta import Snapshot, Tables
 from pfspark.edge.world import world
 from pfspark.errors import LakeError
-from pfspark.kept import Kept
 from pfspark.lake import Lake
 from pfspark.suited import Suited
 from tests.edge import mailbox
@@ -146,18 +146,18 @@ def is_at_hand(where: str, spark: SparkSession) -> bool:
 def test_who_comes_next_goes_on_from_the_base(left: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is what the facts say from the first on; so is what is played from it, and left again."""
 
-    def read(_snapshot: Snapshot, _suited: Suited) -> Kept:
+    def read(_snapshot: Snapshot, _suited: Suited) -> Between:
         raise AssertionError("the facts are read")
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "kept_world", read)
+        patch.setattr(runner, "world_between", read)
         with Lake.open(left, spark) as lake:
-            there = lake._runner.kept().tables
+            there = lake._runner.world().tables
             assert there["changes"].num_rows and there["state"].num_rows
             assert not disagreements(spark, there, world(lake._tables.snapshot()))
             play_on(lake)
         with Lake.open(left, spark) as lake:
-            assert not disagreements(spark, lake._runner.kept().tables, world(lake._tables.snapshot()))
+            assert not disagreements(spark, lake._runner.world().tables, world(lake._tables.snapshot()))
 
 
 @pytest.mark.in_turn("catalogs")
@@ -177,7 +177,7 @@ def test_what_does_not_count(left: str, spark: SparkSession) -> None:
     lake._runner.close()  # as if it had been killed
     with Lake.open(left, spark) as lake:
         assert lake._runner.at_hand() is None
-        assert not disagreements(spark, lake._runner.kept().tables, world(lake._tables.snapshot()))
+        assert not disagreements(spark, lake._runner.world().tables, world(lake._tables.snapshot()))
     assert not is_at_hand(left, spark)
 
 
@@ -237,5 +237,5 @@ def test_where_nobody_may_make_a_table_none_is_left(
         lake.store("PFS1", site="Redmond")
         lake.round(now=START)
     with Lake.open(schema, spark) as lake:
-        assert lake._runner.at_hand() is None and lake._runner.kept().tables["replicas"].num_rows == 1
+        assert lake._runner.at_hand() is None and lake._runner.world().tables["replicas"].num_rows == 1
     assert capfd.readouterr().err == ""

@@ -1,4 +1,4 @@
-"""The warm engine: a command done by it prints and ends as by itself; whatever befalls it, nobody waits in vain."""
+"""The warm engine: a command done by it prints and ends as by itself; whatever happens to it, nobody waits in vain."""
 
 from __future__ import annotations
 

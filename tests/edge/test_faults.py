@@ -74,7 +74,7 @@ print("refused", refused, flush=True)
 def test_of_many_writers_one_plays_at_a_time(
     in_trouble: Copy, spark: SparkSession, request: pytest.FixtureRequest, run: Callable[..., str]
 ) -> None:
-    """Processes started together, as many as `--writers` says; then all of them post, and try until they are let in."""
+    """Processes started together, as many as `--writers` says; then all of them post, and try until they are admitted."""
     place = in_trouble("lake")
     names = [f"writer {nth}" for nth in range(request.config.getoption("--writers"))]
     children = [talking(CONTENDING, str(place), name) for name in names]

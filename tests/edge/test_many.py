@@ -31,9 +31,9 @@ def rounds(spark: SparkSession) -> list[Made]:
     """Three rounds of those edits at one of three stores."""
     one = scenario(1)
     played = Played(spark, one)
-    [folder] = {row["folder"] for row in played.kept.tables["replicas"].to_pylist()} - {"1-1"}
+    [folder] = {row["folder"] for row in played.world.tables["replicas"].to_pylist()} - {"1-1"}
     here = {"org": one.name, "store": "PFS1", "folder": folder, "at": one.start}
-    played.kept.add("edits", [{**here, **row, "place": place} for place, row in enumerate(EDITS)])
+    played.world.add("edits", [{**here, **row, "place": place} for place, row in enumerate(EDITS)])
     return [played.round()[1] for _ in range(3)]
 
 

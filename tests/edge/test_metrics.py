@@ -18,7 +18,7 @@ from pfspark.errors import UsageError
 from pfspark.lake import Lake
 
 ROOT = Path(__file__).parents[2]
-Told = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def lake(holed: Lake) -> Lake:
     return holed
 
 
-def read(text: str) -> Told:
+def read(text: str) -> Samples:
     samples = (sample for family in text_string_to_metric_families(text) for sample in family.samples)
     return {(sample.name, tuple(sorted(sample.labels.items()))): sample.value for sample in samples}
 

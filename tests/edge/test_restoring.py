@@ -30,13 +30,13 @@ def test_restore(lake: Lake) -> None:
     for store in ("PFS1", "PFS2"):
         seen = {row["name"]: bodies[row["hash"]] for row in lake.items(store, "/Sales").collect()}
         assert seen == {"first": b"first", "mine": b"mine, better", "yours": b"yours"}
-    assert_same_world(lake._runner.kept().tables, world(lake._tables.snapshot()))
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
     assert [line["numbers"] for line in lake.losses("PFS2", 1)] == []  # PFS1 has all that PFS2 would forget
 
 
 def test_what_is_lost_stays_lost(lake: Lake) -> None:
     lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z")
-    assert_same_world(lake._runner.kept().tables, world(lake._tables.snapshot()))
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
     lake.run(f"{DAY}04:00:00Z")
     assert held(lake, "PFS1") == held(lake, "PFS2") == "PFS1:1,PFS2:1"
     lake.post("PFS1", "/Sales", b"next", name="next", at=f"{DAY}04:00:00Z")
@@ -65,7 +65,7 @@ def test_upkeep_changes_no_answer(lake: Lake) -> None:
     after = {key: list(lake.lines(*key)) for key in before}
     for key, found in before.items():
         assert after[key] == found, key
-    assert_same_world(lake._runner.kept().tables, world(lake._tables.snapshot()))
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
     lake.post("PFS2", "/Sales", b"later", name="later", at="2026-01-20T05:00:00Z")
     lake.run("2026-01-20T06:00:00Z")
     assert held(lake, "PFS1") == held(lake, "PFS2") == "PFS1:1-5,PFS2:1-2"

@@ -1,4 +1,4 @@
-"""Rounds on a lake: a world read from the tables is the one that was kept, and whoever ends where, nothing is lost."""
+"""Rounds on a lake: a world read from the tables is the one that was carried on, and whoever ends where, nothing is lost."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ READ_ANEW = ("00:10", "00:30", "00:50")
 """After which rounds the world is read, where not after all."""
 
 
-def test_a_world_read_anew_is_the_world_that_was_kept(
+def test_a_world_read_anew_is_the_world_that_was_carried_on(
     spark: SparkSession, tmp_path: Path, request: pytest.FixtureRequest
 ) -> None:
     """Through mail, backfill, conflicts, folders, leavers, a store that joins, and repeated edits."""
@@ -74,7 +74,7 @@ def test_a_world_read_anew_is_the_world_that_was_kept(
             seen_ever[name] += count
         seen_ever["array"] += played.world["array"].num_rows
         if clock in READ_ANEW or request.config.getoption("--lakes"):
-            assert_same_world(lake._runner.kept().tables, world(lake._tables.snapshot()))
+            assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
     assert set(seen_ever) == {*FACTS, "array"}
     assert all(seen_ever.values())
     steps = {row["step"] for row in lake.table("backfill").select("step").collect()}

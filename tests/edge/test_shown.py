@@ -15,10 +15,10 @@ from pyspark.sql import Window
 from pyspark.sql import functions as F
 
 from pfspark.ask.lines import Stores
+from pfspark.between import Between
 from pfspark.cntext import label
 from pfspark.edge import shown
 from pfspark.edge.world import as_frame
-from pfspark.kept import Kept
 from pfspark.rows import local
 from pfspark.rules import items, state
 
@@ -35,7 +35,7 @@ def world(changes: Iterable[Row], replicas: Iterable[Row], ranges: Iterable[Row]
     def nobody() -> SparkSession:
         raise AssertionError("asked for Spark")
 
-    return Kept(nobody, {"changes": changes, "replicas": replicas, "state": ranges}).tables
+    return Between(nobody, {"changes": changes, "replicas": replicas, "state": ranges}).tables
 
 
 def change(
@@ -89,7 +89,7 @@ def test_three_are_in_conflict() -> None:
 
 
 def test_what_may_be_meant_is_looked_at_alone() -> None:
-    """What has that id, or had that name once; each is judged by all its versions."""
+    """What has that id, or had that name once; each is shown by all its versions."""
     made = [
         change("o", "PFS1", 1, "PFS1:1", "post", "plan"),
         change("o", "PFS1", 2, "PFS1:2", "post", "PFS1:1"),

@@ -32,7 +32,7 @@ def tidy(lake: Lake, *names: str) -> None:
 
 
 def edits_that_wait(place: Path, spark: SparkSession) -> set[str]:
-    return set(Runner(Tables.open(spark, place)).kept().tables["edits"]["edit_id"].to_pylist())
+    return set(Runner(Tables.open(spark, place)).world().tables["edits"]["edit_id"].to_pylist())
 
 
 def test_edits_wait_longer_than_the_history_reaches(copied: Copy, spark: SparkSession) -> None:
@@ -40,12 +40,12 @@ def test_edits_wait_longer_than_the_history_reaches(copied: Copy, spark: SparkSe
     place = copied("lake")
     lake = Lake.open(place, spark)
     waiting = edits_that_wait(place, spark)
-    kept = lake._runner.kept
-    assert set(kept().tables["edits"]["edit_id"].to_pylist()) == waiting
+    world = lake._runner.world
+    assert set(world().tables["edits"]["edit_id"].to_pylist()) == waiting
     lake.post("PFS1", "/Sales", b"late", name="late", at=f"{DAY}00:00:00Z", edit_id="late")
     without_history(spark, lake, "edits")
     assert edits_that_wait(place, spark) == waiting | {"late"}
-    assert set(kept().tables["edits"]["edit_id"].to_pylist()) == waiting | {"late"}  # of one who has been there all the time
+    assert set(world().tables["edits"]["edit_id"].to_pylist()) == waiting | {"late"}  # of one who has been there all the time
 
 
 @pytest.mark.lakes
@@ -70,7 +70,7 @@ def test_upkeep_is_no_news(copied: Copy, spark: SparkSession) -> None:
         tidy(lake, "edits", "stores")
         versions = tables.snapshot().row.versions
         assert lake._runner._people() == {name: versions[name] for name in lake._runner._people()}
-        lake._runner.kept()  # looks
+        lake._runner.world()  # looks
         assert not lake._runner._news
         assert lake.round(next(minutes)).turns == {}
 

@@ -27,7 +27,7 @@ def receipt(name: str | None, store: str, **more: Any) -> dict[str, Any]:
     return {"message_id": name, "store": store, **more}
 
 
-def test_what_was_let_in_is_held(spark: SparkSession) -> None:
+def test_what_was_accepted_is_held(spark: SparkSession) -> None:
     """B has forgotten a number of two messages, C holds all, and of D nothing came."""
     came = {"m1": ("B", (1, 3)), "m2": ("B", (4, 6)), "m3": ("C", (1, 6))}
     mail = ({**message(name, "0x4", "A:1", numbers=range), "recipient": to} for name, (to, range) in came.items())

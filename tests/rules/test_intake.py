@@ -1,4 +1,4 @@
-"""What intake lets in of what anybody may have written into `edits`, and what rules make of what is in the tree already."""
+"""What intake accepts of what anybody may have written into `edits`, and what rules make of what is in the tree already."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ MOVES: dict[str, tuple[list[tuple[str, str, str]], list[int]]] = {  # edits in o
 @pytest.mark.rule("R140")
 @pytest.mark.parametrize("case", MOVES)
 def test_no_edit_places_a_folder_deeper_than_a_tree_is_followed(spark: SparkSession, case: str) -> None:
-    """Each edit is judged by the tree as those before it leave it."""
+    """Each edit is validated against the tree as those before it leave it."""
     moves, refused = MOVES[case]
     columns = "org string, store string, nth int, action string, target string, parent string, properties map<string,string>"
     resolved = spark.createDataFrame(

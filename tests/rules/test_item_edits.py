@@ -104,12 +104,12 @@ def as_of_their_places(spark: SparkSession) -> DataFrame:
 
 
 @pytest.mark.rule("R22")
-def test_an_edit_is_judged_by_the_place_where_it_stands(spark: SparkSession) -> None:
+def test_an_edit_is_validated_by_the_place_where_it_stands(spark: SparkSession) -> None:
     """D2: by the replica as it was before the round, and by the edits of folders that come before it, not by those after it. A
     folder of this round is called by its edit."""
-    judged = as_of_their_places(spark).collect()
+    validated = as_of_their_places(spark).collect()
     off = Reason.NO_REPLICA_HERE
-    assert {row["edit_id"]: (row["folder"], row["reason"]) for row in judged} == {
+    assert {row["edit_id"]: (row["folder"], row["reason"]) for row in validated} == {
         "A F 1": ("F", None), "A F 3": ("F", off), "A F 5": ("F", None), "B F 5": ("F", off),
         "A G 2": ("G", None), "A G 4": ("G", Reason.FOLDER_DELETED),
         "A @new 6": ("A:9", None), "A @refused 7": ("@refused", Reason.UNKNOWN_FOLDER),

@@ -1,4 +1,4 @@
-"""Receiving, as frames: what is new of what a message carries, and whether it is let in at all."""
+"""Receiving, as frames: what is new of what a message carries, and whether it is accepted at all."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_only_numbers_not_held_of_that_folder_by_that_store_are_kept(spark: Spar
 
 
 @pytest.mark.rule("R1")
-def test_content_is_let_in_where_a_replica_stands(spark: SparkSession) -> None:
+def test_content_is_accepted_where_a_replica_stands(spark: SparkSession) -> None:
     """By the standing of the recipient's replica, and by what it knows of the folder where it has none."""
     expected = {
         "active": None, "delete pending": None, "delete now": "no_replica_here", "erased": "no_replica_here",
@@ -58,9 +58,9 @@ def test_content_is_let_in_where_a_replica_stands(spark: SparkSession) -> None:
     mail = spark.createDataFrame([("o", name, "/F") for name in expected], "org string, recipient string, folder string")
     stands = [("o", name, "/F", name) for name in expected if not name.startswith("none")]
     knows = [("o", name, "/F", name.endswith("deleted")) for name in expected if not name.endswith("unknown")]
-    judged = receipt.validate(
+    validated = receipt.validate(
         mail,
         replicas=spark.createDataFrame(stands, "org string, store string, folder string, standing string"),
         folders=spark.createDataFrame(knows, "org string, store string, folder string, dead boolean"),
     )
-    assert {row["recipient"]: row["reason"] for row in judged.collect()} == expected
+    assert {row["recipient"]: row["reason"] for row in validated.collect()} == expected

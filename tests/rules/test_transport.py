@@ -1,4 +1,4 @@
-"""Mail on its way, as frames: what befalls it where a way is bad, and that nothing does elsewhere."""
+"""Mail on its way, as frames: faults are injected where a way is bad, and nowhere else."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def delivered(messages: DataFrame) -> dict[str, dict[tuple[int, bool], Any]]:
 
 
 @pytest.mark.rule("R59", "R64")
-def test_what_befalls_mail_is_drawn_for_each_letter_and_recipient(spark: SparkSession) -> None:
+def test_faults_of_mail_are_drawn_for_each_letter_and_recipient(spark: SparkSession) -> None:
     faults = [("o", "A", BAD, 0.3, 0.5, 0, 7), ("o", "A", SLOW, 0.0, 1.0, 7200, 7), ("p", "A", FINE, 1.0, 1.0, 9, 7)]
     messages = sent(spark)
     fated = transport.inject_faults(messages, faults=spark.createDataFrame(faults, FAULTS))

@@ -10,7 +10,7 @@ Readings, where the texts are silent:
 
 - Reaching: a store is cut or down for a message in the round that would receive it, and for one it sends in the round
   that sends it. A number is due at a slot of its store's cycle, whatever round looks at it first; schedule, list and
-  suspension are judged in that round.
+  suspension are decided in that round.
 - Holders of a folder are its list and the leavers not yet gone. 0x4 and delete-pending requests go to the list, 0x10
   unasked and 0x20 to all holders (the responders are named inside); a repeated request goes to the silent only.
 - A leaver that has its proof in a round asks for nothing more in that round. Any replica that was active when it
@@ -493,16 +493,16 @@ class World:
             if message.folder == HIERARCHY:
                 self._apply(server, message)
         self.look(server)
-        let_in = []
+        accepted = []
         for message in server.mail:
             why = self._closed(server, message.folder)
             if not why:
-                let_in.append(message)
+                accepted.append(message)
                 if message.folder != HIERARCHY:
                     self._apply(server, message)
             elif message.type in CARRYING:
                 self._refuse(server, "message", None, why)
-        server.mail = let_in
+        server.mail = accepted
 
     def _apply(self, server: Server, message: Message) -> None:
         replica = server.replicas[message.folder]
@@ -698,7 +698,7 @@ class World:
                     self._ask(server, folder, source, asks, gives)
 
     def _due(self, server: Server, folder: str, number: Number, gives: Mapping[str, Numbers]) -> datetime:
-        """When a number is asked for next: judged anew each round (Q7, Q8, Q10)."""
+        """When a number is asked for next: decided anew each round (Q7, Q8, Q10)."""
         replica = server.replicas[folder]
         entry = replica.array[number]
         holders = [name for name in gives if number in gives[name]]
@@ -1055,7 +1055,7 @@ class World:
                 if not server.cut:
                     link = self._link(server, name) if not self._same_site(server, name) else None
                     due = self.now + (link.delay if link else timedelta(0))
-                    for late in self._fates(message, name):
+                    for late in self._copies(message, name):
                         self.flight.append((max(due + late, self.now + TICK), name, message))
             self.lines.append(
                 self._line("message", type=str(message.type))
@@ -1066,18 +1066,18 @@ class World:
             )
         server.drafts = []
 
-    def _fates(self, message: Message, recipient: str) -> Iterator[timedelta]:
-        """By how much each copy of it is late that reaches the recipient; none where it is lost on the way (R59, R64)."""
+    def _copies(self, message: Message, recipient: str) -> Iterator[timedelta]:
+        """By how much each copy of it is late that is delivered; none where it is lost on the way (R59, R64)."""
         lost, twice, late = self.ways.get((message.sender, recipient), (0, 0, timedelta(0)))
         id = f"{(self.now - EPOCH) // TICK:018d}/{message.label}/{message.type}/{message.folder}/{message.nth}"
         said = f"{self.scenario.seed}/{id}/{recipient}/"
 
-        def fate(question: str) -> float:
+        def draw(question: str) -> float:
             return int(hashlib.md5((said + question).encode()).hexdigest()[:8], 16) / 2**32
 
-        if fate("lost") >= lost:
-            for question in ("late", "late again") if fate("twice") < twice else ("late",):
-                yield timedelta(seconds=int(fate(question) * (int(late.total_seconds()) + 1)))
+        if draw("lost") >= lost:
+            for question in ("late", "late again") if draw("twice") < twice else ("late",):
+                yield timedelta(seconds=int(draw(question) * (int(late.total_seconds()) + 1)))
 
     def _priority(self, server: Server, folder: str) -> Line:
         """Told where the folder has another than the normal one (F48)."""

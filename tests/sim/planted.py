@@ -124,8 +124,8 @@ BUGS = (
     Bug("schedules are not kept", packing, "cycle", lambda right: lambda rows, *, stores, limits, **named: right(
         rows, stores=put("schedule", "null")(stores), limits=put("schedule", "null")(limits), **named)),
     Bug("changes go to leavers too", packing, "recipients", first(put("listing", "'listed'"))),
-    Bug("the cut are reached", transport, "arrive", given(conditions=none)),
-    Bug("everything is let in", receipt, "validate", said(put("reason", "null"))),
+    Bug("mail is delivered to the cut", transport, "arrive", given(conditions=none)),
+    Bug("everything is accepted", receipt, "validate", said(put("reason", "null"))),
     Bug("nothing is told by others", state, "learn", said(lambda rows: rows.where("not relayed"))),
     Bug("empty settles what others have", backfill, "settle_empty", first(put("claimed", "0")), shows="empty"),
     Bug("news begins the waiting anew", backfill, "note", heard_again),

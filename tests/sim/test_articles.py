@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark import cntext
+from pfspark.between import Between
 from pfspark.edge.config import conf_folder
-from pfspark.kept import Kept
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, read
 from tests.sim import oracle
@@ -249,16 +249,16 @@ def test_what_changes_in_the_directory_alone_is_no_update(spark: SparkSession) -
     """Values of the directory, as addresses are: every one of every store is another; then one of a folder is."""
     edit = "set_folder", {"store": "P1", "folder": "/F", "description": "x"}
     scenario = organization(dict.fromkeys(TWO, "A"), [("15m", *edit)], folders={"/F": TWO})
-    kept = Kept(spark, invention.begin(scenario))
+    world = Between(spark, invention.begin(scenario))
     other = {"site": "B", "version": "2010", "preferred": True, "interval_s": 60, "size_limit": 1000, "schedule": ""}
-    kept.reset("stores", [{**row, **other} for row in kept.tables["stores"].to_pylist()])
+    world.reset("stores", [{**row, **other} for row in world.tables["stores"].to_pylist()])
 
     def sent(now: datetime) -> list[str]:
-        made = kept.play({scenario.name: invention.turn(scenario, now, suspended=False)})
+        made = world.play({scenario.name: invention.turn(scenario, now, suspended=False)})
         return [f"{x['type']} {x['store']}" for x in made["messages"].to_pylist()]
 
     assert sent(scenario.start) == []
-    kept.add("edits", list(invention.edits(scenario, scenario.steps)))
+    world.add("edits", list(invention.edits(scenario, scenario.steps)))
     assert sent(scenario.steps[0].at) == ["0x2 P1"]
 
 

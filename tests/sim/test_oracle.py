@@ -338,7 +338,7 @@ def test_back_on_the_list_before_and_after_erasure() -> None:
 
 
 def test_the_last_replica_and_a_list_that_merging_would_empty() -> None:
-    """Each of two stores takes the other off: both edits are let in, the later removal is not carried out."""
+    """Each of two stores takes the other off: both edits are accepted, the later removal is not carried out."""
     steps = [
         ("0m", "cut", ["PFS1"]),
         ("0m", *listing("remove", "PFS1", "PFS2")),
@@ -375,7 +375,7 @@ def test_new_content_is_not_addressed_to_a_leaver() -> None:
     assert messages(lines, "0x4") == ["0m 0x4 P1>P3 P1:1", "0m 0x4 P3>P1,P2 P3:1"]  # each by its own view
 
 
-def test_a_leaver_vouches_for_nobody() -> None:
+def test_a_leaver_acknowledges_nobody() -> None:
     """P2 wants to leave too, which P1 cannot know yet: P2's hierarchy message waits for its cycle."""
     steps = [
         ("0m", "down", ["P3"]),
@@ -390,7 +390,7 @@ def test_a_leaver_vouches_for_nobody() -> None:
 
 
 def test_erasure_is_put_off_for_the_last_copy() -> None:
-    """P2 vouched for P1 and was then restored to before it knew; back on the list, P1 gives it back."""
+    """P2 acknowledged that it holds all of P1, and was then restored to before it knew; back on the list, P1 gives it back."""
     steps = [
         ("30m", *post("P1")),
         ("3h", *listing("remove", "P1", "P1")),

@@ -262,7 +262,7 @@ def duration(text: str) -> timedelta:
 
 
 def test_what_arrives_in_a_round_can_be_modified_in_it(played: Played) -> None:
-    """Mail is let in before edits are taken in: what a store learns in a round it may act on in the same round."""
+    """Mail is accepted before edits are taken in: what a store learns in a round it may act on in the same round."""
     lines = played["arrival comes first"]
     assert not [line for line in lines if line["kind"] == "refused"]
     assert messages(lines, "0x4") == ["0m 0x4 PFS1>PFS2 PFS1:1", "15m 0x4 PFS2>PFS1 PFS2:1"]

@@ -13,7 +13,7 @@ REMOVED = 3005
 """A replica was removed (Q188651)."""
 NEW_LIFE = 3006
 """A replica begins a new life, after a restore or because it has forgotten what it gave (F8). Exchange logs no such event."""
-FATES = {REMOVED: "was removed", NEW_LIFE: "begins a new life"}
+OF_REPLICAS = {REMOVED: "was removed", NEW_LIFE: "begins a new life"}
 """What becomes of replicas, told without a message."""
 OUTGOING = {
     MessageType.BACKFILL_REQUEST: 3016,

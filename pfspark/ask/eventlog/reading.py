@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from pfspark import cntext
-from pfspark.ask.eventlog.event import FATES, ISSUED, NOTHING, Deleted, Event, Posted, Sent, event_of, path_of
+from pfspark.ask.eventlog.event import ISSUED, NOTHING, OF_REPLICAS, Deleted, Event, Posted, Sent, event_of, path_of
 from pfspark.errors import CnSetError, EventLogError
 from pfspark.words import HIERARCHY, MessageType
 
@@ -18,7 +18,7 @@ _MOMENT = r"\d{1,2}/\d{1,2}/\d{4}\s+\d{1,2}:\d{2}:\d{2}(?:\.\d{1,6})?\s*(?:[AP]M
 _OPENING = re.compile(
     rf"(?P<issued>{re.escape(ISSUED)})|(?P<processed>An incoming replication message was (?:processed|issued)\.)"
     rf"|Outgoing message type (?P<type>0x[0-9A-Fa-f]+)"
-    rf"|A replica of public folder \({_REF}\) (?P<fate>{'|'.join(FATES.values())})\."
+    rf"|A replica of public folder \({_REF}\) (?P<became>{'|'.join(OF_REPLICAS.values())})\."
 )
 _HEAD = re.compile(
     r"(Log Name|Event Type|Event Source|Event Category|Event ID|Src|Source|Task Category|Category|Level|Keywords|Date|Time"
@@ -106,7 +106,7 @@ class _Draft:
         if said.type in (MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE):
             said = replace(said, id=HIERARCHY, folder=HIERARCHY)
         moment = f"{self.head.get('Date', '')} {self.head.get('Time', '')}".strip()
-        if said.event not in FATES and said.type not in {*MessageType}:
+        if said.event not in OF_REPLICAS and said.type not in {*MessageType}:
             raise ValueError(f"found a message of type {said.type or 'nothing'}, expected one of {', '.join(MessageType)}")
         number = self.head.get("Event ID") or said.event
         number = number or event_of(said.type, incoming=self.incoming, hierarchy=said.id == HIERARCHY)
@@ -121,7 +121,7 @@ class _Draft:
         if found["type"]:
             self._tell(type=found["type"].lower())
         elif found[4]:
-            self._tell(event=next(id for id, fate in FATES.items() if fate == found["fate"]), id=self._id(found[4]))
+            self._tell(event=next(id for id, became in OF_REPLICAS.items() if became == found["became"]), id=self._id(found[4]))
 
     def _tell(self, **said: Any) -> None:
         self.said = replace(self.said, **said)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pfspark import cntext
-from pfspark.ask.eventlog.event import FATES, ISSUED, MDB, NOTHING, PROCESSED, Event, one_line, shown
+from pfspark.ask.eventlog.event import ISSUED, MDB, NOTHING, OF_REPLICAS, PROCESSED, Event, one_line, shown
 from pfspark.words import HIERARCHY, MessageType
 
 
@@ -16,7 +16,7 @@ def write(event: Event, replids: Mapping[str, int], org: str = "") -> str:
 
     `replids` gives each origin its REPLID; a KeyError names one that it lacks.
     """
-    category = "Incoming Messages" if event.incoming else "DS Updates" if event.event in FATES else "Outgoing Messages"
+    category = "Incoming Messages" if event.incoming else "DS Updates" if event.event in OF_REPLICAS else "Outgoing Messages"
     head = [
         "Event Type: Information",
         "Event Source: MSExchangeIS Public Store",
@@ -66,8 +66,8 @@ class _Writer:
 
 
 def _description(event: Event, hex: _Writer) -> Iterator[str]:
-    if event.event in FATES:
-        yield f"A replica of public folder ({hex.id(event.id)}) {FATES[event.event]}."
+    if event.event in OF_REPLICAS:
+        yield f"A replica of public folder ({hex.id(event.id)}) {OF_REPLICAS[event.event]}."
         return
     speaks = event.type in (MessageType.BACKFILL_REQUEST, MessageType.STATUS, MessageType.STATUS_REQUEST)
     if speaks and not event.incoming:

@@ -166,7 +166,7 @@ def whatif(found: Sequence[Line], *, json: bool) -> None:
 
 
 def timeline(whole: Sequence[Line], store: str | None, *, json: bool) -> None:
-    """Prints what befell numbers, a column for each store; of numbers alike also after how long stores had them.
+    """Prints what happened to numbers, a column for each store; of numbers alike also after how long stores had them.
 
     `store`: only what it took part in.
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
+from pfspark.between import FEW, RANGE_KEY, Between
 from pfspark.cntext import canonical
-from pfspark.kept import FEW, RANGE_KEY, Kept
 from pfspark.keys import HERE
 from pfspark.rows import rows_of
 from pfspark.sim.player import play
@@ -22,21 +22,21 @@ def believed(cn: int, **other: Any) -> dict[str, Any]:
     return {**key, "cn_min": cn, "cn_max": cn, "relayed": False, **other}
 
 
-def folded(kept: Kept, rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
+def folded(world: Between, rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     """The state after a round in which nothing else has changed."""
-    names = {*kept.tables, "messages", "receipts"} - {"taken"}
+    names = {*world.tables, "messages", "receipts"} - {"taken"}
     made = {name: rows_of(name, rows if name == "state" else ()) for name in names}
-    kept.fold({**made, "dirty": rows_of("lists", ({name: row[name] for name in HERE} for row in rows))})
-    return {tuple(row[name] for name in (*RANGE_KEY, "cn_min", "cn_max")) for row in kept.tables["state"].to_pylist()}
+    world.fold({**made, "dirty": rows_of("lists", ({name: row[name] for name in HERE} for row in rows))})
+    return {tuple(row[name] for name in (*RANGE_KEY, "cn_min", "cn_max")) for row in world.tables["state"].to_pylist()}
 
 
 def test_many_ranges_that_touch_become_one(spark: SparkSession) -> None:
     """Those alike in all else; as long as there are few, each stays as it came. No number is won or lost."""
-    kept = Kept(spark)
+    world = Between(spark)
     few = [believed(nth) for nth in range(1, 10)]
-    assert len(folded(kept, few)) == 9
+    assert len(folded(world, few)) == 9
     many = [believed(2 * nth + 10, relayed=nth > FEW // 2) for nth in range(FEW)]
-    found = folded(kept, [*many, believed(1, about="PFS3")])
+    found = folded(world, [*many, believed(1, about="PFS3")])
     sets: dict[tuple[str, bool], list[tuple[int, int]]] = defaultdict(list)
     for *_, about, _, relayed, cn_min, cn_max in found:
         sets[about, relayed].append((cn_min, cn_max))

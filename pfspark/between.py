@@ -1,7 +1,7 @@
-"""Playing rounds one after another: the world between two rounds, kept here as Arrow tables.
+"""Playing rounds one after another: the world between two rounds, held here as Arrow tables.
 
 What a round reads of it is small: it goes in as local relations, whose exact sizes keep plans short, and what a round
-gives is folded into it by key. A lake's world is read once and then kept in the same way. Tables that are large lie in files.
+gives is folded into it by key. A lake's world is read once and then held in the same way. Tables that are large lie in files.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 
 from pfspark import cnset, mapped
 from pfspark.cntext import label
-from pfspark.execute import Made, Told, execute, to_nobody
+from pfspark.execute import Listener, Made, execute, to_nobody
 from pfspark.keyed import having, lacking
 from pfspark.keys import HERE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
@@ -35,7 +35,7 @@ FEW = 200
 """Rows of a folder that cost a round nothing."""
 NIGHTLY = (Why.ERASE, Why.EXPIRE)
 """What the nightly maintenance does."""
-_NOT_KEPT = {
+_NOT_NEEDED = {
     "stores": ("at",),
     "links": ("at",),
     "edits": ("written",),
@@ -47,7 +47,7 @@ _NOT_KEPT = {
 """Columns of the tables that a world does not need between rounds."""
 
 
-class Kept:
+class Between:
     """The world between two rounds."""
 
     def __init__(
@@ -59,7 +59,7 @@ class Kept:
         """
         self._spark, self._suited = spark, suited
         self._schemas = {
-            field.name: schema_of(field.name, _NOT_KEPT.get(field.name, ())) for field in fields(World) if field.name != "taken"
+            field.name: schema_of(field.name, _NOT_NEEDED.get(field.name, ())) for field in fields(World) if field.name != "taken"
         }
         self._schemas["taken"] = struct("org string, edit_id string")
         self._frames: dict[str, DataFrame] = {}
@@ -76,7 +76,7 @@ class Kept:
             self._spark = self._spark()
         return self._spark
 
-    def world(self) -> World:
+    def frames(self) -> World:
         """The world as frames."""
         return World(**{name: self._frame(name) for name in self._schemas})
 
@@ -102,7 +102,7 @@ class Kept:
         """More rows of a table of the world."""
         self.append(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
 
-    def play(self, turns: Mapping[str, Mapping[str, Any]], told: Told = to_nobody) -> dict[str, pa.Table]:
+    def play(self, turns: Mapping[str, Mapping[str, Any]], told: Listener = to_nobody) -> dict[str, pa.Table]:
         """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table.
 
         `told` is told of the rows of each as soon as they are here; where the round must be made once more, again.
@@ -115,7 +115,7 @@ class Kept:
         self.fold(made)
         return made
 
-    def _make(self, clock: pa.Table, concern: Concern, told: Told) -> dict[str, pa.Table]:
+    def _make(self, clock: pa.Table, concern: Concern, told: Listener) -> dict[str, pa.Table]:
         from pfspark.round import drawn  # who only reads a world does not wait for all the rules
 
         outcome = drawn()
@@ -271,13 +271,13 @@ def _of_store(table: pa.Table, org: str, store: str) -> list[dict[str, Any]]:
     return rows
 
 
-def due_moments(kept: Kept, *, suspended: set[str]) -> dict[str, datetime]:
+def due_moments(world: Between, *, suspended: set[str]) -> dict[str, datetime]:
     """The earliest moment at which each organization has something to do: mail that arrives, an entry that falls due.
 
     What is due at a store that is down waits, and so does what a suspended organization holds back; neither calls for a
     round. Requests do not wait at the door of a store that is down or cut off: there they are lost.
     """
-    mail, agenda, conditions = (kept.tables[name] for name in ("mail", "agenda", "conditions"))
+    mail, agenda, conditions = (world.tables[name] for name in ("mail", "agenda", "conditions"))
     down = conditions.filter(conditions["down"])
     out = conditions.filter(pc.or_(conditions["down"], conditions["cut"])).rename_columns({"store": "recipient"})
 
