@@ -1,7 +1,8 @@
-"""Playing rounds one after another: the world between two rounds, held here as Arrow tables.
+"""Playing rounds one after another: the world between two rounds, held here as Arrow tables, the large ones in files.
 
-What a round reads of it is small: it goes in as local relations, whose exact sizes keep plans short, and what a round
-gives is folded into it by key. A lake's world is read once and then held in the same way. Tables that are large lie in files.
+A round is handed the rows that it concerns (`views`): few as a local relation, whose exact size keeps plans short, many as a
+file where executors can read it. What it gives is folded into the world by key. A lake's world is read once and then held
+in the same way.
 """
 
 from __future__ import annotations

@@ -1,8 +1,10 @@
 """Making what was drawn: each step once, as soon as what it is given is there, and only those that somebody needs.
 
-A step whose driving frames have no rows is not made at all, nor what else it would have been given. What is made is
-collected and becomes a local relation: a frame of a round is small, and of known size plans stay short. What is large stays
-where it was made, on the executors, and is collected beside the steps that read it, if its rows are wanted here.
+A step whose driving frames have no rows is not made at all, nor what else it would have been given. A rule with a twin in
+Arrow is made by that where all its rows are here; an `inline` one within the plans of those who read it; any other is a plan
+of Spark's. What that gives is collected and becomes a local relation: most frames of a round are small, and of known size
+plans stay short. Where a frame that drives the step has `LARGE` rows or more, and what it gives has too, that stays on the
+executors, and is collected beside the steps that read it, if its rows are wanted here.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ from pfspark.twins import TWINS
 AT_ONCE = 8
 """Steps in the making: more than there are cores, as most of the time of a small one is planning."""
 LARGE = 100_000
-"""Rows from which on a frame stays on the executors: to bring a million here and hand them back takes two seconds a step."""
+"""Rows from which on what a step gives stays on the executors, if a frame that drives it has as many: to bring a million here
+and hand them back takes two seconds a step.
+"""
 
 Listener = Callable[[str, pa.Table, DataFrame | None], object]
 """Who is told of each wanted frame by its name, as soon as its rows are here; with the frame as which they lie on the executors,

@@ -10,11 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 FEWER = 4
-"""Rows among which there is at most one key in so many are looked through for the parts of keys, before keys are joined."""
+"""Where there is at most one key to so many rows, rows are picked column by column before they are joined with the keys."""
 MOST = 1 << 17
-"""Keys that are looked up at once: the names of ten million edits would take 1.7 GB of Arrow's memory."""
+"""Keys that are looked up at once; the names of ten million edits would take 1.7 GB of Arrow's memory."""
 PARTS = 16
-"""A power of two: in so many parts more are looked up, each of which goes through all rows."""
+"""Parts in which more keys than that are looked up; each of them goes through all rows. A power of two."""
 
 
 def having(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
@@ -43,10 +43,10 @@ def filtered(table: pa.Table, stays: pa.ChunkedArray) -> pa.Table:
 
 
 def _alike(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.ChunkedArray:
-    """Whether each row is one whose columns `on` are those of a row of `keys`.
+    """Of each row, whether some row of `keys` has the same values in the columns `on`.
 
-    Joins of Arrow take no nested columns and keep no order, so the keys alone are joined, with the place of each row. Where
-    keys are few, only rows are joined each of whose columns stands in some key, for to see that is a tenth of the work.
+    Joins of Arrow take no nested columns and keep no order, so only these columns are joined, each row with its number. Where
+    keys are few, rows with a value that no key has are left out before: to find them is a tenth of the work of the join.
     """
     if len(on) == 1:
         return _stands_in(table[on[0]], keys[on[0]])
@@ -60,8 +60,9 @@ def _alike(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.ChunkedArra
 
 
 def in_parts(*tables: pa.Table, by: str) -> Iterator[tuple[pa.Table, ...]]:
-    """The rows of those tables whose texts in that column may be alike, together; a text that ends as none of the last table does
-    stands in no part. Where that table is small, or the column holds no texts, there is but one part."""
+    """Those tables, each split into as many parts, by the last letters of the texts in that column: texts that are equal stand in
+    the same part. What ends with a letter with which no text of the last table ends stands in none. Where that table is
+    small, or the column holds no texts, there is but one part."""
     last = tables[-1]
     if last.num_rows <= MOST or not pa.types.is_string(last.schema.field(by).type):
         yield tables

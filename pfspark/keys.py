@@ -1,4 +1,4 @@
-"""By what rows of many stores and folders are told apart: every join carries one of these."""
+"""The key columns by which rows of many stores and folders stand in one frame: every join carries one of these, or `org`."""
 
 from __future__ import annotations
 

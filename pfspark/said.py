@@ -1,4 +1,4 @@
-"""What people say, as Arrow tables: entries of the directory, edits, and whom the directory lists; small, and read without Spark.
+"""What people say, as Arrow tables: entries of the directory, edits, and whom the directory lists; read without Spark.
 
 Each function says of tables what a rule says of frames; `tests/test_said.py` holds them side by side.
 """

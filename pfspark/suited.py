@@ -1,4 +1,4 @@
-"""How steps are made through which many rows go, as it suits the session that there is."""
+"""How steps with many rows are made, as it suits the session that there is."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Every table of a lake, every frame a round is given, every JSON line that a verb prints, said once.
+"""Every table of a lake, every frame of a round, every JSON line that a verb prints, said once.
 
 `TABLES` are stored as Delta tables; a fact carries the `round` that made it and the time `at` of that round.
-`VIEWS` are derived from them when a round begins and are never stored. `LINES` are the JSON lines by their kind; keys may
-be added to one, never removed or renamed. All else that speaks of columns and keys (schemas, DDL, empty frames, the frames
-of answers, what `pfspark docs` prints) is made from these declarations.
+`VIEWS` are what a round is given: derived from the tables once, then kept up by each round. What is left of them beside a lake
+(`_base`) says nothing that the tables do not say. `FRAMES` are what the rules of a round give, and are never stored. `LINES`
+are the JSON lines by their kind; keys may be added to one, never removed or renamed. All else that speaks of columns and keys
+(schemas, DDL, empty frames, the frames of answers, what `pfspark docs` prints) is made from these declarations.
 
 Ranges are inclusive, `cn_min` to `cn_max`; `origin` and `about` are labels of replicas (`PFS1`, `PFS1~2`); times are UTC.
 """

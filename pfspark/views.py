@@ -1,5 +1,6 @@
-"""What a round reads: of every view the rows of the folders that it concerns, and no others; of all changes each of its steps
-picks those that it needs.
+"""What a round reads: of views by folder the rows of the folders that it concerns, of mail what is due; the others whole.
+
+Of changes and edits, of which there may be many, steps pick the rows that they need.
 
 A round concerns a folder where mail about it is due, an entry of the agenda, or an edit. Whatever changes the hierarchy of an
 organization concerns all its folders, for a tree is one.
@@ -18,7 +19,7 @@ from pfspark.keys import FOLDER
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
 BY_FOLDER = ("tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")
-"""The views that are read by folder; of `mail` what is due is read, and all others are small."""
+"""The views that are read by folder."""
 SPEAKING = ("replicas", "state")
 """The views by which a store gives numbers to what it says by itself: of these the hierarchy is always read."""
 OF_HIERARCHY = (str(MessageType.HIERARCHY), str(MessageType.HIERARCHY_RESPONSE))

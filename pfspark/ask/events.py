@@ -1,6 +1,6 @@
 """What happened in a lake, as events of Exchange's log: from messages, receipts, changes and replicas.
 
-Who sends a message logs it, and so does everybody who lets it in. What was lost on the way is in the sender's log alone; what
+Who sends a message logs it, and so does everybody who accepts it. What was lost on the way is in the sender's log alone; what
 was refused was not processed and has no event either. A replica that is erased logs its removal, one that begins a new life
 although it was not erased logs that.
 """

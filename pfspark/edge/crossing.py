@@ -1,4 +1,4 @@
-"""How many rows go to the executors and come from there: by files, where those of this machine read them.
+"""How large frames go to the executors and come from there: by files, where the executors are of this machine.
 
 Handed over in memory they would all lie in Java at once, and in Python once more. A file is written and read piece by piece,
 and of a frame that is read from files no step is given more than the columns that it names.

@@ -1,9 +1,9 @@
 """What a store would refuse of an edit, foreseen before anything of it is kept.
 
-The rules validate every edit when it is taken in, against the tree and the standing as of its place (`rules.intake`), and say
-so in a receipt. Who makes an edit is told at once what the store sees already: its tree, its lists, its own replicas, and
-the edits that wait there. Two folders of one path, and a tree too deep to be followed, are refused here alone: what only
-merging brings is shown apart.
+The rules validate every edit when it is taken in, against the tree and the standing as of its place (`rules.folder_edits`,
+`rules.item_edits`), and say so in a receipt. Who makes an edit is told at once what the store sees already: its tree, its
+lists, its own replicas, and the edits that wait there. A second folder of one path is refused here alone: the rules let it
+be, as two stores may each make one, and both are shown.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ class _Begun(NamedTuple):
 
 class Recording:
     """The facts of one round. The digest of a table is begun as soon as its rows are here: for a million it takes seconds, in
-    which others are still made. Rows that lie on the executors are appended from there.
+    which others are still made. Rows that lie on the executors are appended from there; where delta-rs writes (a lake in a
+    local folder) all are appended from here.
     """
 
     def __init__(self, tables: Tables, round: int) -> None:

@@ -34,7 +34,7 @@ DAY, EVENING, NIGHT = slice(0, 14), slice(14, 23), slice(23, None)
 
 @verbs.command(rich_help_panel="Begin here")
 def demo(lake: given.LakeName = None, json: given.Json = False) -> None:
-    """See three stores replicate a folder of mail, one of them cut off for a while. It takes a minute and a half."""
+    """See three stores replicate a folder of mail, one of them cut off for a while. It takes less than a minute."""
     began = time.monotonic()
     where = _fresh(lake or "demo-lake")
     tell = _Telling(aloud=not json)
