@@ -93,7 +93,7 @@ pd.DataFrame({generation: pd.Series(map(str, keys), range(1, len(keys) + 1)) for
 # MAGIC %md
 # MAGIC ## Played together
 # MAGIC
-# MAGIC All four organizations are played in one Spark job a round. Every message is a line; the lines are a frame like any other.
+# MAGIC All four organizations are played in the same rounds. Every message is a line; the lines are a frame like any other.
 
 # COMMAND ----------
 

@@ -90,7 +90,7 @@ show = ["state", "folders"]
 
 # COMMAND ----------
 # MAGIC %md
-# MAGIC Three organizations are played together, in one job a round: the move, and two files that ship with the project, of two replicas that
+# MAGIC Three organizations are played together, in the same rounds: the move, and two files that ship with the project, of two replicas that
 # MAGIC leave at once and of one that leaves and comes back.
 
 # COMMAND ----------

@@ -3,7 +3,7 @@
 # MAGIC # What if?
 # MAGIC
 # MAGIC You will learn to ask a lake what an outage, a new replica or another option would do, before anybody does it. The lake's own
-# MAGIC world is played on in memory, once as it is and once for each change, all in one job; the tables stay as they are.
+# MAGIC world is played on in memory, once as it is and once for each change, all in the same rounds; the tables stay as they are.
 
 # COMMAND ----------
 

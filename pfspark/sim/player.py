@@ -1,4 +1,4 @@
-"""Playing scenarios: all organizations of the given files together, in one job per round.
+"""Playing scenarios: all organizations of the given files together, in the same rounds.
 
 Each organization goes to its own next moment: its next step, or what its agenda or the mail says; rounds in which nothing
 can happen are skipped, which changes nothing but the time it takes.

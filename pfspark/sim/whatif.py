@@ -1,4 +1,4 @@
-"""What if: an organization played on as it is, and as it would be, side by side in one job; and how the two come out."""
+"""What if: an organization played on as it is, and as it would be, side by side in the same rounds; and how the two come out."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def test_why_and_report(large: Lake) -> None:
 
 
 def test_a_week_foreseen(spark: SparkSession, tmp_path: Path) -> None:
-    """`whatif` of a week with an outage, two worlds in one job, beside playing that week once."""
+    """`whatif` of a week with an outage, two worlds in the same rounds, beside playing that week once."""
     outage = {"steps": [{"at": "15m", "cut": ["PFS2"]}, {"at": "12h", "heal": ["PFS2"]}]}
     with lake_of(spark, tmp_path / "lake", 10) as lake:
         busy_round(lake, 0)

@@ -107,7 +107,7 @@ def line_of(at: datetime) -> str:
 
 @pytest.mark.lakes
 def test_an_outage_and_an_option_are_foreseen_together(holed_place: Path, spark: SparkSession) -> None:
-    """Variants are played in one job; each says what differs first, and by which rule."""
+    """Variants are played in the same rounds; each says what differs first, and by which rule."""
     with Lake.open(holed_place, spark) as lake:
         variants: dict[str, Any] = {
             "cut": {"steps": [{"at": "0m", "cut": ["PFS2"]}]},

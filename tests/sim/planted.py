@@ -1,4 +1,4 @@
-"""Small wrong versions of rules. Each is planted for organizations of its own, so that all are tried in the same job.
+"""Small wrong versions of rules. Each is planted for organizations of its own, so that all are tried in the same rounds.
 
 An organization named `a bug: world 3` is played by the wrong version, all others by the right one: what a rule says of
 one organization depends on no other, so both versions are asked, and each organization gets its own.

@@ -1,4 +1,4 @@
-"""Campaigns: many invented organizations, each of its own seed, played in the same job per round beside the oracle.
+"""Campaigns: many invented organizations, each of its own seed, played in the same rounds, beside the oracle.
 
     pytest -m campaign --campaign-orgs 100 --campaign-rounds 64 --seed 101
     pytest -m planted                               # the whole table of planted bugs, and what caught each

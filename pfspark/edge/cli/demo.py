@@ -44,7 +44,7 @@ def demo(lake: given.LakeName = None, json: given.Json = False) -> None:
         "any store; there is no master.",
         "",
         "We import a day of mail, cut Paris off for a moment, and watch it find out and catch up. The rounds are real "
-        f"Spark jobs on Delta tables in {where}; the hours between them are skipped.",
+        f"ones, on Delta tables in {where}; the hours between them are skipped.",
     )
     screen.note(("starting Spark …", "dim"))
     from pfspark.edge import session
