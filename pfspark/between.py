@@ -21,7 +21,7 @@ from pfspark import cnset, mapped
 from pfspark.cntext import label
 from pfspark.execute import Listener, Made, execute, to_nobody
 from pfspark.keyed import having, lacking
-from pfspark.keys import HERE
+from pfspark.keys import HERE, STORE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.said import lists_anew
 from pfspark.suited import Suited, as_it_is
@@ -176,7 +176,7 @@ class Between:
         contacts = _heard_since(_of_store(self.tables["contacts"], org, store), _of_store(then["contacts"], org, store))
         rows = {"replicas": replicas, "state": state, "agenda": agenda + _asks(replicas, now), "contacts": contacts}
         for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives", "contacts"):
-            self.put(name, lacking(self.tables[name], mine, ("org", "store")))
+            self.put(name, lacking(self.tables[name], mine, STORE))
             self.add(name, rows[name] if name in rows else _of_store(then[name], org, store))
         self.put_rows("lists", lists_anew(self.tables["lists"], self.tables["stores"]))  # who is in the directory is so now
 
@@ -288,7 +288,7 @@ def due_moments(world: Between, *, suspended: set[str]) -> dict[str, datetime]:
 
     at_the_door = held_back(mail, "type", str(MessageType.BACKFILL_REQUEST))
     arriving = [mail.filter(pc.invert(at_the_door)), having(mail.filter(at_the_door), out, ("org", "recipient"))]
-    awake = lacking(agenda, down, ("org", "store"))
+    awake = lacking(agenda, down, STORE)
     falling_due = awake.filter(pc.invert(held_back(awake, "why", str(Why.BACKFILL), str(Why.SEND))))
     moments = pa.concat_tables([each.select(["org", "due"]) for each in (*arriving, falling_due)])
     earliest = moments.group_by("org").aggregate([("due", "min")])

@@ -6,13 +6,21 @@ FOLDER = ("org", "folder")
 """A folder, whoever holds it."""
 ORIGIN = (*FOLDER, "origin")
 """The numbers that one replica, in one of its lives, gave in a folder, whoever holds them."""
-HERE = ("org", "store", "folder")
+NUMBER = (*ORIGIN, "cn")
+"""One of those numbers, and so one change."""
+STORE = ("org", "store")
+"""One store."""
+HERE = (*STORE, "folder")
 """What one store knows of one folder."""
 ORIGIN_HERE = (*HERE, "origin")
 """What one store knows of the numbers of one origin in one folder."""
+RANGE_HERE = (*ORIGIN_HERE, "cn_min", "cn_max")
+"""A range of those numbers."""
 OBJECT = (*FOLDER, "object")
 """An item of a folder, or, of the hierarchy, a folder; whoever holds it."""
 ITEM = (*HERE, "object")
 """An item of a folder, as one store sees it."""
-PAIR = ("org", "store", "peer")
+PAIR = (*STORE, "peer")
 """What one store knows of another."""
+AGENDA = (*HERE, "why", "peer")
+"""An entry of the agenda."""

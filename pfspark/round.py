@@ -395,10 +395,9 @@ def learn(world: World, inbox: Inbox, standing: Standing, edits: Edits, dirty: D
 
 @dataclass(frozen=True)
 class Gaps:
-    """The backfill array before asking (`noted`), its pieces with the moment each is asked for, what is asked for now, the
-    array after, and its steps."""
+    """The pieces of the backfill array with the moment each is asked for, what is asked for now, the array after that, and its
+    steps."""
 
-    noted: DataFrame
     timed: DataFrame
     asks: DataFrame
     array: DataFrame
@@ -418,7 +417,7 @@ def note_and_ask(world: World, mail: Mail, known: Known, edits: Edits, clock: Da
     chosen = sources.choose(asking, ranked=ranked, gives=gives)
     asks = backfill.retry(backfill.let_out(chosen, lists=known.lists, clock=clock), clock=clock)
     steps = backfill.steps(noted, asks=asks, clock=clock)
-    return Gaps(noted, timed, asks, backfill.enter(noted, asks=asks), steps)
+    return Gaps(timed, asks, backfill.enter(noted, asks=asks), steps)
 
 
 @dataclass(frozen=True)
@@ -558,7 +557,7 @@ def pack_and_address(
     """What goes, and what was asked for, is packed; everything is addressed, with the sender's status in each letter."""
     recipients, holders = packing.recipients(known.lists), status.holders(known.lists)
     going_now = once(together(replies.answers, in_folders(cycle.sending, recipients)))
-    changes = together(in_ranges(world.changes, going_now), edits.written)
+    changes = _changes(world, edits, going_now)
     revisions = together(packing.revisions(world.changes, items=changes), packing.revisions(edits.written, items=changes))
     superseded = packing.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
     updates = packing.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
@@ -598,7 +597,7 @@ def expire(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame,
     limited = aging.limited(replicas, limits=limits, policies=aging.policies(clock))
     night = aging.at_night(limited, due=agenda.of_kind(due.entries, why=Why.EXPIRE), clock=clock)
     held = once(state.contents(in_folders(known.applied, night), empty=known.empty))
-    changes = together(in_ranges(world.changes, held), edits.written)
+    changes = _changes(world, edits, held)
     versions = items.versions(items.seen(changes, applied=held))
     return Night(limited, aging.expire(versions, winners=items.readable(versions), night=night))
 
@@ -668,6 +667,11 @@ def _see(trees: Trees, versions: DataFrame, world: World, clock: DataFrame) -> t
     lists = hierarchy.lists(own, folders=folders, stores=world.stores)
     seen = Trees(tree, _amend("folders", trees.folders, folders), _amend("lists", trees.lists, lists))
     return seen, Trees(retold, folders, lists)
+
+
+def _changes(world: World, edits: Edits, ranges: DataFrame) -> DataFrame:
+    """The changes of those numbers, and all that this round makes."""
+    return together(in_ranges(world.changes, ranges), edits.written)
 
 
 def _amend(name: str, view: DataFrame, changed: DataFrame) -> DataFrame:

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.keyed import together
+from pfspark.keys import STORE
 from pfspark.words import FIRST, HIERARCHY, LAST, Listing
 
 
@@ -32,7 +33,7 @@ def in_time(table: pa.Table, column: str) -> pa.Table:
 
 def everywhere(stores: pa.Table) -> pa.Table:
     """The replica list of the hierarchy as each store sees it: what `rules.hierarchy.everywhere` says."""
-    there = stores.filter(pc.equal(stores["retired"], False)).select(["org", "store"])
+    there = stores.filter(pc.equal(stores["retired"], False)).select(list(STORE))
     both = there.join(there.rename_columns({"store": "peer"}), keys="org", join_type="inner")
     said = {"folder": HIERARCHY, "listing": str(Listing.LISTED)}
     for name, value in said.items():

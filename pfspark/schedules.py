@@ -102,14 +102,6 @@ def open_at(schedule: Schedule, moment: datetime) -> bool:
     return any(start <= minute < end for start, end in schedule)
 
 
-def next_open(schedule: Schedule, moment: datetime) -> datetime | None:
-    """The first moment, that one included, at which content may be sent; None: never."""
-    if not schedule or open_at(schedule, moment):
-        return moment if schedule else None
-    wait = min((start - _minute_of_week(moment)) % WEEK for start, _ in schedule)
-    return moment.replace(second=0, microsecond=0) + timedelta(minutes=wait)
-
-
 def _minute_of_week(moment: datetime) -> int:
     return moment.isoweekday() % 7 * 1440 + moment.hour * 60 + moment.minute
 

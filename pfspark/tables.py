@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from pfspark.keys import HERE, PAIR
+from pfspark.keys import AGENDA, HERE, PAIR, STORE
 
 RANGE = "struct<origin:string,cn_min:bigint,cn_max:bigint>"
 STAMP = "struct<at:timestamp,origin:string,cn:bigint>"
@@ -294,7 +294,7 @@ due | timestamp | when it is asked for again, unless it comes
         Table(
             "agenda",
             "when a (store, folder) must next be looked at, and why; the latest row wins",
-            ("org", "store", "folder", "why", "peer"),
+            AGENDA,
             _columns(f"""
 org | string | the organization
 store | string | the store
@@ -787,11 +787,11 @@ FRAMES = _by_name(
 
 REPLACED = {
     "tree": HERE,
-    "folders": ("org", "store"),
-    "lists": ("org", "store"),
+    "folders": STORE,
+    "lists": STORE,
     "replicas": HERE,
     "array": HERE,
-    "agenda": (*HERE, "why", "peer"),
+    "agenda": AGENDA,
     "contacts": PAIR,
     "lives": (*HERE, "peer"),
 }

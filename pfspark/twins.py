@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.keyed import distinct, having, in_parts, lacking, named, placed, together
-from pfspark.keys import HERE, OBJECT, ORIGIN, ORIGIN_HERE
+from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE
 from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, Entry, Listing, MessageType, Standing, Why
 
 
@@ -59,7 +59,7 @@ def _own(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
 
 
 def _ranges_of(own: pa.Table, *, entry: Entry) -> pa.Table:
-    return own.filter(pc.equal(own["entry"], str(entry))).select([*ORIGIN_HERE, "cn_min", "cn_max"])
+    return own.filter(pc.equal(own["entry"], str(entry))).select(list(RANGE_HERE))
 
 
 def _believed(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
@@ -99,7 +99,7 @@ def _speakers(replicas: pa.Table) -> pa.Table:
 
 
 def _of_people(issued: pa.Table) -> pa.Table:
-    return issued.filter(issued["by_somebody"]).select([*ORIGIN_HERE, "cn_min", "cn_max"])
+    return issued.filter(issued["by_somebody"]).select(list(RANGE_HERE))
 
 
 def _fall_due(due: pa.Table, *, changed: pa.Table) -> pa.Table:
@@ -125,7 +125,7 @@ def _changing(edits: pa.Table) -> pa.Table:
 
 
 def _edited(changes: pa.Table, edits: pa.Table) -> pa.Table:
-    items = edits.filter(pc.is_valid(edits["item"])).select(["org", "folder", "item"]).rename_columns(list(OBJECT))
+    items = edits.filter(pc.is_valid(edits["item"])).select([*FOLDER, "item"]).rename_columns(list(OBJECT))
     return having(changes, items, OBJECT)
 
 
@@ -145,7 +145,7 @@ def _issued(changes: pa.Table) -> pa.Table:
         [("cn", "min"), ("cn", "max"), ("cn", "count"), ("cn", "count_distinct"), ("edit_id", "count")]
     )  # fmt: skip
     by_somebody = pc.greater(counted["edit_id_count"], 0)
-    ranges = counted.drop_columns("edit_id_count").rename_columns([*ORIGIN_HERE, "cn_min", "cn_max", "rows", "numbers"])
+    ranges = counted.drop_columns("edit_id_count").rename_columns([*RANGE_HERE, "rows", "numbers"])
     return ranges.append_column("by_somebody", by_somebody)
 
 
@@ -232,7 +232,7 @@ SETTLED = (pc.field("void") > 0) & (pc.field("claimed") <= 0)
 
 
 def _fresh(coverage: pa.Table) -> pa.Table:
-    return coverage.filter((pc.field("applied") == 0) & (pc.field("arriving") > 0)).select([*ORIGIN_HERE, "cn_min", "cn_max"])
+    return coverage.filter((pc.field("applied") == 0) & (pc.field("arriving") > 0)).select(list(RANGE_HERE))
 
 
 def _missing(coverage: pa.Table) -> pa.Table:
@@ -240,7 +240,7 @@ def _missing(coverage: pa.Table) -> pa.Table:
 
 
 def _settle_empty(coverage: pa.Table, *, replicas: pa.Table) -> pa.Table:
-    return having(coverage.filter(NEW & SETTLED), _speakers(replicas), HERE).select([*ORIGIN_HERE, "cn_min", "cn_max"])
+    return having(coverage.filter(NEW & SETTLED), _speakers(replicas), HERE).select(list(RANGE_HERE))
 
 
 def _of_folders(received: pa.Table) -> pa.Table:

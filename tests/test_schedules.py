@@ -15,7 +15,6 @@ from pfspark.schedules import (
     NEVER,
     WEEK,
     Schedule,
-    next_open,
     open_at,
     parse_schedule,
     parse_slots,
@@ -81,29 +80,6 @@ def test_open_at() -> None:
     assert open_at(ALWAYS, MONDAY)
     assert not open_at(NEVER, MONDAY)
     assert open_at(parse_schedule("0.0:00-0.0:15"), datetime(2026, 1, 4))  # a Sunday
-
-
-def test_next_open() -> None:
-    mornings = parse_schedule("Mon.8:00-Mon.9:00,Tue.8:00-Tue.9:00")
-    assert next_open(mornings, MONDAY) == MONDAY + 8 * HOUR
-    assert next_open(mornings, MONDAY + 8.5 * HOUR) == MONDAY + 8.5 * HOUR
-    assert next_open(mornings, MONDAY + 9 * HOUR) == MONDAY + 32 * HOUR
-    assert next_open(mornings, MONDAY + 33 * HOUR) == MONDAY + timedelta(days=7, hours=8)
-    assert next_open(NEVER, MONDAY) is None
-
-
-@given(
-    st.lists(st.tuples(st.integers(0, 671), st.integers(1, 671)), min_size=1, max_size=5),
-    st.integers(0, WEEK - 1),
-)
-def test_next_open_is_the_first_open_minute(spans: list[tuple[int, int]], minute: int) -> None:
-    def moment(quarter: int) -> str:
-        return f"{quarter // 96 % 7}.{quarter // 4 % 24}:{quarter % 4 * 15:02}"
-
-    schedule = parse_schedule(",".join(f"{moment(start)}-{moment(start + length)}" for start, length in spans))
-    now = datetime(2026, 1, 4) + timedelta(minutes=minute)
-    first = next(now + timedelta(minutes=wait) for wait in range(WEEK) if open_at(schedule, now + timedelta(minutes=wait)))
-    assert next_open(schedule, now) == first
 
 
 @pytest.mark.parametrize(

@@ -19,13 +19,13 @@ from pfspark.ask import lines, why
 from pfspark.errors import CnSetError
 from pfspark.execute import Made, execute
 from pfspark.keyed import distinct, having, together
+from pfspark.keys import FOLDER
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.schedules import Grid
 from pfspark.words import Entry, Outcome
 
 Line = dict[str, Any]
 Tables = Mapping[str, pa.Table]
-FOLDER = ["org", "folder"]
 VIEWS = (
     "stores", "links", "lists", "replicas", "state", "array", "agenda", "contacts", "lives", "mail", "changes", "conditions",
     "tree",
@@ -160,7 +160,7 @@ def explain(
         "grid": ({**row, **grid[row["org"]].columns()} for row in clock.select(["org", "now"]).to_pylist() if row["org"] in grid),
     }
     named = {name: arrow(struct(GIVEN[name]), some) for name, some in rows.items()}
-    folders = distinct(together(*(named[name].select(FOLDER) for name in ("asked", "pairs"))), FOLDER)
+    folders = distinct(together(*(named[name].select(list(FOLDER)) for name in ("asked", "pairs"))), FOLDER)
     given = {name: _rows_given(table, struct(GIVEN[name])) for name, table in named.items()}
     given |= {"clock": _rows_given(clock, schema_of("clock"))} | _given(spark, tables, facts, folders)
     said: list[Line] = execute(spark, {"said": why.drawn()}, given)["said"].to_pylist()
@@ -180,7 +180,7 @@ def _given(
     there = local(spark, folders, struct("org string, folder string"))
 
     def fact(name: str) -> Made:
-        return Made(lambda _spark: facts[name]().join(there, FOLDER, "left_semi"))
+        return Made(lambda _spark: facts[name]().join(there, list(FOLDER), "left_semi"))
 
     return {name: view(name) for name in VIEWS} | {name: fact(name) for name in FACTS}
 

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask.about import own
-from pfspark.keys import ORIGIN
+from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, STORE
 from pfspark.words import Entry, Flag, Hop, MessageType, Outcome, Why
 
 FACTS = ("changes", "messages", "receipts", "backfill", "agenda", "state", "rounds")
@@ -75,7 +75,7 @@ def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame, agenda: Data
     what = F.when(F.col("type").isin(*ANSWERS), Hop.ANSWERED).otherwise(Hop.SENT)
     is_request = F.col("type") == MessageType.BACKFILL_REQUEST
     asked = steps.where("step = 'asked' and of is not null").select(
-        "org", "store", "folder", "origin", "at", F.col("of").alias("peer"), "attempt", F.col("due").alias("again"),
+        *ORIGIN_HERE, "at", F.col("of").alias("peer"), "attempt", F.col("due").alias("again"),
         F.col("cn_min").alias("low"), F.col("cn_max").alias("high"),
     )  # fmt: skip
     requests = rows.where(is_request).join(asked, [*ORIGIN, "store", "at", "peer"], "left")
@@ -84,7 +84,7 @@ def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame, agenda: Data
     pieces = met.withColumns({**ends, "until": F.coalesce("again", "until")})
     told = cnset.join_up(pieces, (*ORIGIN, "store", "at", "peer", "message_id"), ["attempt", "until", "type"])
     gone = rows.where(~is_request)
-    here = ["org", "store", "folder"]
+    here = list(HERE)
     entries = agenda.where(F.col("why") == Why.SEND).select(*here, "since", "due", F.col("round").alias("noted"))
     noted = gone.select(*here, "round").distinct().join(entries, here).where("noted < round")
     waited = noted.groupBy(*here, "round").agg(F.max_by(F.struct("since", "due"), "noted").alias("entry"))
@@ -131,12 +131,12 @@ def taken(numbers: DataFrame, had: DataFrame) -> DataFrame:
 
 def superseded(numbers: DataFrame, changes: DataFrame, had: DataFrame) -> DataFrame:
     """When stores first held a version that was made upon them (F27): `reason` is its number."""
-    item = ["org", "folder", "object"]
+    item = list(OBJECT)
     before = cnset.within(changes, numbers, ORIGIN).select(*item, "origin", "cn")
     later = changes.select(*item, F.col("origin").alias("by"), F.col("cn").alias("by_cn"), F.inline("predecessors"))
     upon = later.withColumnRenamed("cn", "high").join(before, [*item, "origin"]).where("cn <= high")
     held = had.where(F.col("entry") == Entry.APPLIED).withColumnRenamed("origin", "by")
-    there = upon.join(held.select("org", "folder", "by", "store", "at", "cn_min", "cn_max"), ["org", "folder", "by"])
+    there = upon.join(held.select(*FOLDER, "by", "store", "at", "cn_min", "cn_max"), [*FOLDER, "by"])
     version = F.concat_ws(":", "by", F.col("by_cn").cast("string")).alias("reason")
     first = F.min(F.struct("at", version)).alias("first")
     found = there.where("by_cn between cn_min and cn_max").groupBy(*ORIGIN, "cn", "store").agg(first)
@@ -145,10 +145,10 @@ def superseded(numbers: DataFrame, changes: DataFrame, had: DataFrame) -> DataFr
 
 def forgotten(numbers: DataFrame, state: DataFrame, restores: DataFrame) -> DataFrame:
     """When stores were taken back to a moment at which they did not have them yet (F8)."""
-    in_order = Window.partitionBy("org", "store").orderBy("restored")
-    back = restores.select("org", "store", "to", "restored", F.inline("turns").alias("of", "now")).where("of = org").drop("of")
+    in_order = Window.partitionBy(*STORE).orderBy("restored")
+    back = restores.select(*STORE, "to", "restored", F.inline("turns").alias("of", "now")).where("of = org").drop("of")
     back = back.withColumn("since", F.coalesce(F.lag("restored").over(in_order), F.lit(0)))
-    rows = _among(numbers, own(state).where(F.col("entry") == Entry.APPLIED), "store", "round").join(back, ["org", "store"])
+    rows = _among(numbers, own(state).where(F.col("entry") == Entry.APPLIED), "store", "round").join(back, list(STORE))
     had = rows.where("round > to and round >= since and round < restored")
     lost = cnset.subtract(had, rows.where("round = restored"), [*ORIGIN, "store", "restored", "now"])
     return _hop(lost.withColumn("at", F.col("now")), Hop.FORGOTTEN)

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask.about import own
-from pfspark.keys import ORIGIN_HERE
+from pfspark.keys import ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.words import Entry, Outcome
 
 
@@ -17,8 +17,8 @@ def open_numbers(steps: DataFrame, state: DataFrame) -> DataFrame:
     `steps` are rows of `backfill`, `state` those of `state`: a number opens when it is heard of, and closes when the store
     writes that it has it (R88, R90).
     """
-    heard = cnset.canonical(steps.where("step = 'heard'").select(*ORIGIN_HERE, "cn_min", "cn_max", "at"), [*ORIGIN_HERE, "at"])
-    had = own(state).where(F.col("entry") == Entry.APPLIED).select(*ORIGIN_HERE, "cn_min", "cn_max", "at")
+    heard = cnset.canonical(steps.where("step = 'heard'").select(*RANGE_HERE, "at"), [*ORIGIN_HERE, "at"])
+    had = own(state).where(F.col("entry") == Entry.APPLIED).select(*RANGE_HERE, "at")
     ends = had.unionByName(heard).withColumnRenamed("at", "ends")  # what is heard of anew was open before, and is again
     cut = cnset.meet(heard, ends, ORIGIN_HERE).where("at < ends")
     key = [*ORIGIN_HERE, "at", "ends"]
@@ -49,8 +49,8 @@ def with_losses(sent: DataFrame, receipts: DataFrame) -> DataFrame:
 def by_link(sent: DataFrame, *, stores: DataFrame, links: DataFrame) -> DataFrame:
     """One row for each pair of sites between which letters went: from_site, to_site, cost (null: no link is known; inside a
     site 0), how many letters, and the bytes that they carried."""
-    sites = stores.select("org", "store", "site")
-    of = sent.join(sites.withColumnRenamed("site", "from_site"), ["org", "store"])
+    sites = stores.select(*STORE, "site")
+    of = sent.join(sites.withColumnRenamed("site", "from_site"), list(STORE))
     both = of.join(sites.withColumnsRenamed({"store": "peer", "site": "to_site"}), ["org", "peer"])
     found = both.groupBy("org", "from_site", "to_site").agg(F.count("*").alias("letters"), F.sum("bytes").alias("bytes"))
     costs = links.select("org", "from_site", "to_site", "cost")

@@ -14,14 +14,13 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule, source
-from pfspark.keys import HERE, ITEM, ORIGIN, ORIGIN_HERE
+from pfspark.keys import FOLDER, HERE, ITEM, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.rules import addressing, backfill, hierarchy, items, packing, sources, state, status
 from pfspark.rules.frames import once, together
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY, Cause, Entry, MessageType, Standing, Why
 
-RANGE = (*ORIGIN_HERE, "cn_min", "cn_max")
-SAID = tuple(name for name in FRAMES["explained"].names if name not in RANGE)
+SAID = tuple(name for name in FRAMES["explained"].names if name not in RANGE_HERE)
 """What is said of a range; neighbours of which all of it is the same are one."""
 CITED = ("nth", "due", "of", "type", "message_id", "at", "reason", "version")
 """What rows of `evidence` say, in the order in which the first of several is found."""
@@ -85,16 +84,16 @@ def drawn() -> DataFrame:
 @rule("ranges")
 def lacking(pairs: DataFrame, *, applied: DataFrame, array: DataFrame) -> DataFrame:
     """The numbers of each folder that any store holds, or has heard of, and that the replica itself does not hold."""
-    heard_of = applied.select(*RANGE).unionByName(array.select(*RANGE))
-    everything = cnset.canonical(heard_of, ORIGIN).join(pairs.select(*HERE), ["org", "folder"])
+    heard_of = applied.select(*RANGE_HERE).unionByName(array.select(*RANGE_HERE))
+    everything = cnset.canonical(heard_of, ORIGIN).join(pairs.select(*HERE), list(FOLDER))
     return cnset.subtract(everything, applied, ORIGIN_HERE)
 
 
 @rule("contacts", drives=("contacts",))
 def silent_by_then(contacts: DataFrame, *, timed: DataFrame, clock: DataFrame) -> DataFrame:
     """Contacts as they stand when the store asks next: who is not heard by then has become unavailable (R105)."""
-    then = timed.groupBy("org", "store").agg(F.min("due").alias("then"))
-    known = contacts.join(then, ["org", "store"], "left").join(clock.select("org", "now"), "org")
+    then = timed.groupBy(*STORE).agg(F.min("due").alias("then"))
+    known = contacts.join(then, list(STORE), "left").join(clock.select("org", "now"), "org")
     silent = F.when(F.col("silent") <= F.coalesce("then", "now"), F.least("silent", "now")).otherwise(F.col("silent"))
     return known.withColumn("silent", silent).drop("then", "now")
 
@@ -127,14 +126,14 @@ def write(
 
     Source: R48, R136 (every letter has the sender's status).
     """
-    silent = conditions.where("down or cut").select("org", "store")
+    silent = conditions.where("down or cut").select(*STORE)
     due = (
         agenda.where(F.col("why").isin(*TELLING)).select(*HERE, "why", "due")
         .join(status.speakers(replicas).select(*HERE), list(HERE), "left_semi")
-        .join(silent, ["org", "store"], "left_anti")
+        .join(silent, list(STORE), "left_anti")
     )  # fmt: skip
     written = due.join(grid, "org").withColumn("at", on_grid(F.col("due")))
-    letters = written.join(packing.recipients(lists), list(HERE)).join(addressing.delays(stores, links), ["org", "store"], "left")
+    letters = written.join(packing.recipients(lists), list(HERE)).join(addressing.delays(stores, links), list(STORE), "left")
     delay = F.coalesce(F.try_element_at("delays", F.col("peer")), F.lit(0))
     later = F.when(delay > 0, F.timestamp_add("SECOND", delay, F.col("at")))  # what is sent in a round arrives in a later one
     arrives = F.coalesce(later, F.timestamp_add("MICROSECOND", F.lit(1), F.col("at")))
@@ -149,10 +148,10 @@ def undisturbed(letters: DataFrame, *, agenda: DataFrame, mail: DataFrame, repli
     that falls due first, may have it told earlier, or start the wait anew."""
     speaking = status.speakers(replicas).select(*HERE)
     stirring = agenda.where(~F.col("why").isin(*RESTING)).join(speaking, list(HERE), "left_semi")
-    events = stirring.select("org", "folder", "due").unionByName(mail.where("lost is null").select("org", "folder", "due"))
-    first = events.join(grid, "org").groupBy("org", "folder").agg(F.min(on_grid(F.col("due"))).alias("stirs"))
+    events = stirring.select(*FOLDER, "due").unionByName(mail.where("lost is null").select(*FOLDER, "due"))
+    first = events.join(grid, "org").groupBy(*FOLDER).agg(F.min(on_grid(F.col("due"))).alias("stirs"))
     rests = F.col("stirs").isNull() | (F.col("stirs") > F.col("at"))
-    return letters.join(first, ["org", "folder"], "left").withColumn("due", F.when(rests, F.col("due"))).drop("stirs")
+    return letters.join(first, list(FOLDER), "left").withColumn("due", F.when(rests, F.col("due"))).drop("stirs")
 
 
 # What is known of numbers: rows of `evidence`, of a cause, or, without one, of any
@@ -160,9 +159,9 @@ def undisturbed(letters: DataFrame, *, agenda: DataFrame, mail: DataFrame, repli
 
 def _evidence(rows: DataFrame, **said: Column) -> DataFrame:
     """Ranges with what is `said` of them; the other columns of `evidence` are null."""
-    columns = [each for each in FRAMES["evidence"].columns if each.name not in RANGE]
+    columns = [each for each in FRAMES["evidence"].columns if each.name not in RANGE_HERE]
     cells = [said.get(each.name, F.lit(None)).cast(each.type).alias(each.name) for each in columns]
-    return rows.select(*RANGE, *cells)
+    return rows.select(*RANGE_HERE, *cells)
 
 
 @rule("evidence", inline=True)
@@ -187,8 +186,8 @@ def instead(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: 
     """
     stores = asked.select(*HERE).distinct()
     contents = state.contents(applied.join(stores, list(HERE), "left_semi"), empty=empty)
-    objects = cnset.within(changes, asked, ORIGIN).select("org", "folder", "object").distinct()
-    of_items = changes.where(F.col("folder") != HIERARCHY).join(objects, ["org", "folder", "object"], "left_semi")
+    objects = cnset.within(changes, asked, ORIGIN).select(*OBJECT).distinct()
+    of_items = changes.where(F.col("folder") != HIERARCHY).join(objects, list(OBJECT), "left_semi")
     versions = items.versions(items.seen(of_items, applied=contents))
     winner = F.struct("origin", "cn").alias("winner")
     winners = items.readable(versions).select(*ITEM, "version", "deleted", winner)
@@ -200,7 +199,7 @@ def instead(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: 
         .select(*HERE, number.alias("number"), "winner", "version", cause.alias("cause"))
     )
     both = not_shown.select(*HERE, "number", F.inline(F.array("number", "winner")))
-    arrived = cnset.within(both, log.where(F.col("entry") == Entry.APPLIED).select(*RANGE, "at"), ORIGIN_HERE)
+    arrived = cnset.within(both, log.where(F.col("entry") == Entry.APPLIED).select(*RANGE_HERE, "at"), ORIGIN_HERE)
     dates = (
         arrived.groupBy(*HERE, "number", "origin", "cn").agg(F.min("at").alias("at"))
         .groupBy(*HERE, "number").agg(F.max("at").alias("at"))
@@ -259,9 +258,9 @@ def asked_next(chosen: DataFrame) -> DataFrame:
 @rule("evidence", inline=True)
 def had(beliefs: DataFrame, *, contacts: DataFrame) -> DataFrame:
     """Who is believed to have numbers, and when that store was heard; the last first."""
-    heard = contacts.select("org", "store", F.col("peer").alias("of"), "heard")
+    heard = contacts.select(*STORE, F.col("peer").alias("of"), "heard")
     holders = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("of", cnset.store_of("about"))
-    rows = holders.join(heard, ["org", "store", "of"], "left")
+    rows = holders.join(heard, [*STORE, "of"], "left")
     last = -F.unix_micros("heard")
     return _evidence(rows, cause=F.lit(str(Cause.NOBODY_HAS_IT)), nth=last, of=F.col("of"), at=F.col("heard"))
 
@@ -302,11 +301,11 @@ def first_cause(
     times = F.unix_micros("due").alias("due")
     pieces = cnset.coverage(
         ORIGIN_HERE,
-        *(rows.select(*RANGE, F.lit(1).alias(f"n_{name}")) for name, rows in counted.items()),
-        unsent.select(*RANGE, "freely"),
-        missing.select(*RANGE, "claimed", "leaving", "attempt", F.unix_micros("heard").alias("heard")),
-        timed.select(*RANGE, times),
-        evidence.select(*RANGE, *_marks()),
+        *(rows.select(*RANGE_HERE, F.lit(1).alias(f"n_{name}")) for name, rows in counted.items()),
+        unsent.select(*RANGE_HERE, "freely"),
+        missing.select(*RANGE_HERE, "claimed", "leaving", "attempt", F.unix_micros("heard").alias("heard")),
+        timed.select(*RANGE_HERE, times),
+        evidence.select(*RANGE_HERE, *_marks()),
     ).where("n_asked > 0")
     exist = pieces.where("n_anywhere > 0 or is_given > 0 or n_open > 0 or is_nobody_has_it > 0 or is_on_its_way > 0")
     stands = replicas.select(*HERE, "standing", F.col("at").alias("stood"))
@@ -315,7 +314,7 @@ def first_cause(
     since = F.when(F.col("cause") == Cause.NO_REPLICA, F.col("stood")).when(in_array, F.timestamp_micros("heard"))
     attempt = F.when(F.col("cause") == Cause.ASKED, F.col("attempt"))
     return known.select(
-        *RANGE, "cause", since.alias("since"), "standing", attempt.alias("attempt"), F.timestamp_micros("due").alias("due")
+        *RANGE_HERE, "cause", since.alias("since"), "standing", attempt.alias("attempt"), F.timestamp_micros("due").alias("due")
     )
 
 
@@ -373,14 +372,14 @@ def explain(causes: DataFrame, *, evidence: DataFrame, cycle: DataFrame, conditi
     found = _first(causes, evidence)
     goes = cycle.select("org", F.col("store").alias("by"), "folder", F.col("due").alias("goes_at"))
     of_origin = conditions.select("org", F.col("store").alias("by"), F.col("down").alias("origin_down"))
-    out = conditions.select("org", "store", "down", (F.col("down") | F.col("cut")).alias("out"))
+    out = conditions.select(*STORE, "down", (F.col("down") | F.col("cut")).alias("out"))
     known = (
         causes.withColumnsRenamed({"since": "stands_since", "due": "asks_at"})
         .withColumn("by", cnset.store_of("origin"))
-        .join(found, list(RANGE), "left")
+        .join(found, list(RANGE_HERE), "left")
         .join(goes, ["org", "by", "folder"], "left")
         .join(of_origin, ["org", "by"], "left")
-        .join(out, ["org", "store"], "left")
+        .join(out, list(STORE), "left")
         .join(grid, "org")
     )
     ask = F.when(~F.coalesce("down", F.lit(False)), F.col("asks_at"))
@@ -409,16 +408,18 @@ def explain(causes: DataFrame, *, evidence: DataFrame, cycle: DataFrame, conditi
         "next_of": _by_cause(next_of),
         "next_type": F.col("cited.type"),
     }
-    return cnset.join_up(known.withColumns(said).select(*RANGE, *SAID), ORIGIN_HERE, SAID)
+    return cnset.join_up(known.withColumns(said).select(*RANGE_HERE, *SAID), ORIGIN_HERE, SAID)
 
 
 def _first(causes: DataFrame, evidence: DataFrame) -> DataFrame:
     """What is known of each piece: what its cause cites, when its numbers were `given`, and the `source` that will be asked."""
     of_any = F.col("of_cause").isNull()
     known = cnset.within(
-        causes.select(*RANGE, "cause", F.col("cn_min").alias("cn")), evidence.withColumnRenamed("cause", "of_cause"), ORIGIN_HERE
+        causes.select(*RANGE_HERE, "cause", F.col("cn_min").alias("cn")),
+        evidence.withColumnRenamed("cause", "of_cause"),
+        ORIGIN_HERE,
     )
-    return known.groupBy(*RANGE).agg(
+    return known.groupBy(*RANGE_HERE).agg(
         F.min(F.when(F.col("of_cause") == F.col("cause"), F.struct(*CITED))).alias("cited"),
         F.min(F.when(of_any, F.col("at"))).alias("given"),
         F.min(F.when(of_any, F.col("of"))).alias("source"),

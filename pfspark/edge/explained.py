@@ -16,6 +16,7 @@ from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, re
 from pfspark.edge.answers import Answers, Line
 from pfspark.edge.world import contacts_before_asking, own_rows, turn
 from pfspark.keyed import distinct
+from pfspark.keys import FOLDER
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake
 from pfspark.schedules import Grid
@@ -55,9 +56,9 @@ def follow(seen: Answers, asked: Iterable[Line], when_asking: Callable[[int], Ma
     """What happened to numbers (rows of `trace.RANGE`) on their way through one organization; `when_asking` says what its stores
     went by as they asked in a round, None where that is not told any more."""
     ranges = local(seen.snapshot.tables.spark, arrow(struct(trace.RANGE_DDL), asked), struct(trace.RANGE_DDL))
-    folders = ranges.select("org", "folder").distinct()
+    folders = ranges.select(*FOLDER).distinct()
     facts = {name: seen.snapshot.read(name) for name in trace.FACTS}
-    about = {name: rows.join(folders, ["org", "folder"], "left_semi") for name, rows in facts.items() if name != "rounds"}
+    about = {name: rows.join(folders, list(FOLDER), "left_semi") for name, rows in facts.items() if name != "rounds"}
     rows = trace.hops(ranges, facts | about).toArrow().to_pylist()
     round_at = _rounds_at(seen, ((row["org"], row["at"]) for row in rows))
     asks = ((round_at.get((row["org"], row["at"])), row) for row in rows if row["what"] == Hop.ASKED)
@@ -107,7 +108,7 @@ def _refused(
         return {}
     called = seen.snapshot.tables.spark.createDataFrame(wanted, "org string, folder string, called string")
     so_called = (F.col("name") == F.col("called")) | (F.concat(F.lit("@"), "edit_id") == F.col("called"))
-    edits = intake.legible(seen.snapshot.read("edits")).join(called, ["org", "folder"]).where(so_called)
+    edits = intake.legible(seen.snapshot.read("edits")).join(called, list(FOLDER)).where(so_called)
     receipts = seen.snapshot.read("receipts").where("edit_id is not null and reason is not null")
     told = receipts.select("org", "edit_id", "reason", F.col("at").alias("refused_at"))
     found: dict[tuple[str, str, str | None], dict[tuple[str, str], Line]] = defaultdict(dict)

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keys import ORIGIN
+from pfspark.keys import FOLDER, ORIGIN
 from pfspark.words import Outcome, Reason
 
 TAKEN_IN_AGAIN, MADE_ANEW = "^(again:)+", "~[0-9]+$"
@@ -71,6 +71,6 @@ def anew(first: str, times: int) -> str:
 
 def lost(changes: DataFrame, *, held: DataFrame, mail: DataFrame) -> DataFrame:
     """The changes that nobody holds, and that are not on their way to anybody: after a restore they are lost for ever."""
-    carried = mail.where("lost is null").select("org", "folder", F.inline("carries"))
+    carried = mail.where("lost is null").select(*FOLDER, F.inline("carries"))
     known = held.select(*ORIGIN, "cn_min", "cn_max").unionByName(carried.select(*ORIGIN, "cn_min", "cn_max"))
     return cnset.without(changes, known, ORIGIN)

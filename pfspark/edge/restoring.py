@@ -11,6 +11,7 @@ import pyarrow as pa
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.between import Between
+from pfspark.keys import RANGE_HERE
 from pfspark.rows import rows_of
 
 Line = dict[str, Any]
@@ -57,7 +58,7 @@ def facts(world: Between, org: str, store: str, now: datetime) -> dict[str, pa.T
         for row in rows.pop("contacts") if row["asked"]
     ]  # fmt: skip
     for row in rows.pop("array"):
-        here = {name: row[name] for name in ("org", "store", "folder", "origin", "cn_min", "cn_max")}
+        here = {name: row[name] for name in RANGE_HERE}
         steps.append({**here, "step": "heard", "attempt": 0, "at": row["heard"]})
         for nth in range(1, row["attempt"] + 1):
             since = None if nth == 1 else row["asked"]

@@ -18,11 +18,12 @@ import pyarrow.compute as pc
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.edge.naming import place_of
+from pfspark.keys import NUMBER
 from pfspark.words import HIERARCHY, Action, Standing
 
 Row = dict[str, Any]
 World = Mapping[str, pa.Table]
-TOLD = ["org", "folder", "origin", "cn", "object", "action", "name", "predecessors", "made_at"]
+TOLD = [*NUMBER, "object", "action", "name", "predecessors", "made_at"]
 """What a change says of which version is shown, and by which name."""
 
 

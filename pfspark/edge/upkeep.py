@@ -22,7 +22,7 @@ from pfspark.edge.digests import digest_of_pages
 from pfspark.edge.ledger import FACTS
 from pfspark.edge.pages import by_pages
 from pfspark.edge.world import begun, newest, open_array, own_rows, waiting
-from pfspark.keys import HERE
+from pfspark.keys import AGENDA, HERE, OBJECT
 from pfspark.rules import items, state
 from pfspark.tables import TABLES
 
@@ -37,7 +37,7 @@ def shortened(snapshot: Snapshot) -> Mapping[str, DataFrame]:
     own = own_rows(snapshot, snapshot.read)
     return {
         "state": merged_state(own["state"]),
-        "agenda": newest(own["agenda"], (*HERE, "why", "peer"), "round").where("due is not null"),
+        "agenda": newest(own["agenda"], AGENDA, "round").where("due is not null"),
         "backfill": needed_steps(snapshot, own),
     }
 
@@ -70,8 +70,8 @@ def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> Da
     """
     changes = snapshot.read("changes")
     since = snapshot.tables.spark.createDataFrame(sorted(retention.items()), "org string, since timestamp")
-    recent = changes.join(since, "org").where("at >= since").select("org", "folder", "object").distinct()
-    young = changes.join(recent, ["org", "folder", "object"], "left_semi")
+    recent = changes.join(since, "org").where("at >= since").select(*OBJECT).distinct()
+    young = changes.join(recent, list(OBJECT), "left_semi")
     own = own_rows(snapshot, snapshot.read)
     applied = state.held(own["state"], replicas=newest(own["replicas"], HERE, "round"))
     shown = items.versions(items.seen(changes, applied=applied)).where("not dominated")

@@ -29,7 +29,7 @@ from pfspark.edge.ledger import last_turns
 from pfspark.errors import UsageError
 from pfspark.execute import Made, execute
 from pfspark.frame import rule, source
-from pfspark.keys import HERE, ORIGIN_HERE, PAIR
+from pfspark.keys import AGENDA, HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
 from pfspark.rows import local, nothing, rows_of, schema_of
 from pfspark.rules import backfill, hierarchy, intake, items, state
 from pfspark.rules.frames import once
@@ -37,8 +37,7 @@ from pfspark.settings import Policy, load_profile, override
 from pfspark.suited import Suited
 from pfspark.words import CARRYING, FIRST, HIERARCHY, LARGEST, LAST, LONGEST_S, SLOTS, Entry, Outcome, Standing
 
-RANGES = (*ORIGIN_HERE, "cn_min", "cn_max")
-DIRECTORY = {"organizations": ("org",), "stores": ("org", "store"), "links": ("org", "from_site", "to_site")}
+DIRECTORY = {"organizations": ("org",), "stores": STORE, "links": ("org", "from_site", "to_site")}
 """The tables that administrators write, with what names an entry; the latest row wins."""
 OWN = ("state", "replicas", "backfill", "agenda")
 """The tables of what stores know; what a restored store has written in them before counts no more."""
@@ -64,17 +63,17 @@ def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun
     anything at all began.
     """
     current = steps.join(begun, list(HERE)).where("round >= since_round")
-    heard = current.where("step = 'heard'").select(*RANGES, F.lit(1).alias("open"), F.unix_micros("at").alias("heard"))
+    heard = current.where("step = 'heard'").select(*RANGE_HERE, F.lit(1).alias("open"), F.unix_micros("at").alias("heard"))
     asked = current.where("step = 'asked'").select(
-        *RANGES,
+        *RANGE_HERE,
         F.lit(1).alias("attempt"),
         (F.unix_micros("at") - F.coalesce(F.unix_micros("since"), F.lit(0))).alias("asked"),
     )
     applied = state.own(table, replicas=replicas).where(F.col("entry") == Entry.APPLIED)
-    coverage = cnset.coverage(ORIGIN_HERE, heard, asked, applied.select(*RANGES, F.lit(1).alias("applied")))
+    coverage = cnset.coverage(ORIGIN_HERE, heard, asked, applied.select(*RANGE_HERE, F.lit(1).alias("applied")))
     pieces = cnset.join_up(coverage.where("open > 0 and applied = 0"), ORIGIN_HERE, backfill.TIMES)
     return pieces.select(
-        *RANGES,
+        *RANGE_HERE,
         F.timestamp_micros("heard").alias("heard"),
         F.col("attempt").cast("bigint").alias("attempt"),
         F.when(F.col("attempt") > 0, F.timestamp_micros("asked")).alias("asked"),
@@ -93,7 +92,7 @@ def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
     """The view `contacts`: when each store last heard of another and last asked it; see `sources.hear`, `sources.remember`."""
     peer = cnset.store_of("sender").alias("peer")
     got = receipts.where(F.col("message_id").isNotNull() & (F.col("outcome") != Outcome.LOST)).select(
-        "org", "store", peer, "round", "at", F.when(F.col("type").isin(*CARRYING), F.col("round")).alias("carrying")
+        *STORE, peer, "round", "at", F.when(F.col("type").isin(*CARRYING), F.col("round")).alias("carrying")
     )
     heard = got.groupBy(*PAIR).agg(
         F.max("round").alias("heard_round"),
@@ -130,7 +129,7 @@ def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, 
     def since_restored(rows: DataFrame) -> DataFrame:
         if last is None:
             return rows
-        return rows.join(last, ["org", "store"], "left").where("restored is null or round >= restored").drop("restored", "to")
+        return rows.join(last, list(STORE), "left").where("restored is null or round >= restored").drop("restored", "to")
 
     own = {name: since_restored(read(name)) for name in OWN}
     gone = own["replicas"].where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
@@ -158,7 +157,7 @@ def unheard(receipts: DataFrame, snapshot: Snapshot) -> DataFrame:
     if last is None:
         return receipts
     gone = "restored is not null and round > to and round < restored"
-    return receipts.join(last, ["org", "store"], "left").where(f"not ({gone})").drop("restored", "to")
+    return receipts.join(last, list(STORE), "left").where(f"not ({gone})").drop("restored", "to")
 
 
 def _last_restores(snapshot: Snapshot) -> DataFrame | None:
@@ -263,7 +262,7 @@ def _latest(rows: DataFrame, *, key: Sequence[str]) -> DataFrame:
 
 @rule(like="agenda")
 def _standing_entries(agenda: DataFrame) -> DataFrame:
-    return newest(agenda, (*HERE, "why", "peer"), "round").where("due is not null")
+    return newest(agenda, AGENDA, "round").where("due is not null")
 
 
 @rule(like="steps", inline=True)

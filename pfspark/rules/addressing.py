@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE
+from pfspark.keys import HERE, STORE
 from pfspark.tables import CLAIM, RANGE
 from pfspark.words import HIERARCHY, LONGEST_S, Flag, MessageType, Reason
 
@@ -124,7 +124,7 @@ def address(
     order = Window.partitionBy(*HERE, "type").orderBy("peers", carried, "asks", "flags")
     nth = F.row_number().over(order).cast("string")
     time = F.format_string("%018d", F.unix_micros("at"))
-    cut_off = conditions.where("cut").select("org", "store", F.lit(str(Reason.CUT_OFF)).alias("lost"))
+    cut_off = conditions.where("cut").select(*STORE, F.lit(str(Reason.CUT_OFF)).alias("lost"))
 
     def recipient(peer: Column) -> Column:
         delay = F.coalesce(F.try_element_at("delays", peer), F.lit(0))
@@ -133,8 +133,8 @@ def address(
     return (
         letters.join(labels, list(HERE))
         .join(clock.select("org", F.col("now").alias("at")), "org")
-        .join(delays, ["org", "store"], "left")
-        .join(cut_off, ["org", "store"], "left")
+        .join(delays, list(STORE), "left")
+        .join(cut_off, list(STORE), "left")
         .join(status, list(HERE), "left")
         .join(limits.select(*HERE, "priority"), list(HERE), "left")
         .select(
@@ -160,10 +160,10 @@ def address(
 @rule("delays", needs=("stores", "links"))
 def delays(stores: DataFrame, links: DataFrame) -> DataFrame:
     """How long mail takes from each store to those at other sites, as a map: org, store, `delays` in seconds by recipient."""
-    site = stores.select("org", "store", F.col("site").alias("from_site"))
+    site = stores.select(*STORE, F.col("site").alias("from_site"))
     ways = links.select("org", "from_site", "to_site", "delay_s").where(
         F.col("delay_s").between(1, LONGEST_S) & (F.col("from_site") != F.col("to_site"))
     )
     there = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"))
     delays = F.map_from_entries(F.collect_list(F.struct("peer", "delay_s"))).alias("delays")
-    return site.join(ways, ["org", "from_site"]).join(there, ["org", "to_site"]).groupBy("org", "store").agg(delays)
+    return site.join(ways, ["org", "from_site"]).join(there, ["org", "to_site"]).groupBy(*STORE).agg(delays)

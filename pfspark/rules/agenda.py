@@ -10,18 +10,15 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.frame import rule
-from pfspark.keys import HERE
+from pfspark.keys import AGENDA, HERE, STORE
 from pfspark.words import Standing, Why
-
-ENTRY = (*HERE, "why", "peer")
-DAY = 86_400
 
 
 @rule(drives=("conditions",), amends="agenda")
 def awake(agenda: DataFrame, *, conditions: DataFrame) -> DataFrame:
     """The entries of stores that are not down: one that is plays no part, and what is due there waits."""
-    down = conditions.where("down").select("org", "store")
-    return agenda.join(down, ["org", "store"], "left_anti")
+    down = conditions.where("down").select(*STORE)
+    return agenda.join(down, list(STORE), "left_anti")
 
 
 @rule("due")
@@ -64,10 +61,10 @@ def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame, clock: Data
     """
     dropped = (
         agenda.join(anew, [*HERE, "why"], "left_semi")
-        .join(wanted.select(*ENTRY), list(ENTRY), "left_anti")
+        .join(wanted.select(*AGENDA), list(AGENDA), "left_anti")
         .withColumn("due", F.lit(None).cast("timestamp"))
     )
-    known = agenda.select(*ENTRY, "attempt", "since", "due")
+    known = agenda.select(*AGENDA, "attempt", "since", "due")
     same = [F.col(f"a.{name}").eqNullSafe(F.col(f"b.{name}")) for name in known.columns]
     changed = wanted.alias("a").join(known.alias("b"), same, "left_anti")
     rows = changed.unionByName(dropped.select(*changed.columns))
@@ -98,6 +95,6 @@ def maintenance(keys: DataFrame, *, clock: DataFrame) -> DataFrame:
     """The folders with the moment of the next nightly maintenance in `due` (F56)."""
     policy = clock.select("org", "now", "maintenance_s")
     waiting = keys.select(*HERE).distinct().join(policy, "org")
-    micros, day = F.unix_micros("now"), DAY * 1_000_000
-    today = micros - F.pmod(micros, F.lit(day)) + F.col("maintenance_s") * 1_000_000
-    return waiting.select(*HERE, F.timestamp_micros(F.when(today > micros, today).otherwise(today + day)).alias("due"))
+    today = F.timestamp_add("SECOND", F.col("maintenance_s"), F.date_trunc("DAY", "now"))
+    tomorrow = F.timestamp_add("DAY", F.lit(1), today)
+    return waiting.select(*HERE, F.when(today > F.col("now"), today).otherwise(tomorrow).alias("due"))

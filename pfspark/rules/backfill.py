@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE
+from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
 from pfspark.words import HIERARCHY, LIVE, Listing
 
 TIMES = ("heard", "attempt", "asked")
@@ -17,15 +17,15 @@ TIMES = ("heard", "attempt", "asked")
 def cover(held: DataFrame, carried: DataFrame, claims: DataFrame, array: DataFrame) -> DataFrame:
     """The numbers of each folder, with what covers them: what is `held`, what has just come, what others claim (a layer, see
     `state.layers_of_claims`), and the open array. One row a piece; see `cnset.coverage`."""
-    applied = held.select(*ORIGIN_HERE, "cn_min", "cn_max", F.lit(1).alias("applied"))
-    arriving = carried.select(*ORIGIN_HERE, "cn_min", "cn_max", F.lit(1).alias("arriving"))
+    applied = held.select(*RANGE_HERE, F.lit(1).alias("applied"))
+    arriving = carried.select(*RANGE_HERE, F.lit(1).alias("arriving"))
     return cnset.coverage(ORIGIN_HERE, applied, arriving, claims, layer(array))
 
 
 @rule("ranges", inline=True)
 def fresh(coverage: DataFrame) -> DataFrame:
     """The numbers that have just come and were not held."""
-    return coverage.where("applied = 0 and arriving > 0").select(*ORIGIN_HERE, "cn_min", "cn_max")
+    return coverage.where("applied = 0 and arriving > 0").select(*RANGE_HERE)
 
 
 def layer(array: DataFrame) -> DataFrame:
@@ -58,7 +58,7 @@ def settle_empty(coverage: DataFrame, *, replicas: DataFrame) -> DataFrame:
     A replica that is to be deleted now misses nothing, and settles nothing (D8).
     """
     settled = coverage.where("applied = 0 and arriving = 0 and void > 0 and claimed <= 0")
-    return settled.join(_live(replicas), list(HERE), "left_semi").select(*ORIGIN_HERE, "cn_min", "cn_max")
+    return settled.join(_live(replicas), list(HERE), "left_semi").select(*RANGE_HERE)
 
 
 def _live(replicas: DataFrame) -> DataFrame:
@@ -137,7 +137,7 @@ def let_out(asks: DataFrame, *, lists: DataFrame, clock: DataFrame) -> DataFrame
 def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
     """The array after asking: pieces asked for count one attempt more, from now on."""
     dirty = array.join(asks.select(*HERE), list(HERE), "left_semi")
-    asking = asks.select(*ORIGIN_HERE, "cn_min", "cn_max", F.lit(1).alias("asking"), F.unix_micros("now").alias("now"))
+    asking = asks.select(*RANGE_HERE, F.lit(1).alias("asking"), F.unix_micros("now").alias("now"))
     after = cnset.coverage(ORIGIN_HERE, layer(dirty), asking).select(
         *ORIGIN_HERE,
         "cn_min",
@@ -147,7 +147,7 @@ def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
         F.when(F.col("asking") > 0, F.col("now")).otherwise(F.col("asked")).alias("asked"),
     )
     rest = array.join(asks.select(*HERE), list(HERE), "left_anti")
-    return rest.select(*ORIGIN_HERE, "cn_min", "cn_max", *TIMES).unionByName(_times(after))
+    return rest.select(*RANGE_HERE, *TIMES).unionByName(_times(after))
 
 
 @rule("answers")

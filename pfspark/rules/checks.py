@@ -14,10 +14,8 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN, ORIGIN_HERE
+from pfspark.keys import FOLDER, HERE, NUMBER, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.words import HIERARCHY, Action, Entry, Listing, Standing, Why
-
-RANGE = (*ORIGIN_HERE, "cn_min", "cn_max")
 
 
 @dataclass(frozen=True)
@@ -61,12 +59,12 @@ def _applied(seen: Seen) -> DataFrame:
 
 def _dead(seen: Seen) -> DataFrame:
     """Folders of which some store knows that they were deleted."""
-    return seen.folders.where("dead").select("org", "folder").distinct()
+    return seen.folders.where("dead").select(*FOLDER).distinct()
 
 
 def one_number_one_change(seen: Seen) -> DataFrame:
     """Numbers given to more than one change (I5, R31, R32)."""
-    numbered = seen.changes.groupBy("org", "folder", "origin", "cn").agg(F.count(F.lit(1)).alias("changes"))
+    numbered = seen.changes.groupBy(*NUMBER).agg(F.count(F.lit(1)).alias("changes"))
     return numbered.where("changes > 1")
 
 
@@ -76,22 +74,22 @@ def no_gap_in_numbers(seen: Seen) -> DataFrame:
     What a scenario's stores hold at its start was given by no edit, and may have gaps.
     """
     before = F.lag("cn", 1, 0).over(Window.partitionBy(*ORIGIN).orderBy("cn"))
-    followed = seen.changes.select("org", "folder", "origin", "cn", "edit_id", before.alias("before"))
+    followed = seen.changes.select(*NUMBER, "edit_id", before.alias("before"))
     return followed.where("edit_id is not null and cn > before + 1")
 
 
 def honest_table(seen: Seen) -> DataFrame:
     """Ranges that a store believes of a replica in its current life, and which that replica does not hold (I4, R8)."""
-    who = ("org", "folder", "about", "origin")
-    current = _labels(seen.replicas).select("org", "folder", "about")
-    believed = seen.state.where(F.col("entry") == Entry.REPORTED).join(current, ["org", "folder", "about"], "left_semi")
+    who = (*FOLDER, "about", "origin")
+    current = _labels(seen.replicas).select(*FOLDER, "about")
+    believed = seen.state.where(F.col("entry") == Entry.REPORTED).join(current, [*FOLDER, "about"], "left_semi")
     return cnset.subtract(believed, _applied(seen), who)
 
 
 def nothing_ungiven(seen: Seen) -> DataFrame:
     """Ranges that a replica holds and that no replica ever gave a change (I4): it would never miss what comes under them."""
-    numbers = seen.changes.select("org", "folder", "origin", F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"))
-    return cnset.subtract(_applied(seen), numbers, ("org", "folder", "origin"))
+    numbers = seen.changes.select(*ORIGIN, F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"))
+    return cnset.subtract(_applied(seen), numbers, ORIGIN)
 
 
 def lean_array(seen: Seen) -> DataFrame:
@@ -107,7 +105,7 @@ def complete_array(seen: Seen) -> DataFrame:
     current = told.join(seen.lives, [*HERE, "peer"], "left").where(cnset.life_of("about") >= F.coalesce("life", F.lit(1)))
     reported, void = (current.where(F.col("entry") == entry) for entry in (Entry.REPORTED, Entry.EMPTY))
     claimed = cnset.subtract(reported, void, (*ORIGIN_HERE, "about")).join(active, list(HERE), "left_semi")
-    return cnset.subtract(claimed, _applied(seen).select(*RANGE).unionByName(seen.array.select(*RANGE)), ORIGIN_HERE)
+    return cnset.subtract(claimed, _applied(seen).select(*RANGE_HERE).unionByName(seen.array.select(*RANGE_HERE)), ORIGIN_HERE)
 
 
 def array_of_the_living(seen: Seen) -> DataFrame:
@@ -118,15 +116,15 @@ def array_of_the_living(seen: Seen) -> DataFrame:
 def no_resurrection(seen: Seen) -> DataFrame:
     """Folders that a store sees alive although it holds the change that deleted them (I14, R140)."""
     deleted = seen.changes.where((F.col("folder") == HIERARCHY) & (F.col("action") == Action.DELETE_FOLDER))
-    known = cnset.within(deleted, _applied(seen).select(*RANGE), ORIGIN)
+    known = cnset.within(deleted, _applied(seen).select(*RANGE_HERE), ORIGIN)
     alive = seen.folders.where("not dead").select(*HERE)
-    return known.select("org", "store", F.col("object").alias("folder")).join(alive, list(HERE), "left_semi")
+    return known.select(*STORE, F.col("object").alias("folder")).join(alive, list(HERE), "left_semi")
 
 
 def no_strangers(seen: Seen) -> DataFrame:
     """Rows of an organization about stores that it does not have (I15)."""
-    keyed = [frame.select("org", "store") for frame in (seen.state, seen.replicas, seen.array, seen.folders, seen.lists)]
-    return reduce(DataFrame.unionByName, keyed).join(seen.stores, ["org", "store"], "left_anti")
+    keyed = [frame.select(*STORE) for frame in (seen.state, seen.replicas, seen.array, seen.folders, seen.lists)]
+    return reduce(DataFrame.unionByName, keyed).join(seen.stores, list(STORE), "left_anti")
 
 
 def held_somewhere(seen: Seen) -> DataFrame:
@@ -134,10 +132,10 @@ def held_somewhere(seen: Seen) -> DataFrame:
 
     What a replica gave in an earlier life and nobody holds is what its restore has lost, and told.
     """
-    alive = seen.changes.where(F.col("folder") != HIERARCHY).join(_dead(seen), ["org", "folder"], "left_anti")
-    givers = _labels(seen.replicas).select("org", "folder", F.col("about").alias("origin"))
+    alive = seen.changes.where(F.col("folder") != HIERARCHY).join(_dead(seen), list(FOLDER), "left_anti")
+    givers = _labels(seen.replicas).select(*FOLDER, F.col("about").alias("origin"))
     given = alive.join(givers, list(ORIGIN), "left_semi").select(
-        "org", "folder", "origin", F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max")
+        *ORIGIN, F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max")
     )
     return cnset.subtract(given, _applied(seen), ORIGIN)
 
@@ -151,7 +149,7 @@ def last_copy(seen: Seen) -> DataFrame:
     going = seen.replicas.where(F.col("standing") == Standing.DELETE_NOW)
     safe = _applied(seen).join(staying, list(HERE), "left_semi")
     alone = cnset.subtract(_applied(seen).join(going, list(HERE), "left_semi"), safe, ORIGIN)
-    return alone.join(_dead(seen), ["org", "folder"], "left_anti")
+    return alone.join(_dead(seen), list(FOLDER), "left_anti")
 
 
 def unequal(seen: Seen, *, mail: DataFrame, agenda: DataFrame, repeating: DataFrame) -> DataFrame:
@@ -161,16 +159,15 @@ def unequal(seen: Seen, *, mail: DataFrame, agenda: DataFrame, repeating: DataFr
     lacks something. With the one status after a day of the articles what was lost may lie unnoticed. Nobody brings the
     hierarchy to a store that is retired.
     """
-    folder = ("org", "folder")
     to_do = agenda.where(~F.col("why").isin(Why.EXPIRE, Why.ERASE))
-    busy = [frame.select(*folder) for frame in (mail, to_do, seen.array)]
+    busy = [frame.select(*FOLDER) for frame in (mail, to_do, seen.array)]
     active = seen.replicas.where(F.col("standing") == Standing.ACTIVE).join(repeating, "org", "left_semi")
-    left = seen.stores.where("retired").select("org", "store", F.lit(HIERARCHY).alias("folder"))
+    left = seen.stores.where("retired").select(*STORE, F.lit(HIERARCHY).alias("folder"))
     at_rest = active.join(left, list(HERE), "left_anti")
-    quiet = at_rest.join(reduce(DataFrame.unionByName, busy), list(folder), "left_anti").select(*HERE)
+    quiet = at_rest.join(reduce(DataFrame.unionByName, busy), list(FOLDER), "left_anti").select(*HERE)
     held = _applied(seen).join(quiet, list(HERE), "left_semi")
-    somewhere = held.select(*folder, "origin", "cn_min", "cn_max").join(quiet, list(folder))
-    return cnset.subtract(somewhere, held, ORIGIN_HERE).join(_dead(seen), list(folder), "left_anti")
+    somewhere = held.select(*FOLDER, "origin", "cn_min", "cn_max").join(quiet, list(FOLDER))
+    return cnset.subtract(somewhere, held, ORIGIN_HERE).join(_dead(seen), list(FOLDER), "left_anti")
 
 
 CHECKS = (
@@ -201,13 +198,13 @@ def misnumbered(issued: DataFrame, *, last_given: DataFrame) -> DataFrame:
     left_out = (F.col("cn_min") > F.col("last") + 1) | (F.col("cn_max") - F.col("cn_min") + 1 > F.col("numbers"))
     why = F.when(twice, "I5").when(left_out, "I6")
     known = issued.join(last_given, list(ORIGIN), "left").fillna(0, ["last"])
-    return known.withColumn("check", why).where("check is not null").select(*RANGE, "check")
+    return known.withColumn("check", why).where("check is not null").select(*RANGE_HERE, "check")
 
 
 @rule("violations")
 def noted_though_held(array: DataFrame, *, applied: DataFrame) -> DataFrame:
     """Numbers in the array of a folder that it now holds (I8), in the same columns."""
-    return cnset.intersect(array, applied, ORIGIN_HERE).select(*RANGE, F.lit("I8").alias("check"))
+    return cnset.intersect(array, applied, ORIGIN_HERE).select(*RANGE_HERE, F.lit("I8").alias("check"))
 
 
 def violations(seen: Seen) -> DataFrame:

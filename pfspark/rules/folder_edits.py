@@ -10,6 +10,7 @@ from pyspark.sql import functions as F
 
 from pfspark import ancestors, naming
 from pfspark.frame import rule
+from pfspark.keys import HERE, STORE
 from pfspark.tables import PREDECESSOR
 from pfspark.words import (
     DELETED,
@@ -24,9 +25,6 @@ from pfspark.words import (
     Reason,
 )
 
-DOUBLINGS = (LEVELS - 1).bit_length()
-REACH = 2 * LEVELS
-"""How many levels of a tree are followed down: what merging joins may be deeper than edits may make it."""
 BEFORE = -(2**31)
 """The place of what a folder was before all edits of the round, and before what leavers say of themselves."""
 
@@ -55,7 +53,7 @@ def reaching(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
     """The stores (org, store) in whose tree some folder might come to lie deeper than `LEVELS` by its resolved edits, which place
     one: all that these put anywhere is there at once, beside where it was. Ancestors are followed by doubling the step."""
     above = placed_beneath(edits, folders=folders)
-    for _ in range(DOUBLINGS):
+    for _ in range(ancestors.doublings(LEVELS)):
         above = ancestors.twice_as_far(above)
     return with_ancestors(above)
 
@@ -64,15 +62,15 @@ def reaching(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
 def placed_beneath(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
     """The living folders of stores whose resolved edits place one, and those that are placed, where they are beneath another."""
     there = placements(edits)
-    living = folders.where("not dead").join(there.select("org", "store"), ["org", "store"], "left_semi")
-    placed = there.select("org", "store", F.col("target").alias("folder"), "parent")
-    return ancestors.parents(living.select("org", "store", "folder", "parent").unionByName(placed))
+    living = folders.where("not dead").join(there.select(*STORE), list(STORE), "left_semi")
+    placed = there.select(*STORE, F.col("target").alias("folder"), "parent")
+    return ancestors.parents(living.select(*HERE, "parent").unionByName(placed))
 
 
 @rule("stores")
 def with_ancestors(above: DataFrame) -> DataFrame:
     """The stores that see a folder that has an ancestor so far `above`."""
-    return above.select("org", "store").distinct()
+    return above.select(*STORE).distinct()
 
 
 @rule("followed", drives=("deleting", "reaching"))
@@ -86,26 +84,26 @@ def follow(edits: DataFrame, *, deleting: DataFrame, folders: DataFrame, reachin
     changes nothing. A folder made in this round is named `@` and its edit.
 
     What only merging brings, as when two stores move folders and neither knows of the other, is followed twice as deep
-    (`REACH`); what lies deeper still is not reached by the deletion of so distant an ancestor, and harms nobody but itself.
+    (`ancestors.REACH`); what lies deeper still the deletion of so distant an ancestor leaves alone, and it harms nobody else.
 
     Source: R12, R140.
     """
-    stores = deleting.select("org", "store").unionByName(reaching.select("org", "store")).distinct()
+    stores = deleting.select(*STORE).unionByName(reaching.select(*STORE)).distinct()
     places = F.struct(F.col("folder"), F.col("parent"))
     trees = (
-        folders.join(stores, ["org", "store"], "left_semi")
-        .groupBy("org", "store")
+        folders.join(stores, list(STORE), "left_semi")
+        .groupBy(*STORE)
         .agg(F.collect_list(places).alias("tree"), F.collect_set(F.when(F.col("dead"), F.col("folder"))).alias("gone"))
     )
     edit = F.struct("nth", "action", "target", "parent")
     in_order = (
         placements(edits)
         .unionByName(deleting.where(F.col("properties")[PARENT].isNull()))
-        .join(stores, ["org", "store"], "left_semi")
-        .groupBy("org", "store")
+        .join(stores, list(STORE), "left_semi")
+        .groupBy(*STORE)
         .agg(F.array_sort(F.collect_list(edit)).alias("edits"))
     )
-    steps = F.sequence(F.lit(1), F.lit(REACH))
+    steps = F.sequence(F.lit(1), F.lit(ancestors.REACH))
 
     def beneath(tree: Column, folder: Column) -> Column:
         def lower(those: Column, _: Column) -> Column:
@@ -163,20 +161,20 @@ def follow(edits: DataFrame, *, deleting: DataFrame, folders: DataFrame, reachin
         no("struct<folder:string,since:int>").alias("deleted"),
         no("int").alias("too_deep"),
     )
-    after = in_order.join(trees, ["org", "store"], "left").withColumn("after", F.aggregate("edits", start, take))
-    return after.select("org", "store", F.col("after.deleted").alias("deleted_with"), "after.too_deep")
+    after = in_order.join(trees, list(STORE), "left").withColumn("after", F.aggregate("edits", start, take))
+    return after.select(*STORE, F.col("after.deleted").alias("deleted_with"), "after.too_deep")
 
 
 @rule("deleted_with_parent")
 def deleted_with_parent(followed: DataFrame) -> DataFrame:
     """The folders that deletions take along: org, store, folder, `since`, the place of the deletion."""
-    return followed.select("org", "store", F.inline("deleted_with"))
+    return followed.select(*STORE, F.inline("deleted_with"))
 
 
 @rule("too_deep")
 def too_deep(followed: DataFrame) -> DataFrame:
     """The edits that would place a folder too deep: org, store, nth."""
-    return followed.select("org", "store", F.explode("too_deep").alias("nth"))
+    return followed.select(*STORE, F.explode("too_deep").alias("nth"))
 
 
 @rule("validated_folders")
@@ -193,17 +191,17 @@ def validate(
 
     Source: R11-R19; Q26, R148.
     """
-    live = folders.select("org", "store", F.col("folder").alias("target"), "dead")
+    live = folders.select(*STORE, F.col("folder").alias("target"), "dead")
     ending = deleted.withColumnRenamed("folder", "target")
     kept = _lists(lists.where(F.col("listing") == Listing.LISTED), F.col("peer"), "kept")
     entry = F.col("property").startswith(REPLICA) & (F.col("value") == Listing.LISTED)
     listed = _lists(tree.where(entry), _peer(F.col("property")), "listed")
     full = (
         _beneath(edits, folders=folders, deleted=deleted, too_deep=too_deep)
-        .join(live, ["org", "store", "target"], "left")
-        .join(ending, ["org", "store", "target"], "left")
-        .join(listed, ["org", "store", "target"], "left")
-        .join(kept, ["org", "store", "target"], "left")
+        .join(live, [*STORE, "target"], "left")
+        .join(ending, [*STORE, "target"], "left")
+        .join(listed, [*STORE, "target"], "left")
+        .join(kept, [*STORE, "target"], "left")
     )
     entries = F.map_filter("properties", lambda name, _: name.startswith(REPLICA))
 
@@ -222,7 +220,7 @@ def validate(
     )
     missing = F.when(F.col("dead"), Reason.FOLDER_DELETED).when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
     none = F.array().cast("array<string>")
-    of_folder = full.groupBy("org", "store", "target").agg(
+    of_folder = full.groupBy(*STORE, "target").agg(
         F.array_sort(F.collect_list(edit)).alias("edits"),
         F.max(missing).alias("missing"),
         F.coalesce(F.max("listed"), none).alias("listed"),
@@ -270,11 +268,11 @@ def _beneath(edits: DataFrame, *, folders: DataFrame, deleted: DataFrame, too_de
 
     A folder made earlier in the round will do, unless it was refused for a place of its own.
     """
-    above = ["org", "store", "parent"]
-    known = folders.select("org", "store", F.col("folder").alias("parent"), F.col("dead").alias("parent_dead"))
-    ending = deleted.select("org", "store", F.col("folder").alias("parent"), F.col("since").alias("parent_since"))
+    above = [*STORE, "parent"]
+    known = folders.select(*STORE, F.col("folder").alias("parent"), F.col("dead").alias("parent_dead"))
+    ending = deleted.select(*STORE, F.col("folder").alias("parent"), F.col("since").alias("parent_since"))
     creations = edits.where(F.col("action") == Action.CREATE_FOLDER)
-    made = creations.select("org", "store", F.col("target").alias("parent"), F.col("nth").alias("made"))
+    made = creations.select(*STORE, F.col("target").alias("parent"), F.col("nth").alias("made"))
     there = (F.col("parent") == ROOT) | F.col("parent_dead").isNotNull() | (F.col("made") < F.col("nth"))
     nowhere = F.when(F.col("parent_dead") | (F.col("parent_since") < F.col("nth")), Reason.FOLDER_DELETED).when(
         ~F.coalesce(there, F.lit(False)), Reason.UNKNOWN_FOLDER
@@ -283,7 +281,7 @@ def _beneath(edits: DataFrame, *, folders: DataFrame, deleted: DataFrame, too_de
         edits.join(known, above, "left")
         .join(ending, above, "left")
         .join(made, above, "left")
-        .join(too_deep.withColumn("deep", F.lit(Reason.TOO_DEEP)), ["org", "store", "nth"], "left")
+        .join(too_deep.withColumn("deep", F.lit(Reason.TOO_DEEP)), [*STORE, "nth"], "left")
         .withColumn("nowhere", F.coalesce(nowhere, "deep"))
         .drop("parent_dead", "parent_since", "made", "deep")
     )
@@ -295,17 +293,17 @@ def _beneath(edits: DataFrame, *, folders: DataFrame, deleted: DataFrame, too_de
     in_doubt = (
         placed.where(F.col("action") == Action.CREATE_FOLDER)
         .where(F.col("nowhere").isNotNull() | F.col("parent").startswith("@"))
-        .groupBy("org", "store")
+        .groupBy(*STORE)
         .agg(F.array_sort(F.collect_list(F.struct("nth", "target", "parent", "nowhere"))).alias("creations"))
     )
     not_made = F.aggregate("creations", F.array().cast("array<string>"), refuse)
-    orphans = in_doubt.select("org", "store", F.explode(not_made).alias("parent"), F.lit(Reason.UNKNOWN_FOLDER).alias("orphaned"))
+    orphans = in_doubt.select(*STORE, F.explode(not_made).alias("parent"), F.lit(Reason.UNKNOWN_FOLDER).alias("orphaned"))
     return placed.join(orphans, above, "left").withColumn("nowhere", F.coalesce("nowhere", "orphaned")).drop("orphaned")
 
 
 def _lists(rows: DataFrame, peer: Column, name: str) -> DataFrame:
     """The peers in `rows` as one array a folder: org, store, target, `name`."""
-    return rows.groupBy("org", "store", F.col("folder").alias("target")).agg(F.array_sort(F.collect_set(peer)).alias(name))
+    return rows.groupBy(*STORE, F.col("folder").alias("target")).agg(F.array_sort(F.collect_set(peer)).alias(name))
 
 
 def _peer(entry: Column) -> Column:
@@ -322,9 +320,9 @@ def number(validated: DataFrame, *, numbers: DataFrame) -> DataFrame:
     Source: R31, R40, R41, R47, R141.
     """
     taken = validated.where("reason is null")
-    last = numbers.where(F.col("folder") == HIERARCHY).select("org", "store", "label", "last")
-    order = Window.partitionBy("org", "store").orderBy("nth")
-    numbered = taken.join(last, ["org", "store"]).withColumn("cn", F.col("last") + F.row_number().over(order)).drop("last")
+    last = numbers.where(F.col("folder") == HIERARCHY).select(*STORE, "label", "last")
+    order = Window.partitionBy(*STORE).orderBy("nth")
+    numbered = taken.join(last, list(STORE)).withColumn("cn", F.col("last") + F.row_number().over(order)).drop("last")
     named = F.concat_ws(":", "label", F.col("cn").cast("string"))
     made = numbered.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", named.alias("object"))
     return naming.named("parent", made, naming.named("target", made, numbered)).withColumnRenamed("target", "object")
@@ -337,15 +335,13 @@ def record(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
     A stamp is never older than the newest the store holds of the folder, so that a clock that was put back loses nothing.
     What a store does by itself is stamped just after the decision it carries out (`decided`), and sets only its own entry.
     """
-    held = tree.withColumnRenamed("folder", "object").join(
-        numbered.select("org", "store", "object"), ["org", "store", "object"], "left_semi"
-    )
-    newest = held.groupBy("org", "store", "object").agg(F.max("stamp.at").alias("newest"))
-    turn = Window.partitionBy("org", "store", "object", F.col("decided").isNull()).orderBy("nth")
+    held = tree.withColumnRenamed("folder", "object").join(numbered.select(*STORE, "object"), [*STORE, "object"], "left_semi")
+    newest = held.groupBy(*STORE, "object").agg(F.max("stamp.at").alias("newest"))
+    turn = Window.partitionBy(*STORE, "object", F.col("decided").isNull()).orderBy("nth")
     decided = F.timestamp_add("MICROSECOND", F.lit(1), F.col("decided"))
     first = F.coalesce(decided, F.greatest("now", F.timestamp_add("MICROSECOND", F.lit(1), F.col("newest"))))
     stamped = (
-        numbered.join(newest, ["org", "store", "object"], "left")
+        numbered.join(newest, [*STORE, "object"], "left")
         .withColumn("made_at", F.timestamp_add("MICROSECOND", F.row_number().over(turn) - 1, first))
         .withColumn("stamp", F.struct(F.col("made_at").alias("at"), F.col("label").alias("origin"), "cn"))
         .drop("newest")
@@ -355,25 +351,21 @@ def record(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
     sets = F.when(F.col("action") == Action.DELETE_FOLDER, deletion).otherwise(
         F.coalesce(placed, F.create_map().cast("map<string,string>"))
     )
-    settings = stamped.select(
-        "org", "store", "object", F.col("nth").alias("set"), "stamp", F.explode(sets).alias("name", "value")
-    )
+    settings = stamped.select(*STORE, "object", F.col("nth").alias("set"), "stamp", F.explode(sets).alias("name", "value"))
     before = held.where(~F.col("property").startswith(WHOLE)).select(
-        "org", "store", "object", F.lit(BEFORE).alias("set"), "stamp", F.col("property").alias("name"), "value"
+        *STORE, "object", F.lit(BEFORE).alias("set"), "stamp", F.col("property").alias("name"), "value"
     )
     latest = (
-        stamped.select("org", "store", "object", "nth")
-        .join(before.unionByName(settings), ["org", "store", "object"])
+        stamped.select(*STORE, "object", "nth")
+        .join(before.unionByName(settings), [*STORE, "object"])
         .where("set <= nth")
-        .groupBy("org", "store", "object", "nth", "name")
+        .groupBy(*STORE, "object", "nth", "name")
         .agg(F.max_by(F.struct("value", "stamp"), "set").alias("top"))
     )
-    carried = latest.groupBy("org", "store", "object", "nth").agg(
+    carried = latest.groupBy(*STORE, "object", "nth").agg(
         F.array_sort(F.collect_list(F.struct("name", "top.value", "top.stamp"))).alias("all")
     )
-    return stamped.drop("properties", "stamp").join(
-        carried.withColumnRenamed("all", "properties_all"), ["org", "store", "object", "nth"]
-    )
+    return stamped.drop("properties", "stamp").join(carried.withColumnRenamed("all", "properties_all"), [*STORE, "object", "nth"])
 
 
 @rule("new_changes")
@@ -409,4 +401,4 @@ def verdicts(written: DataFrame, refused: DataFrame) -> DataFrame:
 @rule("keys_on", inline=True)
 def entries(folder_edits: DataFrame) -> DataFrame:
     """Whether a store is `on` a folder's replica list after each of its edits: org, store, folder, nth, on."""
-    return folder_edits.where("reason is null").select("org", "store", F.col("object").alias("folder"), "nth", "on")
+    return folder_edits.where("reason is null").select(*STORE, F.col("object").alias("folder"), "nth", "on")

@@ -13,12 +13,8 @@ from pyspark.sql import functions as F
 
 from pfspark import ancestors
 from pfspark.frame import rule
-from pfspark.keys import HERE
-from pfspark.words import DELETED, HIERARCHY, LEVELS, PARENT, REPLICA, WHOLE, Action, Listing, Standing
-
-DOUBLINGS = (2 * LEVELS - 1).bit_length()
-"""Ancestors are followed by doubling the step: twice as far as edits may place a folder, for merging moves that two stores made
-apart may put one tree beneath another."""
+from pfspark.keys import HERE, STORE
+from pfspark.words import DELETED, HIERARCHY, PARENT, REPLICA, WHOLE, Action, Listing, Standing
 
 
 @rule(like="tree", inline=True)
@@ -86,7 +82,7 @@ def merging_whole(clock: DataFrame) -> DataFrame:
 @rule("tree", drives=("changed",))
 def of_viewers(tree: DataFrame, changed: DataFrame) -> DataFrame:
     """The whole trees of the stores of which `changed` has a row."""
-    return tree.join(changed.select("org", "store"), ["org", "store"], "left_semi")
+    return tree.join(changed.select(*STORE), list(STORE), "left_semi")
 
 
 def folders(tree: DataFrame) -> DataFrame:
@@ -98,7 +94,7 @@ def folders(tree: DataFrame) -> DataFrame:
     placed = place(tree)
     dead = deleted(placed)
     above = beneath(placed, dead=dead)
-    for _ in range(DOUBLINGS):
+    for _ in range(ancestors.doublings(ancestors.REACH)):
         dead, above = take_along(dead, above=above), ancestors.twice_as_far(above)
     return bury(placed, dead=dead)
 
@@ -121,15 +117,15 @@ def deleted(placed: DataFrame) -> DataFrame:
 @rule("ancestors", drives=("dead",))
 def beneath(placed: DataFrame, *, dead: DataFrame) -> DataFrame:
     """Of the stores that see a dead folder, those beneath another: `above`, their parent."""
-    mourning = placed.join(dead.select("org", "store"), ["org", "store"], "left_semi")
+    mourning = placed.join(dead.select(*STORE), list(STORE), "left_semi")
     return ancestors.parents(mourning)
 
 
 @rule(amends="dead", drives=("above",))
 def take_along(dead: DataFrame, *, above: DataFrame) -> DataFrame:
     """The dead folders, and those whose ancestor `above` is one of them."""
-    there = dead.select("org", "store", F.col("folder").alias("above"))
-    return dead.unionByName(above.join(there, ["org", "store", "above"], "left_semi").select(*HERE)).distinct()
+    there = dead.select(*STORE, F.col("folder").alias("above"))
+    return dead.unionByName(above.join(there, [*STORE, "above"], "left_semi").select(*HERE)).distinct()
 
 
 @rule(amends="placed", drives=("dead",))
@@ -162,7 +158,7 @@ def lists(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFram
     guarded = living.withColumn("keeps", keeps).select(
         *HERE, "peer", F.when(F.col("keeps"), Listing.LISTED).otherwise(F.col("listing")).alias("listing")
     )
-    return guarded.unionByName(everywhere(stores.join(tree.select("org", "store"), ["org", "store"], "left_semi"), stores))
+    return guarded.unionByName(everywhere(stores.join(tree.select(*STORE), list(STORE), "left_semi"), stores))
 
 
 def everywhere(viewers: DataFrame, stores: DataFrame) -> DataFrame:
@@ -170,9 +166,9 @@ def everywhere(viewers: DataFrame, stores: DataFrame) -> DataFrame:
     peers = stores.where("not retired").select("org", F.col("store").alias("peer"))
     return (
         viewers.where("not retired")
-        .select("org", "store")
+        .select(*STORE)
         .join(peers, "org")
-        .select("org", "store", F.lit(HIERARCHY).alias("folder"), "peer", F.lit(str(Listing.LISTED)).alias("listing"))
+        .select(*STORE, F.lit(HIERARCHY).alias("folder"), "peer", F.lit(str(Listing.LISTED)).alias("listing"))
     )
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keys import ORIGIN_HERE
+from pfspark.keys import NUMBER, ORIGIN_HERE
 from pfspark.words import CARRYING, HIERARCHY, MessageType
 
 NEVER_REWRITTEN = ("changes", "messages", "receipts", "replicas")
@@ -57,16 +57,15 @@ def unlike_their_edits(changes: DataFrame, *, edits: DataFrame) -> DataFrame:
     of_folder = F.col("folder") == HIERARCHY
     same = (F.col("bytes") == F.col("size")) & (F.col("of") == F.coalesce("hash", F.lit("")))
     same &= F.col("called").isNull() | F.col("called").eqNullSafe(F.col("name"))
-    key = ["org", "folder", "origin", "cn"]
-    told = changes.where("edit_id is not null").select(*key, "edit_id", "action", "name", "size", "hash")
+    told = changes.where("edit_id is not null").select(*NUMBER, "edit_id", "action", "name", "size", "hash")
     agreed = told.join(said, ["org", "edit_id", "action"]).where(of_folder | same)
-    return told.join(agreed.select(*key), key, "left_anti")
+    return told.join(agreed.select(*NUMBER), list(NUMBER), "left_anti")
 
 
 def missized(changes: DataFrame, *, content: DataFrame) -> DataFrame:
     """Changes that say another size than their body has."""
     bodies = content.select("hash", F.col("size").alias("bytes")).distinct()
-    told = changes.where("hash is not null").select("org", "folder", "origin", "cn", "hash", "size")
+    told = changes.where("hash is not null").select(*NUMBER, "hash", "size")
     return told.join(bodies, "hash").where("size != bytes")
 
 

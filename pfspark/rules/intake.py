@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, naming
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE
+from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.words import (
     DELETED,
     FIRST,
@@ -62,10 +62,10 @@ def receive(
     Source: R42; `edit_id` makes a repeat harmless.
     """
     due = edits.join(clock.select("org", "now"), "org").where(~_in_time(F.col("at")) | (F.col("at") <= F.col("now")))
-    awake = due.join(conditions.where("down").select("org", "store"), ["org", "store"], "left_anti")
-    known = stores.select("org", "store", F.lit(True).alias("known"))
+    awake = due.join(conditions.where("down").select(*STORE), list(STORE), "left_anti")
+    known = stores.select(*STORE, F.lit(True).alias("known"))
     before = taken.select("org", "edit_id", F.lit(True).alias("before")).distinct()
-    order = Window.partitionBy("org", "store").orderBy("at", "place", "edit_id")
+    order = Window.partitionBy(*STORE).orderBy("at", "place", "edit_id")
     again = F.coalesce("before", F.lit(False)) | F.col("later")
     reason = (
         F.when(F.col("known").isNull(), Reason.UNKNOWN_STORE)
@@ -74,7 +74,7 @@ def receive(
     )
     return (
         _told_apart(awake, repeated)
-        .join(known, ["org", "store"], "left")
+        .join(known, list(STORE), "left")
         .join(before, ["org", "edit_id"], "left")
         .withColumn("reason", reason)
         .withColumn("nth", F.row_number().over(order))
@@ -205,7 +205,7 @@ def issued(changes: DataFrame) -> DataFrame:
 @rule("ranges", inline=True)
 def of_people(issued: DataFrame) -> DataFrame:
     """The numbers of folders in which somebody's edit has made some, not the store by itself."""
-    return issued.where("by_somebody").select(*ORIGIN_HERE, "cn_min", "cn_max")
+    return issued.where("by_somebody").select(*RANGE_HERE)
 
 
 @rule("changes", inline=True)

@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, naming
 from pfspark.frame import rule
-from pfspark.keys import HERE, OBJECT
+from pfspark.keys import FOLDER, HERE, OBJECT
 from pfspark.tables import PREDECESSOR
 from pfspark.words import HIERARCHY, Action, Reason, Standing
 
@@ -18,7 +18,7 @@ from pfspark.words import HIERARCHY, Action, Reason, Standing
 @rule(like="changes", needs=("changes", "edits"))
 def edited(changes: DataFrame, edits: DataFrame) -> DataFrame:
     """The changes of the items that are edited."""
-    items = edits.select("org", "folder", F.col("item").alias("object"))
+    items = edits.select(*FOLDER, F.col("item").alias("object"))
     return changes.join(items, list(OBJECT), "left_semi")
 
 

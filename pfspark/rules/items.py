@@ -13,7 +13,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import ITEM, ORIGIN, ORIGIN_HERE
+from pfspark.keys import ITEM, ORIGIN, ORIGIN_HERE, RANGE_HERE
 from pfspark.words import HIERARCHY, Action, Standing
 
 
@@ -25,7 +25,7 @@ def open_to_readers(replicas: DataFrame) -> DataFrame:
 @rule("versions_held", drives=("applied",), inline=True)
 def seen(changes: DataFrame, *, applied: DataFrame) -> DataFrame:
     """The versions that each store holds: changes of content whose number is in its applied set, with `store`."""
-    return cnset.within(changes, applied.select("org", "store", "folder", "origin", "cn_min", "cn_max"), ORIGIN)
+    return cnset.within(changes, applied.select(*RANGE_HERE), ORIGIN)
 
 
 @rule("versions")

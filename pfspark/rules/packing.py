@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, OBJECT, ORIGIN, ORIGIN_HERE
+from pfspark.keys import HERE, NUMBER, OBJECT, ORIGIN, ORIGIN_HERE, STORE
 from pfspark.words import HIERARCHY, LARGEST, LIVE, LONGEST_S, PRIORITIES, SLOTS, Action, Listing, Standing, Why
 
 MESSAGE = (*HERE, "asker")
@@ -57,7 +57,7 @@ def cycle(
         .distinct()
         .join(since, list(HERE), "left")
         .join(replicas.select(*HERE, "standing"), list(HERE), "left")
-        .join(stores.select("org", "store", "interval_s", F.col("schedule").alias("of_store")), ["org", "store"])
+        .join(stores.select(*STORE, "interval_s", F.col("schedule").alias("of_store")), list(STORE))
         .join(limits.select(*HERE, F.col("schedule").alias("of_folder")), list(HERE), "left")
         .join(clock.select("org", "now", "start", "suspended", F.col("interval_s").alias("of_policy")), "org")
     )
@@ -151,7 +151,7 @@ def updates(ranges: DataFrame, *, changes: DataFrame, superseded: DataFrame, emp
 
     Source: R26-R29, R46; F56.
     """
-    named = cnset.within(changes.select("org", "folder", "origin", "cn", "action", "size"), ranges, ORIGIN)
+    named = cnset.within(changes.select(*NUMBER, "action", "size"), ranges, ORIGIN)
     rows = cnset.without(named, empty, ORIGIN_HERE)
     bodyless = (F.col("action") == Action.DELETE) | F.coalesce("superseded", F.lit(False))
     full = rows.join(superseded.withColumn("superseded", F.lit(True)), [*ORIGIN_HERE, "cn"], "left")
@@ -253,10 +253,10 @@ def _limited(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock:
     """
     of_store, of_policy = F.col("s.size_limit"), F.col("p.size_limit")
     general = stores.alias("s").join(clock.alias("p"), "org").select(
-        "org", "store", F.coalesce(of_store, of_policy).alias("general"), "folders_per_hierarchy_message"
+        *STORE, F.coalesce(of_store, of_policy).alias("general"), "folders_per_hierarchy_message"
     )  # fmt: skip
     own = limits.select(*HERE, F.col("size_limit").alias("of_folder"))
-    here = updates.join(general, ["org", "store"]).join(own, list(HERE), "left")
+    here = updates.join(general, list(STORE)).join(own, list(HERE), "left")
     limit = F.coalesce("of_folder", "general").cast("decimal(19)")
     folders = F.when(F.col("folder") == HIERARCHY, F.col("folders_per_hierarchy_message"))
     return here.withColumns({"limit": limit, "most": F.coalesce(folders, F.lit(UNLIMITED))})

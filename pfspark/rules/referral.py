@@ -5,7 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark.keys import HERE
+from pfspark.keys import HERE, STORE
 from pfspark.words import Listing, Standing
 
 DEAREST = 500
@@ -29,12 +29,12 @@ def refer(readers: DataFrame, *, lists: DataFrame, replicas: DataFrame, stores: 
     """
     here = replicas.where(F.col("standing") == Standing.ACTIVE).select(*HERE, F.col("store").alias("peer"))
     elsewhere = lists.where((F.col("peer") != F.col("store")) & (F.col("listing") == Listing.LISTED)).select(*HERE, "peer")
-    site = stores.where("not retired").select("org", "store", "site")
+    site = stores.where("not retired").select(*STORE, "site")
     ways = (
         readers.select(*HERE)
         .distinct()
         .join(here.unionByName(elsewhere), list(HERE))
-        .join(site.withColumnRenamed("site", "from_site"), ["org", "store"])
+        .join(site.withColumnRenamed("site", "from_site"), list(STORE))
         .join(site.withColumnsRenamed({"store": "peer", "site": "to_site"}), ["org", "peer"])
         .join(links.select("org", "from_site", "to_site", "cost"), ["org", "from_site", "to_site"], "left")
     )

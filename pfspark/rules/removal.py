@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE
+from pfspark.keys import FOLDER, HERE, ORIGIN_HERE, STORE
 from pfspark.words import LIVE, REPLICA, Action, Entry, Flag, Listing, Standing
 
 BEFORE_ALL, AFTER_ALL = -(2**30), 2**30
@@ -113,7 +113,7 @@ def say_gone(steps: DataFrame, *, called_again: DataFrame, tree: DataFrame, cloc
 def _say(listing: Listing, leaving: DataFrame, clock: DataFrame, *, after: int) -> DataFrame:
     """What leavers say of themselves, as edits in the form of `intake.receive`, at the places `after` that one; each sets only
     the leaver's own entry, and is stamped just after what it follows from (`decided`)."""
-    order = Window.partitionBy("org", "store").orderBy("folder")
+    order = Window.partitionBy(*STORE).orderBy("folder")
     return leaving.join(clock.select("org", "now"), "org").select(
         "org",
         "store",
@@ -138,7 +138,7 @@ def erase(replicas: DataFrame, *, tonight: DataFrame, applied: DataFrame, empty:
     """
     over = replicas.where(F.col("standing") == Standing.DELETE_NOW).join(tonight, list(HERE), "left_semi")
     staying = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
-    elsewhere = applied.join(staying, list(HERE), "left_semi").drop("store").join(over.select(*HERE), ["org", "folder"])
+    elsewhere = applied.join(staying, list(HERE), "left_semi").drop("store").join(over.select(*HERE), list(FOLDER))
     safe = elsewhere.unionByName(empty.join(over, list(HERE), "left_semi").select(*elsewhere.columns))
     last = cnset.subtract(applied.join(over, list(HERE), "left_semi"), safe, ORIGIN_HERE)
     gone = over.join(last, list(HERE), "left_anti")

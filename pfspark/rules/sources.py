@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE, PAIR
+from pfspark.keys import HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
 from pfspark.words import CARRYING, REPLICA, Entry
 
 NAMED = 3
@@ -82,14 +82,14 @@ def _amounts(missing: DataFrame, gives: DataFrame) -> DataFrame:
 
 def _facts(candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contacts: DataFrame, clock: DataFrame) -> DataFrame:
     """Candidates with what conditions and sort keys speak of: `facts` by condition, `values` by key."""
-    mine = stores.select("org", "store", F.col("site").alias("from_site"))
+    mine = stores.select(*STORE, F.col("site").alias("from_site"))
     theirs = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"), "version", "preferred")
     policy = clock.select("org", "now", "source_keys", "full_match_first")
     full = (
-        candidates.join(mine, ["org", "store"])
+        candidates.join(mine, list(STORE))
         .join(theirs, ["org", "peer"])
         .join(links.select("org", "from_site", "to_site", "cost", "delay_s"), ["org", "from_site", "to_site"], "left")
-        .join(contacts.select("org", "store", "peer", "asked", "silent"), ["org", "store", "peer"], "left")
+        .join(contacts.select(*PAIR, "asked", "silent"), list(PAIR), "left")
         .join(policy, "org")
     )
     same = F.col("from_site") == F.col("to_site")
@@ -141,13 +141,13 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
     Source: R103, R104, R118, R151.
     """
     keys = (*ORIGIN_HERE, "peer")
-    pieces = due.select(*ORIGIN_HERE, "cn_min", "cn_max")
+    pieces = due.select(*RANGE_HERE)
     given = cnset.intersect(pieces.join(ranked.select(*HERE, "peer"), list(HERE)), gives, keys).join(ranked, [*HERE, "peer"])
     earlier = given.withColumnsRenamed({"nth": "before", "peer": "first"}).join(
         given.select(*ORIGIN_HERE, "peer", "nth").distinct(), list(ORIGIN_HERE)
     )
     left = cnset.subtract(given, earlier.where("before < nth").select(*keys, "cn_min", "cn_max"), keys)
-    asking = left.join(ranked, [*HERE, "peer"]).select(*ORIGIN_HERE, "cn_min", "cn_max", F.col("nth").alias("source"))
+    asking = left.join(ranked, [*HERE, "peer"]).select(*RANGE_HERE, F.col("nth").alias("source"))
     timed = due.select(
         *ORIGIN_HERE,
         "cn_min",
@@ -196,11 +196,11 @@ def responders(
     """
     asked = begin.join(holders, list(HERE)).join(_amounts(missing, gives), [*HERE, "peer"], "left").fillna(0, "amount")
     known = _facts(asked, stores=stores, links=links, contacts=contacts, clock=clock)
-    active = contacts.select("org", "store", "peer", F.col("sent").isNotNull().alias("active"))
+    active = contacts.select(*PAIR, F.col("sent").isNotNull().alias("active"))
     placed = tree.where(F.col("property").startswith(REPLICA)).select(
         *HERE, F.expr(f"substring(property, {len(REPLICA) + 1})").alias("peer"), F.col("stamp.at").alias("placed")
     )
-    full = known.join(active, ["org", "store", "peer"], "left").join(placed, [*HERE, "peer"], "left")
+    full = known.join(active, list(PAIR), "left").join(placed, [*HERE, "peer"], "left")
     near, linked = F.col("facts")["same_site"], F.col("facts")["affinity"]
     group = F.when(near, 1).when(linked & F.coalesce("active", F.lit(False)), 2).when(linked, 4).otherwise(5)
     key = F.when(near, F.col("values")["longest_ago"]).when(linked, F.col("values")["cost"]).otherwise(F.col("values")["delay"])

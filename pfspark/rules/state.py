@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE
+from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.words import LIVE, Entry, Listing, Standing
 
 BELIEF = (*HERE, "entry", "about", "origin")
@@ -114,8 +114,8 @@ def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: Da
     Source: R9, R88, R97.
     """
     holders = lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE))
-    site = stores.select("org", "store", "site")
-    sites = holders.join(site, ["org", "store"]).join(
+    site = stores.select(*STORE, "site")
+    sites = holders.join(site, list(STORE)).join(
         site.select("org", F.col("store").alias("peer"), F.col("site").alias("peer_site")), ["org", "peer"]
     )
     askable = sites.select(
@@ -153,7 +153,7 @@ def layers_of_claims(claimed: DataFrame) -> DataFrame:
 @rule(like="applied", drives=("hidden",), amends="applied")
 def shown(applied: DataFrame, *, hidden: DataFrame) -> DataFrame:
     """What stores show of themselves: applied minus their own numbers not sent yet (F60)."""
-    return cnset.subtract(applied, hidden, (*HERE, "origin"))
+    return cnset.subtract(applied, hidden, ORIGIN_HERE)
 
 
 @rule("statuses")
@@ -187,8 +187,7 @@ def held(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """The numbers whose changes each store has: applied and not empty, of its replicas in their current lives."""
     mine = own(rows, replicas=replicas)
     applied, empty = (mine.where(F.col("entry") == entry) for entry in (Entry.APPLIED, Entry.EMPTY))
-    line = (*HERE, "origin")
-    return cnset.subtract(applied.select(*line, "cn_min", "cn_max"), empty.select(*line, "cn_min", "cn_max"), line)
+    return cnset.subtract(applied.select(*RANGE_HERE), empty.select(*RANGE_HERE), ORIGIN_HERE)
 
 
 @rule("beliefs", inline=True)
@@ -208,19 +207,19 @@ def with_news(beliefs: DataFrame, news: DataFrame) -> DataFrame:
 @rule("ranges", inline=True)
 def numbers(carried: DataFrame) -> DataFrame:
     """The numbers that messages bring, whichever brings them."""
-    return carried.select(*ORIGIN_HERE, "cn_min", "cn_max")
+    return carried.select(*RANGE_HERE)
 
 
 @rule("ranges", inline=True)
 def ranges_of(own: DataFrame, *, entry: Entry) -> DataFrame:
     """Of what stores say of themselves the numbers under one entry."""
-    return own.where(F.col("entry") == entry).select(*ORIGIN_HERE, "cn_min", "cn_max")
+    return own.where(F.col("entry") == entry).select(*RANGE_HERE)
 
 
 @rule("ranges")
 def gain(fresh: DataFrame, settled: DataFrame, issued: DataFrame) -> DataFrame:
     """What is held from now on: numbers that came, that were settled without content, and that were given here."""
-    return fresh.unionByName(settled).unionByName(issued.select(*ORIGIN_HERE, "cn_min", "cn_max"))
+    return fresh.unionByName(settled).unionByName(issued.select(*RANGE_HERE))
 
 
 @rule("ranges")

@@ -7,12 +7,11 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE
+from pfspark.keys import HERE, ORIGIN_HERE, STORE
 from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing
 
 REPEATS = 3
 """How often a status request is repeated to those who stay silent; of a leaver's there is no end."""
-DAY = 86_400
 
 
 @rule("status_requests")
@@ -48,7 +47,7 @@ def answer(
 
     Source: R135, R138, R150, C4; F62 for the acknowledgement.
     """
-    asker = ("org", "store", "folder", "peer")
+    asker = (*HERE, "peer")
     told = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("peer", cnset.store_of("about"))
     by_peer = (*ORIGIN_HERE, "peer")
     mine = shown.join(requests.select(*asker).distinct(), list(HERE))
@@ -191,11 +190,11 @@ def inquire(
         kind.alias("kind"),
     ).where("kind is not null")
     rows = first.unionByName(newcomers).withColumn("kind", F.lit("first")).unionByName(followed)
-    site = stores.select("org", "store", "site")
+    site = stores.select(*STORE, "site")
     policy = clock.select("org", "now", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
     timed = (
         rows.join(policy, "org")
-        .join(site.withColumnRenamed("site", "from_site"), ["org", "store"])
+        .join(site.withColumnRenamed("site", "from_site"), list(STORE))
         .join(site.withColumnsRenamed({"store": "peer", "site": "to_site"}), ["org", "peer"])
     )
     nth = F.least(F.col("attempt") + 1, F.lit(3)).cast("int")
@@ -221,20 +220,19 @@ def restart_clock(changed: DataFrame, *, clock: DataFrame) -> DataFrame:
     """
     policy = clock.select("org", "now", "status_after_s", "status_clock_s")
     timed = changed.select(*HERE).distinct().join(policy, "org")
-    after = F.unix_micros("now") + F.col("status_after_s") * 1_000_000
-    return timed.select(*HERE, F.col("now").alias("since"), F.timestamp_micros(_stroke(after)).alias("due"))
+    after = F.timestamp_add("SECOND", F.col("status_after_s"), F.col("now"))
+    return timed.select(*HERE, F.col("now").alias("since"), _stroke(after).alias("due"))
 
 
-def _stroke(micros: Column) -> Column:
+def _stroke(moment: Column) -> Column:
     """The first stroke of the policy's clock not before that moment; the moment itself where there is no clock."""
-    day = DAY * 1_000_000
-    midnight = micros - F.pmod(micros, F.lit(day))
+    midnight = F.date_trunc("DAY", moment)
 
     def next_at(second: Column) -> Column:
-        today = midnight + second * 1_000_000
-        return F.when(today >= micros, today).otherwise(today + day)
+        today = F.timestamp_add("SECOND", second, midnight)
+        return F.when(today >= moment, today).otherwise(F.timestamp_add("DAY", F.lit(1), today))
 
-    return F.when(F.size("status_clock_s") == 0, micros).otherwise(F.array_min(F.transform("status_clock_s", next_at)))
+    return F.when(F.size("status_clock_s") == 0, moment).otherwise(F.array_min(F.transform("status_clock_s", next_at)))
 
 
 @rule("validated", inline=True)

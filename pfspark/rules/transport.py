@@ -6,6 +6,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.frame import rule
+from pfspark.keys import STORE
 from pfspark.words import HIERARCHY, Flag, MessageType, Reason, Standing
 
 DRAWS = 2**32
@@ -23,9 +24,9 @@ def inject_faults(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
     Source: R59 and R64 (mail may be lost, and nobody confirms a delivery).
     """
     troubles = F.struct("lost", "twice", "late_s", "seed")
-    ways = faults.groupBy("org", "store").agg(F.map_from_entries(F.collect_list(F.struct("peer", troubles))).alias("ways"))
+    ways = faults.groupBy(*STORE).agg(F.map_from_entries(F.collect_list(F.struct("peer", troubles))).alias("ways"))
     # A lambda takes the id of the copy, made beside it, for the letter's own: so that one has a name of its own.
-    met = messages.join(ways, ["org", "store"], "left").withColumn("letter", F.col("message_id"))
+    met = messages.join(ways, list(STORE), "left").withColumn("letter", F.col("message_id"))
 
     def draw(recipient: Column, question: str) -> Column:
         asked = F.concat_ws("/", way(recipient)["seed"], "letter", recipient["store"], F.lit(question))

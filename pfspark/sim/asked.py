@@ -15,6 +15,7 @@ from pfspark.ask import lines, reasons
 from pfspark.ask.about import About, Tables, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.between import Between
 from pfspark.keyed import having, lacking
+from pfspark.keys import STORE
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.schedules import Grid
 from pfspark.sim import invention
@@ -59,8 +60,8 @@ class Past:
         """A store has lost what it wrote; what it still has it wrote anew."""
         if org in self._scenarios:
             mine = pa.table({"org": [org], "store": [store]})
-            others = [lacking(table, mine, ("org", "store")) for table in self._tables["state"]]
-            own = having(self._world.tables["state"], mine, ("org", "store")).to_pylist()
+            others = [lacking(table, mine, STORE) for table in self._tables["state"]]
+            own = having(self._world.tables["state"], mine, STORE).to_pylist()
             self._tables["state"] = [*others, rows_of("state", ({**row, "at": now} for row in own), ("round",))]
 
     def _frame(self, name: str) -> DataFrame:
