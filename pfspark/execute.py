@@ -17,7 +17,6 @@ from threading import Lock
 from typing import Any
 
 import pyarrow as pa
-from pyspark import inheritable_thread_target
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
@@ -25,6 +24,7 @@ from pfspark.frame import Frame, drawn
 from pfspark.rows import no_rows, struct
 from pfspark.suited import Suited, as_it_is
 from pfspark.tables import FRAMES, VIEWS
+from pfspark.threads import callers_threads
 from pfspark.twins import TWINS
 
 AT_ONCE = 8
@@ -92,12 +92,12 @@ def execute(
     The first error that a step raises is raised here as it was. Steps run with the properties of who calls: its job group and
     its tags. `told` is called here, between steps, so it does not take long.
     """
-    with ThreadPoolExecutor(AT_ONCE, initializer=inheritable_thread_target(spark)(lambda: None)) as threads:
-        execution = Execution(spark, given, threads, suited, told)
+    with callers_threads(spark, AT_ONCE) as pool:
+        execution = Execution(spark, given, pool, suited, told)
         try:
             return execution.make(wanted)
         finally:
-            threads.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
             execution.made.clear()  # what stayed on the executors goes now, not when Python next looks for circles
 
 
@@ -108,13 +108,13 @@ class Execution:
         self,
         spark: SparkSession,
         given: Mapping[str, Made],
-        threads: ThreadPoolExecutor,
+        pool: ThreadPoolExecutor,
         suited: Suited = as_it_is,
         told: Listener = to_nobody,
     ) -> None:
         self._spark, self._suited, self._told = spark, suited, told
         self._given = given
-        self._threads = threads
+        self._pool = pool
         self.made: dict[Frame, Made] = {}
         self._wanted: dict[Frame, list[str]] = {}
         """By which names a frame is wanted."""
@@ -141,7 +141,7 @@ class Execution:
         return {name: self._rows[name] for name in wanted}
 
     def _run(self, work: Callable[[], Any], then: Callable[[Any], None]) -> None:
-        self._running[self._threads.submit(work)] = then
+        self._running[self._pool.submit(work)] = then
 
     def _want(self, frame: Frame) -> None:
         if frame not in self._lacking:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -25,6 +24,7 @@ from pfspark.edge.world import DIRECTORY, begun, delivered, own_rows
 from pfspark.errors import DamageError
 from pfspark.rules import checks, history
 from pfspark.tables import TABLES
+from pfspark.threads import callers_threads
 from pfspark.words import Action, Entry
 
 Line = dict[str, Any]
@@ -76,7 +76,7 @@ def audit(
         yield _damages_line(damages)
         yield {"kind": "certificate", "lake": tables.where, "round": None, "ledger": None, "checks": {}, "tables": {}}
         return
-    with ThreadPoolExecutor(AT_ONCE) as looking:
+    with callers_threads(tables.spark, AT_ONCE) as looking:
         seen = checks.Seen.of(answers.frame) if answers else None
         promised = looking.submit(guarded, partial(_promised, seen)) if seen else None
         links = looking.submit(guarded, snapshot.broken_links)

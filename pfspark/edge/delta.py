@@ -44,6 +44,7 @@ from pfspark.errors import LakeError, NoLakeError, NoPlaceError
 from pfspark.rows import Session, local, nothing, rows_of, schema_of
 from pfspark.rules import intake
 from pfspark.tables import TABLES
+from pfspark.threads import callers_threads
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -142,7 +143,7 @@ class Tables:
         """
         tables = cls(spark, where)
         tables._refuse_taken_place()
-        with ThreadPoolExecutor(THREADS) as threads:
+        with tables.threads() as threads:
             list(threads.map(lambda name: tables._create(name, history), TABLES))
         now = datetime.now(UTC)
         versions = tables.versions(name for name in TABLES if name != LEDGER)
@@ -197,8 +198,12 @@ class Tables:
     def versions(self, names: Iterable[str]) -> dict[str, int]:
         """The newest version of each table."""
         wanted = list(names)
-        with ThreadPoolExecutor(THREADS) as threads:
+        with self.threads() as threads:
             return dict(zip(wanted, threads.map(self.version, wanted), strict=True))
+
+    def threads(self) -> ThreadPoolExecutor:
+        """Threads that read and write tables at once, in the name of who calls where Spark does it."""
+        return ThreadPoolExecutor(THREADS) if self.is_native else callers_threads(self.spark, THREADS)
 
     def settled(self, name: str, version: int) -> int:
         """The newest version of a table that says the same as that one: those between were only tidied."""

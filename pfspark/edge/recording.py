@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from pfspark.edge.delta import THREADS, Tables
+from pfspark.edge.delta import Tables
 from pfspark.edge.digests import digest, numbered
 from pfspark.edge.ledger import FACTS
 
@@ -64,7 +64,7 @@ class Recording:
         for name, rows in made.items():
             if name not in self._begun or self._begun[name].rows is not rows:
                 self.begin(name, rows)
-        with ThreadPoolExecutor(THREADS) as threads:
+        with self._tables.threads() as threads:
             written = threads.map(self._append, made)
             digests = {name: self._begun[name].digest.result() for name in made}
             list(written)

@@ -14,7 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import pfspark.execute
-from pfspark.edge import scratch, session
+from pfspark.edge import native, scratch, session
 from pfspark.edge.delta import Tables
 from pfspark.edge.digests import digest
 from pfspark.edge.ledger import FACTS
@@ -53,6 +53,21 @@ def test_the_rows_that_were_made_last_count(begun: Path, spark: SparkSession, tm
     found = tables.arrow("changes")
     assert found is not None
     assert sorted(zip(*(found[name].to_pylist() for name in ("round", "cn")), strict=True)) == [(3, 2), (3, 3), (4, 2), (4, 3)]
+
+
+def test_what_spark_appends_goes_by_the_name_of_who_calls(
+    begun: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So whoever cancels their jobs, as a notebook does, cancels the appends too."""
+    monkeypatch.setattr(native, "IS_HERE", False)
+    tables = Tables.open(spark, shutil.copytree(begun, tmp_path / "lake"))
+    spark.sparkContext.setJobGroup("round of a test", "a round")
+    try:
+        with Recording(tables, 3) as recording:
+            recording.append({"changes": changes(1)})
+    finally:
+        spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert spark.sparkContext.statusTracker().getJobIdsForGroup("round of a test")
 
 
 @pytest.fixture
