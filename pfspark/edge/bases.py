@@ -3,7 +3,8 @@
 Here it lies in the folder of a local lake; where there is none, in a table (`bases_by_spark`).
 
 A base says nothing that the facts do not say, and decides nothing: it counts only as long as the ledger's last row is the one
-after which it was left, and only for the pfspark that left it. Without it, or where it cannot be read, the facts are.
+after which it was left, and only for the pfspark that left it. One that was left some rounds before is played on to the last
+(`Runner`), if those rounds then give what the ledger says they gave. Without it, or where it cannot be read, the facts are.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import json
 import os
 import zipfile
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -119,15 +120,21 @@ def _is_in(folder: Path, file: Mapped) -> bool:
 
 def find(folder: Path, row: Row) -> Base | None:
     """The base that was left after that row of the ledger, if one was."""
+    found = left(folder, {row.round: row.digest}.get)
+    return found and found[1]
+
+
+def left(folder: Path, digest_of: Callable[[int], str | None]) -> tuple[int, Base] | None:
+    """The base that is there, and after which round it was left; None unless the ledger's row of that round has this digest."""
     about = _about(folder)
-    if any(about.get(name) != value for name, value in stamp(row.round, row.digest).items()):
+    if not about or any(about.get(name) != value for name, value in stamp(about["round"], digest_of(about["round"])).items()):
         return None
     with suppress(*UNREADABLE), zipfile.ZipFile(folder / NAME) as file:
         names = (name for name in file.namelist() if name.endswith(SUFFIX))
         tables = {name.removesuffix(SUFFIX): pa.ipc.open_stream(file.read(name)).read_all() for name in names}
         for name, files in about["files"].items():
             tables[name] = pa.concat_tables([*(_read(folder / FILES / each) for each in files), tables[name]])
-        return Base(tables, about["cursor"], about["directory"])
+        return about["round"], Base(tables, about["cursor"], about["directory"])
     return None
 
 
@@ -150,7 +157,7 @@ def _about(folder: Path) -> dict[str, Any]:
     return {}
 
 
-def stamp(round: int, digest: str) -> dict[str, Any]:
+def stamp(round: int, digest: str | None) -> dict[str, Any]:
     """By what it is known whether a base counts."""
     columns = hashlib.sha256("\n".join(EVERY[name].ddl for name in sorted(EVERY)).encode()).hexdigest()
     return {"format": FORMAT, "pfspark": _installed(), "columns": columns, "round": round, "digest": digest}

@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 import uuid
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -52,18 +53,19 @@ class Writer:
 
         A table that an upkeep wrote anew which never counted is taken back: of what it wrote the ledger has no digest.
         """
-        before = self._tables.snapshot().row
+        found = self._tables.snapshot()
+        before = found.row
         if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
             raise damaged(LEDGER, self._tables.where, flaws[0])
         self._tables.gather(LEDGER)
         self.last = before
         now = datetime.now(UTC)
         row = Row(before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)
-        self.record(row)
+        opened = self.record(row)
         for name in REWRITTEN:
             if self._tables.written_anew(name, before.versions[name]):
                 self._tables.take_back(name, before.versions[name])
-        return self._tables.snapshot()
+        return replace(found, row=opened, void=found.void | {opened.round})
 
     def record(self, row: Row) -> Row:
         """Appends a row to the ledger: from now on its round counts.
