@@ -18,9 +18,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from pfspark import cnset, mapped
-from pfspark.cntext import label
 from pfspark.execute import Listener, Made, execute, to_nobody
-from pfspark.keyed import having, lacking
+from pfspark.keyed import having, lacking, together, with_columns
 from pfspark.keys import HERE, STORE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.said import lists_anew
@@ -65,7 +64,7 @@ class Between:
         self._schemas["taken"] = struct("org string, edit_id string")
         self._frames: dict[str, DataFrame] = {}
         self.tables: dict[str, pa.Table] = {}
-        self._joined: dict[tuple[Any, ...], int] = {}
+        self._joined = arrow(struct("org string, store string, folder string, before bigint"), ())
         """How many rows of `state` a folder of a store had when they were joined last."""
         for name, schema in self._schemas.items():
             self.tables[name] = arrow(schema, (rows or {}).get(name, ()))
@@ -137,14 +136,14 @@ class Between:
 
         Source: R133, R134.
         """
-        array = self.tables["array"].filter(pc.equal(self.tables["array"]["org"], org))
-        gaps = set(zip(array["store"].to_pylist(), array["folder"].to_pylist(), strict=True))
         for store in stores:
-            asking = [
-                row for row in _of_store(self.tables["replicas"], org, store)
-                if not seeming_gaps or row["folder"] == HIERARCHY or (store, row["folder"]) in gaps
-            ]  # fmt: skip
-            self.add("agenda", _asks(asking, now))
+            asking = _of_store(self.tables["replicas"], org, store)
+            if seeming_gaps:
+                gaps = pa.concat_arrays(
+                    [_of_store(self.tables["array"], org, store)["folder"].combine_chunks(), pa.array([HIERARCHY])]
+                )
+                asking = asking.filter(pc.is_in(asking["folder"], gaps))
+            self.append("agenda", _asks(asking, now))
 
     def restore(self, org: str, store: str, then: Mapping[str, pa.Table], now: datetime) -> None:
         """That store's own rows as they were `then`, each of its replicas in a new life that asks for status (R132, F8).
@@ -153,31 +152,33 @@ class Between:
         gone with the rows, and whom it asked since; when it heard whom is not. A replica that did not exist then is erased, and
         its lives are remembered. A night that the store has not had yet it still has.
         """
-        lives = {row["folder"]: row["life"] for row in _of_store(self.tables["replicas"], org, store)}
-        replicas, labels = [], {}
-        for row in _of_store(then["replicas"], org, store):
-            life = max(lives.pop(row["folder"], 0), row["life"]) + (row["standing"] != Standing.ERASED)
-            labels[row["folder"]] = label(store, row["life"]), label(store, life)
-            replicas.append({**row, "life": life, "at": now})
-        replicas += [
-            {"org": org, "store": store, "folder": folder, "life": life, "standing": str(Standing.ERASED), "at": now}
-            for folder, life in lives.items()
-        ]
-        state = []
-        for row in _of_store(then["state"], org, store):
-            old, new = labels.get(row["folder"], (None, None))
-            state.append({**row, "about": new} if row["about"] == old else row)
-        missed = any(row["why"] in NIGHTLY and row["due"] <= now for row in _of_store(self.tables["agenda"], org, store))
-        agenda = [
-            {**row, "due": _next_night(row["due"], now)} if row["why"] in NIGHTLY and not missed else row
-            for row in _of_store(then["agenda"], org, store) if row["why"] != Why.INQUIRE
-        ]  # fmt: skip
-        mine = pa.table({"org": [org], "store": [store]})
-        contacts = _heard_since(_of_store(self.tables["contacts"], org, store), _of_store(then["contacts"], org, store))
-        rows = {"replicas": replicas, "state": state, "agenda": agenda + _asks(replicas, now), "contacts": contacts}
+        before, mine = (_of_store(tables["replicas"], org, store) for tables in (then, self.tables))
+        same = pc.index_in(before["folder"], mine["folder"].combine_chunks())
+        lived = pc.max_element_wise(before["life"], pc.take(mine["life"], same))
+        lives = pc.add(lived, pc.not_equal(before["standing"], str(Standing.ERASED)).cast(pa.int64()))
+        made_since = mine.filter(pc.invert(pc.is_in(mine["folder"], before["folder"].combine_chunks())))
+        replicas = pa.concat_tables([
+            with_columns(before, life=lives, at=now).select(mine.column_names),
+            with_columns(made_since, standing=str(Standing.ERASED), at=now),
+        ])  # fmt: skip
+        state = _of_store(then["state"], org, store)
+        here = pc.index_in(state["folder"], before["folder"].combine_chunks())
+        own = pc.fill_null(pc.equal(state["about"], pc.take(_labels(store, before["life"]), here)), False)
+        state = with_columns(state, about=pc.if_else(own, pc.take(_labels(store, lives), here), state["about"]))
+        agenda = _of_store(then["agenda"], org, store)
+        agenda = agenda.filter(pc.not_equal(agenda["why"], str(Why.INQUIRE)))
+        tonight = _of_store(self.tables["agenda"], org, store).filter(pc.field("why").isin([*map(str, NIGHTLY)]))
+        if not pc.any(pc.less_equal(tonight["due"], pa.scalar(now, tonight["due"].type))).as_py():
+            nightly = pc.is_in(agenda["why"], pa.array(map(str, NIGHTLY)))
+            agenda = with_columns(agenda, due=pc.if_else(nightly, _next_nights(agenda["due"], now), agenda["due"]))
+        contacts = _heard_since(*(_of_store(tables["contacts"], org, store).to_pylist() for tables in (self.tables, then)))
+        rows = {"replicas": [replicas], "state": [state], "agenda": [agenda, _asks(replicas, now)]}
+        rows["contacts"] = [pa.Table.from_pylist(contacts, schema=self.tables["contacts"].schema)]
+        keys = pa.table({"org": [org], "store": [store]})
         for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives", "contacts"):
-            self.put(name, lacking(self.tables[name], mine, STORE))
-            self.add(name, rows[name] if name in rows else _of_store(then[name], org, store))
+            self.put(name, lacking(self.tables[name], keys, STORE))
+            for some in rows.get(name) or [_of_store(then[name], org, store)]:
+                self.append(name, some)
         self.put_rows("lists", lists_anew(self.tables["lists"], self.tables["stores"]))  # who is in the directory is so now
 
     def fold(self, made: Mapping[str, pa.Table]) -> None:
@@ -201,35 +202,27 @@ class Between:
         Not before a folder has twice as many rows as after the last time, so it costs next to nothing a round.
         """
         held = having(self.tables["state"], dirty, HERE)
-        counted = held.group_by(list(HERE)).aggregate([("origin", "count")]).to_pylist()
-        counts = {tuple(row[name] for name in HERE): row["origin_count"] for row in counted}
-        grown = [here for here, count in counts.items() if count >= 2 * self._joined.get(here, 0) + FEW]
-        if not grown:
+        counted = held.group_by(list(HERE)).aggregate([("origin", "count")])
+        known = counted.filter(pc.greater_equal(counted["origin_count"], FEW)).join(self._joined, list(HERE))
+        least = pc.add(pc.multiply(pc.fill_null(known["before"], 0), 2), FEW)
+        keys = known.filter(pc.greater_equal(known["origin_count"], least)).select(list(HERE))
+        if not keys.num_rows:
             return
-        keys = pa.table({name: [here[place] for here in grown] for place, name in enumerate(HERE)})
         rows = having(held, keys, HERE)
         joined = cnset.canonical(local(self.spark, rows, self._schemas["state"]), RANGE_KEY).toArrow()
         self.put("state", lacking(self.tables["state"], keys, HERE))
         self.append("state", joined)
-        after = joined.group_by(list(HERE)).aggregate([("origin", "count")]).to_pylist()
-        self._joined |= {tuple(row[name] for name in HERE): row["origin_count"] for row in after}
+        after = joined.group_by(list(HERE)).aggregate([("origin", "count")]).rename_columns({"origin_count": "before"})
+        self._joined = together(lacking(self._joined, after, HERE), after)
 
     def _deliver(self, messages: pa.Table, receipts: pa.Table) -> None:
         received = receipts.select(["org", "message_id", "store"]).rename_columns(["org", "message_id", "recipient"])
         self.put("mail", lacking(self.tables["mail"], received, received.column_names))
         self.put("edits", lacking(self.tables["edits"], receipts, ["org", "edit_id"]))
-        flights = [
-            {
-                **{name: row[name] for name in self._schemas["mail"].names if name in row},
-                "recipient": to["store"],
-                "due": to["due"],
-                "lost": to["lost"],
-            }
-            for row in messages.to_pylist()
-            for to in row["recipients"]
-        ]
-        if flights:
-            self.append("mail", pa.Table.from_pylist(flights, schema=self.tables["mail"].schema))
+        sent = pc.list_parent_indices(messages["recipients"].combine_chunks())
+        each_to = pc.list_flatten(messages["recipients"].combine_chunks())
+        to = {mail: pc.struct_field(each_to, name) for mail, name in (("recipient", "store"), ("due", "due"), ("lost", "lost"))}
+        self.append("mail", with_columns(messages.drop_columns("recipients").take(sent), **to))
 
     def _fit(self, name: str, table: pa.Table) -> pa.Table:
         return table.select(self.tables[name].schema.names).cast(self.tables[name].schema)
@@ -240,13 +233,15 @@ class Between:
             self.put(name, pa.concat_tables([self.tables[name], self._fit(name, table)]))
 
 
-def _asks(replicas: Iterable[Mapping[str, Any]], now: datetime) -> list[dict[str, Any]]:
+def _asks(replicas: pa.Table, now: datetime) -> pa.Table:
     """Entries of the agenda by which replicas that hold content ask for status now."""
-    return [
-        {**{name: row[name] for name in HERE}, "why": str(Why.ASK), "peer": "", "attempt": 0, "since": now, "due": now}
-        for row in replicas
-        if row["standing"] in LIVE
-    ]
+    live = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE)))).select(list(HERE))
+    return with_columns(live, why=str(Why.ASK), peer="", attempt=0, since=now, due=now)
+
+
+def _labels(store: str, lives: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The names of replicas of a store in these lives (`cntext.label`)."""
+    return pc.if_else(pc.equal(lives, 1), store, pc.binary_join_element_wise(store, lives.cast(pa.string()), "~"))
 
 
 def _heard_since(now: Iterable[dict[str, Any]], then: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -262,14 +257,17 @@ def _heard_since(now: Iterable[dict[str, Any]], then: Iterable[dict[str, Any]]) 
     return found
 
 
-def _next_night(due: datetime, now: datetime) -> datetime:
-    """The nightly moment `due` of an earlier time, or the first of the nights after it that is not before `now`."""
-    return due + max(timedelta(0), -((due - now) // timedelta(days=1)) * timedelta(days=1))
+def _next_nights(due: pa.ChunkedArray, now: datetime) -> pa.ChunkedArray:
+    """Each nightly moment of an earlier time, or the first of the nights after it that is not before `now`."""
+    day = timedelta(days=1) // timedelta(microseconds=1)
+    micros = due.cast(pa.int64())
+    late = pc.subtract(pa.scalar(now, due.type).cast(pa.int64()), micros)
+    nights = pc.divide(pc.add(pc.max_element_wise(late, 0), day - 1), day)
+    return pc.add(micros, pc.multiply(nights, day)).cast(due.type)
 
 
-def _of_store(table: pa.Table, org: str, store: str) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = table.filter(pc.and_(pc.equal(table["org"], org), pc.equal(table["store"], store))).to_pylist()
-    return rows
+def _of_store(table: pa.Table, org: str, store: str) -> pa.Table:
+    return table.filter(pc.and_(pc.equal(table["org"], org), pc.equal(table["store"], store)))
 
 
 def due_moments(world: Between, *, suspended: set[str]) -> dict[str, datetime]:

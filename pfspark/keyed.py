@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import datetime
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -102,3 +104,14 @@ def named(orgs: pa.ChunkedArray, said: pa.ChunkedArray) -> pa.Table:
 def together(*tables: pa.Table) -> pa.Table:
     """The rows of all, in the columns of the first."""
     return pa.concat_tables([each.select(tables[0].column_names).cast(tables[0].schema) for each in tables])
+
+
+def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
+    """With those columns, each a value for every row or one for all."""
+    for name, value in columns.items():
+        if not isinstance(value, (pa.Array, pa.ChunkedArray)):
+            kind = pa.timestamp("us", "UTC") if isinstance(value, datetime) else None
+            value = pa.repeat(pa.scalar(value, kind), table.num_rows)
+        place = table.schema.get_field_index(name)
+        table = table.append_column(name, value) if place < 0 else table.set_column(place, name, value)
+    return table

@@ -77,5 +77,6 @@ class Concern:
 
 def answers_to_leavers(mail: pa.Table) -> pa.Table:
     """The messages after which a leaver may say that it is gone (F62)."""
-    flagged = [str(Flag.DELETE_PENDING) in (flags or ()) for flags in mail["flags"].to_pylist()]
-    return mail.filter(pa.array(flagged, pa.bool_()))
+    flags = mail["flags"].combine_chunks()
+    flagged = pc.list_parent_indices(flags).filter(pc.equal(pc.list_flatten(flags), str(Flag.DELETE_PENDING)))
+    return mail.take(flagged.unique())

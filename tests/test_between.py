@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from pfspark.between import FEW, RANGE_KEY, Between
@@ -61,3 +62,39 @@ def test_each_step_is_made_in_the_session_that_suits_its_rows(spark: SparkSessio
     [*_] = play([story], spark, suited=Suited(counting, as_it_is.computed))
     many = sum(rows >= 70 for rows in told)
     assert 0 < many < len(told) / 4
+
+
+def test_each_replica_of_a_store_taken_back_begins_a_new_life() -> None:
+    """One more than it ever had; what was made since is erased; nights that were had are not had again."""
+    now, day = datetime(2026, 1, 6, 12, tzinfo=UTC), timedelta(days=1)
+
+    def replica(folder: str, life: int, standing: str = "active", at: datetime = now - 9 * day) -> dict[str, Any]:
+        return {"org": "o", "store": "A", "folder": folder, "life": life, "standing": standing, "at": at}
+
+    def due(folder: str, why: str, at: datetime, **more: Any) -> dict[str, Any]:
+        return {"org": "o", "store": "A", "folder": folder, "why": why, "peer": "", "due": at, "attempt": 0, **more}
+
+    def held(folder: str, about: str) -> dict[str, Any]:
+        return believed(1) | {"org": "o", "store": "A", "folder": folder, "about": about}
+
+    world = Between(lambda: None, {
+        "replicas": [replica("A:1", 4), replica("A:2", 1), replica("A:4", 1), replica("A:1", 7) | {"store": "B"}],
+        "agenda": [due("A:1", "expire", now + day)],
+    })  # fmt: skip
+    then = Between(lambda: None, {
+        "replicas": [replica("A:1", 2), replica("A:2", 1, "erased"), replica("A:3", 1)],
+        "state": [held("A:1", "A~2"), held("A:1", "A"), held("A:3", "A"), held("A:5", "A")],
+        "agenda": [due("A:1", "expire", now - 3 * day - day / 4), due("A:3", "erase", now + day), due("A:1", "inquire", now)],
+    })  # fmt: skip
+    world.restore("o", "A", then.tables, now)
+    rows = {name: table.to_pylist() for name, table in world.tables.items()}
+    assert rows["replicas"] == [
+        replica("A:1", 7) | {"store": "B"}, replica("A:1", 5, at=now), replica("A:2", 1, "erased", now),
+        replica("A:3", 2, at=now), replica("A:4", 1, "erased", now),
+    ]  # fmt: skip
+    assert [(row["folder"], row["about"]) for row in rows["state"]] == [
+        ("A:1", "A~5"), ("A:1", "A"), ("A:3", "A~2"), ("A:5", "A")
+    ]  # fmt: skip
+    asks = [due(folder, "ask", now, since=now) for folder in ("A:1", "A:3")]
+    nights = [due("A:1", "expire", now + day * 3 / 4, since=None), due("A:3", "erase", now + day, since=None)]
+    assert rows["agenda"] == [*nights, *asks]

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from pfspark.edge.around import Around
 from pfspark.errors import RefusedError
 from pfspark.words import HIERARCHY_ACTIONS, LEVELS, NAME, PARENT, REPLICA, ROOT, Action, Listing, Standing
 
@@ -121,7 +122,8 @@ def check(world: World, row: Row, called: str, nearest: Callable[[], str]) -> No
 
     `called`: the folder as whoever makes the edit named it; `nearest`: tells which store has a replica of it.
     """
-    validate(View(world, row["org"], row["store"]), row, called, nearest)
+    around = Around(world, row["org"], row["store"]).of_edit(row)
+    validate(View(around, row["org"], row["store"]), row, called, nearest)
 
 
 def validate(view: View, row: Row, called: str, nearest: Callable[[], str] = lambda: "") -> None:

@@ -6,9 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.ask import lines
+from pfspark.edge.around import Around
 from pfspark.errors import CnSetError, RefusedError
 from pfspark.units import unknown
 from pfspark.words import NAME, PARENT, ROOT, Action
@@ -18,8 +20,8 @@ World = Mapping[str, pa.Table]
 
 def stores_of(world: World, org: str) -> list[str]:
     """The stores of an organization, by name."""
-    rows = zip(world["stores"]["org"].to_pylist(), world["stores"]["store"].to_pylist(), strict=True)
-    return sorted(store for of, store in rows if of == org)
+    stores: list[str] = world["stores"].filter(pc.equal(world["stores"]["org"], org))["store"].to_pylist()
+    return sorted(stores)
 
 
 def seen_paths(world: World, org: str, store: str) -> dict[str, list[str]]:
@@ -27,18 +29,18 @@ def seen_paths(world: World, org: str, store: str) -> dict[str, list[str]]:
 
     Folders of one path, which only stores that had not heard of each other make, are in the order of their ids.
     """
-    stores = lines.Stores(world, org)
-    dead = {(row["store"], row["folder"]) for row in world["folders"].to_pylist() if row["org"] == org and row["dead"]}
+    own = {
+        name: world[name].filter((pc.field("org") == org) & (pc.field("store") == store)) for name in ("tree", "folders", "edits")
+    }
+    stores = lines.Stores({"tree": own["tree"]}, org)
+    dead = {*own["folders"].filter(pc.field("dead"))["folder"].to_pylist()}
     seen: dict[str, list[str]] = defaultdict(list)
     by_id = {ROOT: ""}
     for folder in sorted(stores.tree[store], key=place_of):
         by_id[folder] = stores.path(store, folder)
-        if (store, folder) not in dead:
+        if folder not in dead:
             seen[by_id[folder]].append(folder)
-    making = [
-        row for row in world["edits"].to_pylist()
-        if (row["org"], row["store"], row["action"]) == (org, store, Action.CREATE_FOLDER) and row["at"] is not None
-    ]  # fmt: skip
+    making = own["edits"].filter((pc.field("action") == str(Action.CREATE_FOLDER)) & pc.field("at").is_valid()).to_pylist()
     for row in sorted(making, key=lambda row: (row["at"], row["place"] or 0)):
         sets = dict(row["properties"] or ())
         if sets.get(NAME) is not None:  # else it will be refused
@@ -56,7 +58,8 @@ def folder_named(world: World, org: str, store: str, folder: str) -> str | None:
     """
     if folder.startswith("@") or is_id(folder):
         return folder
-    named = seen_paths(world, org, store).get("/" + folder.strip("/"), ())
+    path = "/" + folder.strip("/")
+    named = seen_paths(Around(world, org, store).of_path(path), org, store).get(path, ())
     if len(named) > 1:
         raise RefusedError(f"{store} sees {len(named)} folders called {folder!r}; name one by its id: {' or '.join(named)}")
     return named[0] if named else None

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
+from itertools import chain
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.between import Between
-from pfspark.keys import RANGE_HERE
+from pfspark.keyed import with_columns
 from pfspark.rows import rows_of
 
 Line = dict[str, Any]
@@ -25,7 +29,13 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
     are tables of a world (`between.Between.tables`).
     """
     here, before = lines.Stores(now, org), lines.Stores(then, org)
-    on_its_way = [row for row in now["mail"].to_pylist() if row["org"] == org and row["recipient"] != store and not row["lost"]]
+    mail = now["mail"].select(["org", "recipient", "lost", "folder", "carries"])
+    others = (
+        (pc.field("org") == org) & (pc.field("recipient") != store) & pc.equal(pc.coalesce(pc.field("lost"), pc.scalar("")), "")
+    )
+    on_its_way = defaultdict(list)
+    for row in mail.filter(others).select(["folder", "carries"]).to_pylist():
+        on_its_way[row["folder"]].append(row["carries"])
     for at, folder in here.present():
         if at != store:
             continue
@@ -33,9 +43,8 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
         for other in here.stores:
             if other != store and (other, folder) in here.replicas:
                 gone = cntext.subtract(gone, here.held(other, folder))
-        for mail in on_its_way:
-            if mail["folder"] == folder:
-                gone = cntext.subtract(gone, lines.cnset(mail["carries"]))
+        for carried in on_its_way[folder] if gone else ():
+            gone = cntext.subtract(gone, lines.cnset(carried))
         if gone:
             yield {
                 "org": org, "kind": "loss", "store": store, "folder": here.path(store, folder), "id": folder,
@@ -49,22 +58,30 @@ def facts(world: Between, org: str, store: str, now: datetime) -> dict[str, pa.T
     A number asked for n times has n steps; the times between them add up to the time of the last (`world.open_array`). Whom it
     had asked last, and since when that store is silent, is a step of its own (`world.remembered`).
     """
-    rows = {
-        name: [row for row in world.tables[name].to_pylist() if (row["org"], row["store"]) == (org, store)]
+    own = {
+        name: (rows := world.tables[name]).filter(pc.and_(pc.equal(rows["store"], store), pc.equal(rows["org"], org)))
         for name in ("state", "replicas", "agenda", "array", "contacts")
     }
-    steps = [
-        {"org": org, "store": store, "step": "named", "of": row["peer"], "due": row["silent"], "at": row["asked"]}
-        for row in rows.pop("contacts") if row["asked"]
-    ]  # fmt: skip
-    for row in rows.pop("array"):
-        here = {name: row[name] for name in RANGE_HERE}
-        steps.append({**here, "step": "heard", "attempt": 0, "at": row["heard"]})
-        for nth in range(1, row["attempt"] + 1):
-            since = None if nth == 1 else row["asked"]
-            steps.append({**here, "step": "asked", "attempt": nth, "since": since, "at": row["asked"]})
-    dated = {name: [{**row, "at": now} for row in some] for name, some in rows.items()}
-    return {name: rows_of(name, some, ("round",)) for name, some in {**dated, "backfill": steps}.items()}
+    contacts, array = own.pop("contacts"), own.pop("array")
+    asked = contacts.filter(pc.is_valid(contacts["asked"])).rename_columns({"peer": "of", "silent": "due", "asked": "at"})
+    counts = array["attempt"].to_numpy() + 1
+    each = array.take(np.repeat(np.arange(array.num_rows), counts))
+    nth = pa.array(np.arange(each.num_rows) - np.repeat(np.cumsum(counts) - counts, counts))
+    heard = pc.equal(nth, 0)
+    steps = with_columns(
+        each, step=pc.if_else(heard, "heard", "asked"), attempt=nth, at=pc.if_else(heard, each["heard"], each["asked"]),
+        since=pc.if_else(pc.greater(nth, 1), each["asked"], pa.scalar(None, each["asked"].type)),
+    )  # fmt: skip
+    dated = {name: [with_columns(some, at=now)] for name, some in own.items()}
+    dated["backfill"] = [with_columns(asked, step="named"), steps]
+    return {name: _shaped(name, some) for name, some in dated.items()}
+
+
+def _shaped(name: str, rows: Iterable[pa.Table]) -> pa.Table:
+    """The rows of all, in the columns of that table, as a round gives them; what is not said is null."""
+    shape = rows_of(name, (), ("round",))
+    said = [some.select([column for column in shape.column_names if column in some.column_names]) for some in rows]
+    return pa.concat_tables([shape, *said], promote_options="default")
 
 
 def again(org: str, lost: Iterable[Line], changes: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
@@ -74,10 +91,11 @@ def again(org: str, lost: Iterable[Line], changes: pa.Table, edits: pa.Table, no
     made by itself have no edit and are left out: it makes them anew where they are due.
     """
     gone = {line["id"]: cntext.parse(line["numbers"]) for line in lost}
+    origins = pa.array({*chain(*gone.values())}, pa.string())
+    there = (pc.field("org") == org) & pc.field("folder").isin(pa.array(gone, pa.string())) & pc.field("origin").isin(origins)
     rows = [
-        row for row in changes.to_pylist()
-        if row["org"] == org and row["edit_id"] and row["folder"] in gone
-        and cntext.contains(gone[row["folder"]], {row["origin"]: ((row["cn"], row["cn"]),)})
+        row for row in changes.filter(there).to_pylist()
+        if row["edit_id"] and cntext.contains(gone[row["folder"]], {row["origin"]: ((row["cn"], row["cn"]),)})
     ]  # fmt: skip
     of = {row["edit_id"]: row for row in rows}
     born = {row["object"]: row["edit_id"] for row in rows if row["object"] == f"{row['origin']}:{row['cn']}"}
@@ -86,7 +104,7 @@ def again(org: str, lost: Iterable[Line], changes: pa.Table, edits: pa.Table, no
         edit = named[1:] if named and named.startswith("@") else born.get(named or "")
         return f"@again:{edit}" if edit in of and edit in born.values() else named
 
-    taken = [row for row in edits.to_pylist() if row["org"] == org and row["edit_id"] in of]
+    taken = edits.filter((pc.field("org") == org) & pc.field("edit_id").isin(pa.array(of, pa.string()))).to_pylist()
     found = []
     for place, row in enumerate(sorted(taken, key=lambda row: (row["at"], row["place"])), 1):
         sets = {name: renamed(value) if name == "parent" else value for name, value in row["properties"] or ()}

@@ -7,8 +7,8 @@ between any two rounds, or within one, and another goes on.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeVar
@@ -21,6 +21,7 @@ from pfspark.edge import bases, bases_by_spark, native, restoring, upkeep
 from pfspark.edge.bases import Base
 from pfspark.edge.crossing import handed
 from pfspark.edge.delta import CREATED, REFUSALS, Snapshot, Tables
+from pfspark.edge.digests import digest, numbered
 from pfspark.edge.ledger import FACTS, Restored, Row
 from pfspark.edge.recording import Recording
 from pfspark.edge.scratch import Scratch
@@ -28,8 +29,8 @@ from pfspark.edge.world import DIRECTORY, as_between, clocks, directory, policie
 from pfspark.edge.writer import Writer
 from pfspark.errors import ViolationError
 from pfspark.execute import Listener, to_nobody
-from pfspark.keyed import having, lacking
-from pfspark.keys import PAIR
+from pfspark.keyed import distinct, having, lacking, with_columns
+from pfspark.keys import PAIR, STORE
 from pfspark.rows import struct
 from pfspark.said import lists_anew
 from pfspark.schedules import Grid
@@ -38,10 +39,16 @@ from pfspark.words import FIRST, HIERARCHY, LAST, Standing, Why
 
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
+LEFT_EVERY = 20
+"""Rounds after which a base is left in a folder, though more are to come: of who is killed no more are to be played again."""
+AGAIN = 2 * LEFT_EVERY
+"""Numbers of the ledger up to which they are: every second one may only have opened it."""
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
 
 Rows = Mapping[str, pa.Table]
+Found = tuple[Snapshot, Mapping[str, int]]
+"""A lake after its last round, and at which versions is what people say."""
 T = TypeVar("T")
 
 
@@ -75,6 +82,8 @@ class Runner:
         """The digest of that round's row."""
         self._left: tuple[int, int, dict[str, int]] | None = None
         """The round and what people had said when a base was left or found here."""
+        self._since_left = 0
+        """Rounds that were played since."""
         self._cursor = 0
         self._directory: dict[str, int] = {}
         self._news = False
@@ -193,7 +202,7 @@ class Runner:
             snapshot = self._tables.snapshot()
             if (base := self._base(snapshot)) is None:
                 return None
-            self._begin(snapshot, base)
+            self._begin(snapshot, base, self._people())
         return self.world()
 
     def at_hand_after(self, round: int) -> Between | None:
@@ -220,7 +229,7 @@ class Runner:
             bases.leave(folder, base, self._number, self._digest)
         else:
             bases_by_spark.leave(self._tables, base, self._number, self._digest)
-        self._left = here
+        self._left, self._since_left = here, 0
 
     def due(self) -> dict[str, datetime]:
         """When each organization has something to do; absent: never, as things are."""
@@ -242,11 +251,10 @@ class Runner:
 
     # What there is to do
 
-    def _idle(self, now: datetime) -> bool:
+    def _is_idle(self, snapshot: Snapshot, people: Mapping[str, int], now: datetime) -> bool:
         """Whether nothing is due by the last row of the ledger, nobody has done anything since, and no clock is ahead of now."""
-        snapshot = self._tables.snapshot()
         row = snapshot.row
-        same = self._people() == {name: row.versions[name] for name in (*DIRECTORY, "edits")}
+        same = people == {name: row.versions[name] for name in (*DIRECTORY, "edits")}
         in_time = snapshot.furthest is None or snapshot.furthest < now
         return same and in_time and all(due > now for due in row.next_due.values())
 
@@ -318,18 +326,56 @@ class Runner:
 
     # The world
 
-    def _look(self) -> None:
-        """Reads the world if it is not known here, else what is new since."""
+    def _look(self, found: Found | None = None) -> None:
+        """Reads the world if it is not known here, else what is new since; `found`: how the lake was a moment ago."""
         if self._world is not None and self._writer is None and self._tables.snapshot().row.round != self._number:
             self._world = None
+        snapshot, people = found or (None, self._people())
         if self._world is None:
-            snapshot = self._tables.snapshot()
-            self._begin(snapshot, self._base(snapshot))
-        self._take_up()
+            self._begin_anew(snapshot or self._tables.snapshot(), people)
+        self._take_up(people)
 
-    def _begin(self, snapshot: Snapshot, base: Base | None) -> None:
-        """The world after that round: the base that was left after it, else what the facts say."""
-        people = self._people()
+    def _begin_anew(self, snapshot: Snapshot, people: Mapping[str, int]) -> None:
+        """The world after that round: of the base left after it, or one left before and the rounds since, else of the facts."""
+        base = self._base(snapshot)
+        if base or not self._played_again(snapshot):
+            self._begin(snapshot, base, people)
+
+    def _played_again(self, snapshot: Snapshot) -> bool:
+        """Plays again what was played since a base was left; whether there is such a base, and all gave what the ledger says.
+
+        Where the facts are few, or the rounds are many, the facts are read sooner.
+        """
+        tables, ledger, last = self._tables, self._tables.ledger(), snapshot.row
+        if ledger is None or tables.folder is None or all(snapshot.is_at_hand(name) for name in FACTS):
+            return False
+        numbers = range(max(last.round - AGAIN, 1), last.round)
+        rows = {number: Row.read(row) for number in numbers if (row := ledger.row(number))} | {last.round: last}
+        if (found := bases.left(tables.folder, lambda round: rows[round].digest if round in rows else None)) is None:
+            return False
+        round, base = found
+        self._begin(tables.snapshot(round), base, {**base.directory, "edits": base.cursor})
+        with suppress(ViolationError, *REFUSALS):
+            return all(self._gives_the_same(rows[number]) for number in range(round + 1, last.round + 1))
+        return False
+
+    def _gives_the_same(self, row: Row) -> bool:
+        """Plays the round of that row again; whether it gives what the row says."""
+        assert self._world is not None
+        if row.kind == "played":
+            people = {name: row.versions[name] for name in DIRECTORY} | dict(row.cursors)
+            self._follow(people, lambda: replace(self._tables.snapshot(row.round - 1), people=people))
+            again = Played(row.round, row.turns, self._new_rows(self._world, row.turns, to_nobody))
+            self._last |= row.turns
+            self._news = False
+            told = {name: digest(name, numbered(again.made[name], row.round)) for name in again.counts}
+            if again.counts != row.counts or told != row.facts:
+                return False
+        self._number, self._digest = row.round, row.digest
+        return row.kind != "restored"
+
+    def _begin(self, snapshot: Snapshot, base: Base | None, people: Mapping[str, int]) -> None:
+        """The world after that round: that base, which was left after it, or what the facts say; `people`: what they had said."""
         snapshot = replace(snapshot, people=people)
         self._last = clocks(snapshot)
         self._number, self._digest = snapshot.row.round, snapshot.row.digest
@@ -341,7 +387,7 @@ class Runner:
         else:
             self._cursor, self._directory = people["edits"], {name: people[name] for name in DIRECTORY}
             self._world = world_between(snapshot, self._scratch.suited)
-            self._repeat(self._world, snapshot.row.cursors["edits"])
+            self._repeat(self._world, snapshot)
         self._news = any(version != snapshot.row.versions[name] for name, version in self._directory.items())
 
     def _base(self, snapshot: Snapshot) -> Base | None:
@@ -354,66 +400,70 @@ class Runner:
             return Base({}, CREATED, {name: CREATED for name in DIRECTORY})
         return bases.find(self._tables.folder, snapshot.row)
 
-    def _repeat(self, world: Between, since: int) -> None:
-        """Edits since the last round that were taken in before: these too wait, to be refused.
+    def _repeat(self, world: Between, snapshot: Snapshot) -> None:
+        """Edits since the snapshot's round that were taken in before: these too wait, to be refused.
 
         They are told from others by the versions that brought them. Where the history of the table reaches no longer back
         so far, they stay without an answer; none is taken in again.
         """
+        since = snapshot.row.cursors["edits"]
         if since == self._cursor:
             return
         try:
             fresh = self._tables.edits_between(since, self._cursor)
         except REFUSALS:
             return
-        self._receive(world, fresh, repeats=True)
+        self._receive(world, fresh, snapshot, repeats=True)
 
-    def _take_up(self) -> None:
-        """What people did since: entries of the directory, and edits."""
-        people, world = self._people(), self._world
-        assert world is not None
+    def _take_up(self, people: Mapping[str, int]) -> None:
+        """What people did since, up to those versions."""
+        try:
+            self._follow(people, self._tables.snapshot)
+        except REFUSALS:  # the history reaches no longer back so far
+            self._begin(self._tables.snapshot(), None, people)
+
+    def _follow(self, people: Mapping[str, int], lake: Callable[[], Snapshot]) -> None:
+        """What people did up to those versions: entries of the directory, and edits. `lake`: how it stands then."""
+        assert self._world is not None
         directory = {name: people[name] for name in DIRECTORY}
         if directory != self._directory:
-            self._read_directory(world)
+            self._read_directory(self._world, lake())
             self._directory, self._news = directory, True
         if people["edits"] > self._cursor:
-            try:
-                fresh = self._tables.edits_between(self._cursor, people["edits"])
-            except REFUSALS:  # the history reaches no longer back so far
-                self._begin(self._tables.snapshot(), None)
-                return
+            fresh = self._tables.edits_between(self._cursor, people["edits"])
             self._cursor = people["edits"]
-            self._receive(world, fresh)
+            self._receive(self._world, fresh, lake())
 
-    def _read_directory(self, world: Between) -> None:
-        known = directory(self._tables.snapshot())
+    def _read_directory(self, world: Between, snapshot: Snapshot) -> None:
+        known = directory(snapshot)
         self._policies, self.unfit = policies_of(**known)
         world.put_rows("lists", lists_anew(world.tables["lists"], known["stores"]))
         for name in ("stores", "links"):
             world.put_rows(name, known[name])
 
-    def _receive(self, world: Between, fresh: pa.Table, repeats: bool = False) -> None:
+    def _receive(self, world: Between, fresh: pa.Table, snapshot: Snapshot, repeats: bool = False) -> None:
         """New edits wait to be taken in; `taken` names those of them that were taken in before, within `edit_memory`.
 
         `repeats`: only those that were ever taken in before, for the others wait already.
         """
         if not fresh.num_rows:
             return
-        known = self._taken_in(fresh)
+        known = self._taken_in(fresh, snapshot)
         if repeats:
             fresh = having(fresh, known, ("org", "edit_id"))
-        remembered = {
-            (row["org"], row["edit_id"])
-            for row in known.to_pylist()
-            if row["org"] in self._policies
-            and row["at"] > self._last.get(row["org"], row["at"]) - self._policies[row["org"]][1].edit_memory
+        memories = {org: policy.edit_memory for org, (_, policy) in self._policies.items()}
+        never, ever = (each.replace(tzinfo=UTC) for each in (datetime.max, datetime.min))
+        since = {
+            org: self._last[org] - memory if org in self._last else ever if memory else never for org, memory in memories.items()
         }
+        mine = known.filter(pc.is_in(known["org"], pa.array(since, pa.string())))
+        remembered = distinct(mine.filter(pc.greater(mine["at"], of_orgs(mine, since))), ["org", "edit_id"])
         world.append("edits", fresh)
-        world.add("taken", [{"org": org, "edit_id": edit} for org, edit in sorted(remembered)])
+        world.append("taken", remembered.sort_by([("org", "ascending"), ("edit_id", "ascending")]))
 
-    def _taken_in(self, edits: pa.Table) -> pa.Table:
+    def _taken_in(self, edits: pa.Table, snapshot: Snapshot) -> pa.Table:
         """The receipts of those edits: org, edit_id, at."""
-        snapshot, said = self._tables.snapshot(), ["org", "edit_id", "at"]
+        said = ["org", "edit_id", "at"]
         few = edits.num_rows <= native.FEW
         if few or snapshot.is_at_hand("receipts"):
             edit = pc.field("edit_id")
@@ -427,9 +477,12 @@ class Runner:
     # A round
 
     def _round(self, at: datetime, dry_run: bool = False, *, ahead: bool = False) -> Played:
-        if self._world is None and self._idle(at):
-            return Played()
-        return self._play(lambda due: self._by(at, due, ahead), dry_run)
+        found = None
+        if self._world is None:
+            found = self._tables.snapshot(), self._people()
+            if self._is_idle(*found, at):
+                return Played()
+        return self._play(lambda due: self._by(at, due, ahead), dry_run, found)
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:
@@ -446,10 +499,11 @@ class Runner:
         self,
         choose: Callable[[Mapping[str, datetime]], dict[str, datetime]],
         dry_run: bool = False,
+        found: Found | None = None,
     ) -> Played:
         began = datetime.now(UTC)
         with nullcontext() if dry_run else self._writing(), self._scratch:
-            self._look()
+            self._look(found)
             turns = choose(self._moments())
             if turns and dry_run:
                 return self._rehearse(turns)
@@ -469,8 +523,9 @@ class Runner:
         snapshot = self._writer.open()
         behind = snapshot.row.round != self._number + 1
         if behind:
-            self._begin(snapshot, self._base(snapshot))
-            self._take_up()
+            people = self._people()
+            self._begin_anew(snapshot, people)
+            self._take_up(people)
         self._number, self._digest = snapshot.row.round, snapshot.row.digest
         return behind
 
@@ -479,14 +534,18 @@ class Runner:
         trial = Between(lambda: self._tables.spark, suited=self._scratch.suited)
         for name, rows in self._world.tables.items():
             trial.put(name, rows)
-        return Played(None, turns, self._new_rows(trial, turns, to_nobody), trial.tables)
+        return Played(None, turns, self._new_rows(trial, turns, to_nobody, self.cut), trial.tables)
 
     def _commit(self, turns: Mapping[str, datetime], began: datetime) -> Played:
         assert self._world is not None and self._writer is not None and self._writer.last is not None
         with Recording(self._tables, self._writer.last.round + 1) as recording:
-            made = self._new_rows(self._world, turns, recording.begin)
+            made = self._new_rows(self._world, turns, recording.begin, self.cut)
             self._news = False
-            return self._record("played", turns, made, began, recording)
+            played = self._record("played", turns, made, began, recording)
+        self._since_left += 1
+        if self._since_left >= LEFT_EVERY and self._tables.folder is not None:
+            self.leave()
+        return played
 
     def _record(
         self,
@@ -518,10 +577,12 @@ class Runner:
         self._number, self._digest = number, self._writer.record(row).digest
         return played
 
-    def _new_rows(self, world: Between, turns: Mapping[str, datetime], told: Listener) -> dict[str, pa.Table]:
+    def _new_rows(
+        self, world: Between, turns: Mapping[str, datetime], told: Listener, cut_off: Iterable[str] = ()
+    ) -> dict[str, pa.Table]:
         """Plays the round on that world; the new rows of every table. `told` is told of most of them before."""
         newcomers = admit(world, turns)
-        cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(self.cut)]
+        cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(cut_off)]
         world.reset("conditions", cut)
         made = world.play({org: turn(*self._policies[org], now) for org, now in turns.items()}, told)
         if made["violations"].num_rows:
@@ -533,7 +594,7 @@ class Runner:
 
 
 def _violated(violations: pa.Table) -> ViolationError:
-    first = violations.to_pylist()[0]
+    [first] = violations.slice(0, 1).to_pylist()
     return ViolationError(
         f"The round breaks {first['check']} ({violations.num_rows} rows), such as {first['origin']}:{first['cn_min']}-"
         f"{first['cn_max']} in {first['folder']} at {first['store']} of {first['org']!r}. It does not count, and the lake is "
@@ -541,31 +602,33 @@ def _violated(violations: pa.Table) -> ViolationError:
     )
 
 
-def admit(world: Between, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
+def admit(world: Between, turns: Mapping[str, datetime]) -> pa.Table:
     """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R86, R131)."""
     hierarchies = world.tables["replicas"].filter(pc.equal(world.tables["replicas"]["folder"], HIERARCHY))
-    known = set(zip(*(hierarchies[name].to_pylist() for name in ("org", "store")), strict=True))
-    new = [
-        {"org": row["org"], "store": row["store"], "folder": HIERARCHY}
-        for row in world.tables["stores"].to_pylist()
-        if row["org"] in turns and not row["retired"] and (row["org"], row["store"]) not in known
-    ]
-    settled = {org for org, _ in known}
-    asking = [row for row in new if row["org"] in settled]
-    begun = [{**row, "life": 1, "standing": str(Standing.ACTIVE), "at": turns[row["org"]]} for row in new]
-    world.add("replicas", begun)
-    world.add("agenda", [{**row, "why": str(Why.ASK), "peer": "", "attempt": 0, "due": turns[row["org"]]} for row in asking])
+    stores = world.tables["stores"]
+    playing = pc.and_(pc.is_in(stores["org"], pa.array(turns, pa.string())), pc.invert(pc.fill_null(stores["retired"], False)))
+    new = lacking(stores.filter(playing).select(["org", "store"]), hierarchies, STORE)
+    new = with_columns(new, folder=HIERARCHY, now=of_orgs(new, turns))
+    asking = new.filter(pc.is_in(new["org"], hierarchies["org"].combine_chunks()))
+    begun = with_columns(new, life=1, standing=str(Standing.ACTIVE), at=new["now"])
+    world.append("replicas", begun)
+    nobody = pa.nulls(asking.num_rows, pa.timestamp("us", "UTC"))
+    world.append("agenda", with_columns(asking, why=str(Why.ASK), peer="", attempt=0, since=nobody, due=asking["now"]))
     return begun
 
 
-def named(made: Rows, turns: Mapping[str, datetime]) -> list[dict[str, Any]]:
+def named(made: Rows, turns: Mapping[str, datetime]) -> pa.Table:
     """Rows of `backfill` for those who were named to answer a status request, and so count as asked last (R126)."""
-    asked = {(row["org"], row["store"], row["of"]) for row in made["backfill"].to_pylist()}
-    return [
-        {"org": row["org"], "store": row["store"], "step": "named", "of": row["peer"], "at": row["asked"]}
-        for row in made["contacts"].to_pylist()
-        if row["asked"] == turns[row["org"]] and tuple(row[name] for name in PAIR) not in asked
-    ]
+    contacts, asked = made["contacts"], made["backfill"].select(["org", "store", "of"])
+    now = contacts.filter(pc.equal(contacts["asked"], of_orgs(contacts, turns)))
+    others = lacking(now.select([*PAIR, "asked"]), asked.rename_columns(PAIR), PAIR)
+    return with_columns(others, step="named").rename_columns({"peer": "of", "asked": "at"})
+
+
+def of_orgs(rows: pa.Table, moments: Mapping[str, datetime]) -> pa.ChunkedArray:
+    """The moment of the organization of each row; null where there is none."""
+    orgs, times = pa.array(moments, pa.string()), pa.array(moments.values(), pa.timestamp("us", "UTC"))
+    return pc.take(times, pc.index_in(rows["org"], orgs))
 
 
 def _forget_repeats(world: Between) -> None:
@@ -575,5 +638,7 @@ def _forget_repeats(world: Between) -> None:
         world.reset("taken", ())
 
 
-def with_rows(table: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
-    return pa.concat_tables([table, pa.Table.from_pylist(rows, schema=table.schema)]) if rows else table
+def with_rows(table: pa.Table, rows: pa.Table) -> pa.Table:
+    """With those rows, which need not have all columns."""
+    some = rows.select([name for name in table.column_names if name in rows.column_names])
+    return pa.concat_tables([table, some], promote_options="default") if rows.num_rows else table

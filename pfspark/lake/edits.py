@@ -132,10 +132,9 @@ class Edits(Questions):
 
         Raises RefusedError where it is not there, or deleted.
         """
-        edits = [
-            row for row in self._tree_world()["edits"].to_pylist()
-            if row["org"] == org and row["store"] == store and row["folder"] == folder
-        ]  # fmt: skip
+        here = (pc.field("org") == org) & (pc.field("store") == store) & (pc.field("folder") == folder)
+        edits = self._tree_world()["edits"].select(["org", "store", "folder", "edit_id", "action", "item", "name"])
+        edits = edits.filter(here).to_pylist()
         posts = {f"@{row['edit_id']}": row["name"] for row in edits if row["action"] == Action.POST}
         deleted = {row["item"] for row in edits if row["action"] == Action.DELETE}
 

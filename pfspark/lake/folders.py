@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from pfspark import cntext
@@ -140,8 +141,9 @@ class Folders(Edits):
         if source == target:
             raise UsageError(f"{source} is where the replica comes from and where it goes; name two stores")
         named = self._folder(org, store, folder)
-        listed = [row for row in self._tree_world()["lists"].to_pylist() if row["org"] == org and row["store"] == store]
-        holders = sorted(row["peer"] for row in listed if row["folder"] == named and row["listing"] == Listing.LISTED)
+        here = (pc.field("org") == org) & (pc.field("store") == store) & (pc.field("folder") == named)
+        listed = self._tree_world()["lists"].filter(here & (pc.field("listing") == str(Listing.LISTED)))
+        holders = sorted(listed["peer"].to_pylist())
         if source not in holders:
             raise RefusedError(
                 f"{source} is not on the replica list of {folder!r}: {store} sees {', '.join(holders) or 'nobody'} there"

@@ -20,13 +20,15 @@ from pyspark.sql import SparkSession
 from pfspark import mapped
 from pfspark.ask import lines
 from pfspark.between import Between
-from pfspark.edge import auditing, bases
-from pfspark.edge.delta import Tables
+from pfspark.edge import auditing, bases, native, runner
+from pfspark.edge.delta import Snapshot, Tables
 from pfspark.edge.ledger import Row
 from pfspark.edge.world import world_between
 from pfspark.keyed import lacking
 from pfspark.lake import Lake
-from tests.edge.lakes import DAY, assert_same_world, broken
+from pfspark.suited import Suited
+from pfspark.tables import TABLES
+from tests.edge.lakes import DAY, Copy, assert_same_world, broken
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, python
 
 ASKED = ("state", "items", "replicas", "folders", "stores", "messages", "rounds")
@@ -142,6 +144,104 @@ def test_a_base_counts_after_its_own_round_alone(place: Path, spark: SparkSessio
     (place / bases.NAME).write_bytes(left)  # of the round before, as when whoever played was killed
     assert bases.find(place, now) is None
     assert answers(Lake.open(place, spark)) == later
+
+
+@pytest.fixture(scope="module")
+def unfinished(troubled: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake whose last rounds were played by one who was killed, so that the base is that of the rounds before: since then came
+    a store and an edit that had been taken in before."""
+    where = Path(shutil.copytree(troubled, tmp_path_factory.mktemp("unfinished") / "lake"))
+    lake = Lake.open(where, spark)
+    lake.round(f"{DAY}00:20:00Z")
+    lake.store("PFS3", "Paris")
+    lake.post("PFS1", "/Sales", b"again", name="heard", at=f"{DAY}00:22:00Z")
+    lake.run(until=f"{DAY}00:45:00Z")
+    lake._runner.close()
+    return where
+
+
+@pytest.fixture
+def killed(unfinished: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(unfinished, tmp_path / "lake"))
+
+
+@pytest.fixture
+def facts_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "AT_HAND_ROWS", 0)
+
+
+@pytest.fixture
+def from_the_facts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The rounds after which the world was read from the facts."""
+    read: list[int] = []
+
+    def counting(snapshot: Snapshot, suited: Suited) -> Between:
+        read.append(snapshot.row.round)
+        return world_between(snapshot, suited)
+
+    monkeypatch.setattr(runner, "world_between", counting)
+    return read
+
+
+@pytest.mark.usefixtures("facts_are_many")
+def test_what_was_played_since_a_base_is_played_again(killed: Path, spark: SparkSession, from_the_facts: list[int]) -> None:
+    """The world is what the facts say, and goes on as that does; nothing is written for it."""
+    versions = {name: Tables.open(spark, killed).version(name) for name in TABLES}
+    lake = Lake.open(killed, spark)
+    again = dict(lake._runner.world().tables)
+    assert not from_the_facts
+    assert versions == {name: lake._tables.version(name) for name in TABLES}
+    os.unlink(killed / bases.NAME)
+    read = Lake.open(killed, spark)._runner.world().tables
+    assert from_the_facts
+    assert_same_world(again, read)
+    with lake:
+        lake.post("PFS2", "/Sales", b"more", name="more", at=f"{DAY}00:50:00Z")
+        lake.run(until=f"{DAY}01:00:00Z")
+        assert_same_world(lake._runner.world().tables, world_between(lake._tables.snapshot()).tables)
+    assert not broken(lake)
+
+
+@pytest.mark.in_turn("bases")
+@pytest.mark.parametrize("why", ["few facts", "cut off", "restored", "many rounds", "other facts", "another base"])
+def test_else_the_facts_are_read(
+    why: str, killed: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, from_the_facts: list[int]
+) -> None:
+    """Where that is quicker, or the rounds since cannot be played again as they were: a store was cut off, or taken back."""
+    monkeypatch.setattr(native, "AT_HAND_ROWS", 1_000_000 if why == "few facts" else 0)
+    lake = Lake.open(killed, spark)
+    if why == "cut off":
+        lake.post("PFS1", "/Sales", b"lost", name="lost", at=f"{DAY}00:50:00Z")
+        lake.round(f"{DAY}00:50:00Z")
+        lake.round(f"{DAY}00:55:00Z", cut=["PFS2"])
+    elif why == "restored":
+        lake.restore("PFS1", 9, now=f"{DAY}00:50:00Z")
+    elif why == "many rounds":
+        monkeypatch.setattr(runner, "AGAIN", 2)
+    elif why == "other facts":
+        monkeypatch.setattr(runner, "digest", lambda name, rows: "another")
+    elif why == "another base":
+        monkeypatch.setattr(bases, "FORMAT", 0)
+    lake._runner.close()
+    from_the_facts.clear()
+    lake = Lake.open(killed, spark)
+    found = lake._runner.world().tables
+    assert from_the_facts == [lake._tables.snapshot().row.round]
+    assert_same_world(found, world_between(lake._tables.snapshot()).tables)
+
+
+def test_a_base_is_left_now_and_then(in_trouble: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By who plays for long, and may be killed."""
+    monkeypatch.setattr(runner, "LEFT_EVERY", 2)
+    place = in_trouble("long")
+    lake, left = Lake.open(place, spark), []
+    for minutes in range(20, 50, 5):
+        lake.post("PFS1", "/Sales", b"more", name=f"at {minutes}", at=f"{DAY}00:{minutes}:00Z")
+        lake.round(f"{DAY}00:{minutes}:00Z")
+        left.append(bases.find(place, lake._tables.snapshot().row) is not None)
+    assert left == [False, True] * 3
+    lake._runner.close()
 
 
 HARMS = {"another pfspark": {"pfspark": "0"}, "another digest": {"digest": "0"}, "other columns": {"columns": "0"},

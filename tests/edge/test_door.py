@@ -40,14 +40,13 @@ def seen(*folders: dict[str, Any], edits: tuple[dict[str, Any], ...] = ()) -> di
         if "P1" in one.get("listed", ["P1"]):
             rows["replicas"].append({**at, "life": 1, "standing": "active"})
     waiting = [{**here, "at": datetime(2026, 1, 5, tzinfo=UTC), "place": nth, **edit} for nth, edit in enumerate(edits)]
-    none = [{"org": "another", "store": "P1"}]
-    return {name: pa.Table.from_pylist([*none, *some][len(some) > 0 :]) for name, some in {**rows, "edits": waiting}.items()}
+    return {name: rows_of(name, some) for name, some in {**rows, "edits": waiting}.items()}
 
 
 def edit(action: str, folder: str | None = None, **sets: str) -> dict[str, Any]:
     properties = {name.replace("replica_", "replica:"): value for name, value in sets.items()}
     return {"org": "main", "store": "P1", "edit_id": uuid.uuid4().hex, "action": action, "folder": folder,
-            "properties": [*map(list, properties.items())]}  # fmt: skip
+            "properties": [*properties.items()]}  # fmt: skip
 
 
 SALES = {"id": "P1:1", "name": "Sales", "parent": ""}

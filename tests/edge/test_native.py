@@ -150,7 +150,7 @@ def test_edits_that_were_taken_in_before_are_found(
     receipts = tables.snapshot().read("receipts").where("edit_id is not null").select("org", "edit_id", "at").toArrow()
     asked = receipts.slice(1).select(["org", "edit_id"])
     strangers = pa.table({"org": ["main", "another"], "edit_id": ["never seen", receipts["edit_id"][0].as_py()]})
-    found = Runner(tables)._taken_in(pa.concat_tables([asked, strangers.cast(asked.schema)]))
+    found = Runner(tables)._taken_in(pa.concat_tables([asked, strangers.cast(asked.schema)]), tables.snapshot())
     assert receipts.num_rows > 2
     by_edit = sorted(map(repr, found.to_pylist()))
     assert by_edit == sorted(map(repr, receipts.slice(1).to_pylist()))
