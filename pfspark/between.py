@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from pfspark import cnset, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
-from pfspark.keyed import having, lacking, together, with_columns
+from pfspark.keyed import having, labels, lacking, together, with_columns
 from pfspark.keys import HERE, STORE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.said import lists_anew
@@ -163,8 +163,8 @@ class Between:
         ])  # fmt: skip
         state = _of_store(then["state"], org, store)
         here = pc.index_in(state["folder"], before["folder"].combine_chunks())
-        own = pc.fill_null(pc.equal(state["about"], pc.take(_labels(store, before["life"]), here)), False)
-        state = with_columns(state, about=pc.if_else(own, pc.take(_labels(store, lives), here), state["about"]))
+        own = pc.fill_null(pc.equal(state["about"], pc.take(labels(store, before["life"]), here)), False)
+        state = with_columns(state, about=pc.if_else(own, pc.take(labels(store, lives), here), state["about"]))
         agenda = _of_store(then["agenda"], org, store)
         agenda = agenda.filter(pc.not_equal(agenda["why"], str(Why.INQUIRE)))
         tonight = _of_store(self.tables["agenda"], org, store).filter(pc.field("why").isin([*map(str, NIGHTLY)]))
@@ -237,11 +237,6 @@ def _asks(replicas: pa.Table, now: datetime) -> pa.Table:
     """Entries of the agenda by which replicas that hold content ask for status now."""
     live = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE)))).select(list(HERE))
     return with_columns(live, why=str(Why.ASK), peer="", attempt=0, since=now, due=now)
-
-
-def _labels(store: str, lives: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The names of replicas of a store in these lives (`cntext.label`)."""
-    return pc.if_else(pc.equal(lives, 1), store, pc.binary_join_element_wise(store, lives.cast(pa.string()), "~"))
 
 
 def _heard_since(now: Iterable[dict[str, Any]], then: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -115,3 +115,8 @@ def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
         place = table.schema.get_field_index(name)
         table = table.append_column(name, value) if place < 0 else table.set_column(place, name, value)
     return table
+
+
+def labels(store: str | pa.ChunkedArray, lives: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The names of replicas in these lives (`cntext.label`), all of a store or each of its own."""
+    return pc.if_else(pc.equal(lives, 1), store, pc.binary_join_element_wise(store, lives.cast(pa.string()), "~"))

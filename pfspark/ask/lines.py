@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
+from pfspark.keyed import having, labels
 from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Flag, Listing, MessageType, Standing
 
 Line = dict[str, Any]
@@ -53,7 +54,7 @@ class ByOrg:
         self._tables = dict(tables)  # as they are now: a world that is played on has others in their place
         self._parts: dict[str, dict[str, pa.Table]] = {}
 
-    def rows(self, name: str, org: str) -> list[Any]:
+    def part(self, name: str, org: str) -> pa.Table:
         """The rows of a table about an organization."""
         if name not in self._parts:
             table = self._tables[name].sort_by("org").combine_chunks()
@@ -64,8 +65,23 @@ class ByOrg:
             self._parts[name] = {
                 each: table.slice(start, end - start) for each, start, end in zip(orgs, starts[:-1], ends, strict=True)
             }
-        found = self._parts[name].get(org)
-        return found.to_pylist() if found is not None else []
+        return self._parts[name].get(org, self._tables[name].slice(0, 0))
+
+    def rows(self, name: str, org: str) -> list[Any]:
+        """The same, each a dict."""
+        rows: list[Any] = self.part(name, org).to_pylist()
+        return rows
+
+
+class _Few(ByOrg):
+    """The same of a few folders."""
+
+    def __init__(self, whole: ByOrg, folders: Iterable[str]) -> None:
+        self._whole, self._folders = whole, pa.array(folders, pa.string())
+
+    def part(self, name: str, org: str) -> pa.Table:
+        rows = self._whole.part(name, org)
+        return rows.filter(pc.is_in(rows["folder"], self._folders)) if "folder" in rows.column_names else rows
 
 
 class Stores:
@@ -77,6 +93,13 @@ class Stores:
         self._org = org
         self._apart = apart
         self._shared: dict[str, set[str]] = {}
+
+    def about(self, folders: Iterable[str]) -> Stores:
+        """The same of these folders alone: of a large organization few rows become dicts."""
+        return Stores(_Few(self._tables, {*folders}), self._org)
+
+    def _part(self, name: str) -> pa.Table:
+        return self._tables.part(name, self._org)
 
     def _rows(self, name: str) -> list[Any]:
         return self._tables.rows(name, self._org)
@@ -102,9 +125,33 @@ class Stores:
     def tree(self) -> dict[str, dict[str, dict[str, str]]]:
         """The properties of each folder, by the store that sees them."""
         tree: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
-        for row in self._rows("tree"):
-            tree[row["store"]][row["folder"]][row["property"]] = row["value"]
+        columns = (self._part("tree")[name].to_pylist() for name in ("store", "folder", "property", "value"))
+        for store, folder, name, value in zip(*columns, strict=True):
+            tree[store][folder][name] = value
         return tree
+
+    def see_one_tree(self) -> bool:
+        """Whether all members see the same folders, and the same is set on each."""
+        seen = self._part("tree")
+        seen = seen.filter(pc.is_in(seen["store"], pa.array(self.members, pa.string())))
+        by_whom = seen.group_by(["folder", "property", "value"]).aggregate([([], "count_all")])["count_all"]
+        return pc.all(pc.equal(by_whom, len(self.members))).as_py() is not False
+
+    def unlike(self, *entries: Entry) -> set[str]:
+        """Folders of which an active replica says something of itself in such an entry that another does not say in the same
+        ranges; of all others they say the same."""
+        replicas = self._part("replicas")
+        part = pc.or_(
+            pc.not_equal(replicas["folder"], HIERARCHY), pc.is_in(replicas["store"], pa.array(self.members, pa.string()))
+        )
+        active = replicas.filter(pc.and_(part, pc.equal(replicas["standing"], str(Standing.ACTIVE))))
+        state = self._part("state").select(["store", "folder", "about", "entry", "origin", "cn_min", "cn_max"])
+        keys = active.select(["store", "folder"]).append_column("about", labels(active["store"], active["life"]))
+        own = having(state.filter(pc.is_in(state["entry"], pa.array(map(str, entries)))), keys, keys.column_names)
+        told = own.group_by(["folder", "entry", "origin", "cn_min", "cn_max"]).aggregate([("store", "count_distinct")])
+        all_of = active.group_by("folder").aggregate([("store", "count")])
+        both = told.join(all_of, "folder")
+        return {*both.filter(pc.not_equal(both["store_count_distinct"], both["store_count"]))["folder"].unique().to_pylist()}
 
     @cached_property
     def _state(self) -> dict[tuple[str, str], list[Any]]:
@@ -211,12 +258,17 @@ class Stores:
     def holes(self) -> Iterator[tuple[str, str, cntext.CnSet, cntext.CnSet]]:
         """The replicas that have heard of what they lack, in the order of `present`, each with what `missing` says; no others
         are looked at."""
-        for store, folder in self._in_order(key for key, rows in self._array.items() if rows and self._stands(key)):
-            yield store, folder, *self.missing(store, folder)
+        few = self.about(self._part("array")["folder"].unique().to_pylist())
+        for store, folder in self._in_order(key for key, rows in few._array.items() if rows and few._stands(key)):
+            yield store, folder, *few.missing(store, folder)
 
     def present(self) -> list[tuple[str, str]]:
         """Stores and folders with a replica that is not erased, by store and path, the hierarchy first."""
         return self._in_order(filter(self._stands, self.replicas))
+
+    def count(self) -> int:
+        """How many they are."""
+        return sum(map(self._stands, self.replicas))
 
     def _stands(self, here: tuple[str, str]) -> bool:
         return here in self.replicas and self.replicas[here]["standing"] != Standing.ERASED
@@ -357,10 +409,21 @@ def about(found: Iterable[Line], store: str | None, folder: str | None) -> Itera
 
 def unlike(stores: Stores) -> bool:
     """Whether active replicas of a folder hold different content: then their readers may see different winners of one set."""
+    few = stores.about(stores.unlike(Entry.APPLIED, Entry.EMPTY))
     content = defaultdict(set)
-    for store, folder in _active(stores):
-        content[folder].add(cntext.show(stores.content(store, folder)))
+    for store, folder in _active(few):
+        content[folder].add(cntext.show(few.content(store, folder)))
     return any(len(held) > 1 for held in content.values())
+
+
+def equal(stores: Stores) -> bool:
+    """Whether the active replicas of each path hold the same set."""
+    unlike, by_path = stores.unlike(Entry.APPLIED), defaultdict(list)
+    for here in _active(stores):
+        by_path[stores.path(*here)].append(here)
+    in_doubt = [each for each in by_path.values() if len({folder for _, folder in each}) > 1 or each[0][1] in unlike]
+    few = stores.about(folder for each in in_doubt for _, folder in each)
+    return all(len({cntext.show(few.held(*here)) for here in each}) == 1 for each in in_doubt)
 
 
 def converged(stores: Stores, items: Iterable[Mapping[str, Any]] = ()) -> bool:
@@ -372,11 +435,11 @@ def converged(stores: Stores, items: Iterable[Mapping[str, Any]] = ()) -> bool:
     winners = defaultdict(set)
     for row in items:
         winners[row["store"], row["folder"]].add((row["object"], row["version"]))
-    held = defaultdict(set)
-    for here in _active(stores):
-        held[here[1]].add((cntext.show(stores.held(*here)), frozenset(winners[here])))
-    trees = [stores.tree[store] for store in stores.members]
-    return all(len(each) == 1 for each in held.values()) and all(tree == trees[0] for tree in trees)
+    unlike = stores.unlike(Entry.APPLIED)
+    few, held = stores.about(unlike), defaultdict(set)
+    for here in _active(stores if winners else few):
+        held[here[1]].add((cntext.show(few.held(*here)) if here[1] in unlike else "", frozenset(winners[here])))
+    return all(len(each) == 1 for each in held.values()) and stores.see_one_tree()
 
 
 def _active(stores: Stores) -> list[tuple[str, str]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.ask import lines
@@ -24,16 +24,12 @@ def organization(
 
     `now`: the clock on the wall, where it counts by how much the organization's is ahead of it.
     """
-    found = list(lines.state(stores, org, at))
-    sets = defaultdict(set)
-    for line in found:
-        if line["standing"] == Standing.ACTIVE:
-            sets[line["folder"]].add(line["applied"])
+    holes = [(missing, lost) for _, _, missing, lost in stores.holes()]
     return {
-        "org": org, "at": lines.moment(at), "kind": "status", "replicas": len(found), "played": played,
-        "equal": played and all(len(held) == 1 for held in sets.values()), "waiting": waiting,
-        "missing": sum(cntext.size(cntext.parse(line["missing"])) for line in found),
-        "lost": sum(cntext.size(cntext.parse(line["lost"])) for line in found),
+        "org": org, "at": lines.moment(at), "kind": "status", "replicas": stores.count(), "played": played,
+        "equal": played and lines.equal(stores), "waiting": waiting,
+        "missing": sum(cntext.size(missing) for missing, _ in holes),
+        "lost": sum(cntext.size(lost) for _, lost in holes),
         "due": due and lines.moment(due), "ahead": show_span(at - now) if played and now and at > now else None,
     }  # fmt: skip
 
@@ -55,9 +51,10 @@ def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, sinc
         if missing and oldest < since:
             lacks = f"{cntext.size(missing):,} of {stores.path(store, folder)}"
             yield f"{org}: {store} lacks {lacks}, the oldest since {lines.moment(oldest)}"
-    waiting = [row["at"] for row in tables["edits"].to_pylist() if row["org"] == org and row["at"] and row["at"] < since]
-    if waiting:
-        yield f"{org}: edits wait, {len(waiting):,} of them, the oldest since {min(waiting):%Y-%m-%dT%H:%M:%SZ}"
+    waiting = tables["edits"].filter((pc.field("org") == org) & (pc.field("at") < since))["at"]
+    if len(waiting):
+        oldest = pc.min(waiting).as_py()
+        yield f"{org}: edits wait, {len(waiting):,} of them, the oldest since {oldest:%Y-%m-%dT%H:%M:%SZ}"
 
 
 def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at: datetime) -> Iterator[Line]:
@@ -102,7 +99,6 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
 def _heard(tables: Mapping[str, pa.Table], org: str) -> dict[tuple[str, str], list[datetime]]:
     """When each replica first heard of the ranges in its array."""
     array: dict[tuple[str, str], list[datetime]] = {}
-    for row in tables["array"].to_pylist():
-        if row["org"] == org:
-            array.setdefault((row["store"], row["folder"]), []).append(row["heard"])
+    for row in tables["array"].filter(pc.equal(tables["array"]["org"], org)).select(["store", "folder", "heard"]).to_pylist():
+        array.setdefault((row["store"], row["folder"]), []).append(row["heard"])
     return array

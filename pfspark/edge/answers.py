@@ -71,7 +71,8 @@ class Answers:
 
     def status(self, now: datetime | None) -> Iterator[Line]:
         """Each organization at a glance; `now`: the clock on the wall, where it counts by how much theirs is ahead."""
-        waiting = Counter(self.world["edits"]["org"].to_pylist())
+        counted = self.world["edits"]["org"].value_counts().to_pylist()
+        waiting = Counter({each["values"]: each["counts"] for each in counted})
         for org, stores in self.views.items():
             yield standing.organization(
                 stores, org, self.at[org], played=self.played[org], waiting=waiting[org],

@@ -7,6 +7,8 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from pfspark import cntext
@@ -75,7 +77,7 @@ class Rounds(Questions):
             if furthest
             else [
                 *(row["start"] for row in self._directory("organizations").values()),
-                *(at for at in self._world()["edits"]["at"].to_pylist() if at is not None),
+                *(at for at in [pc.max(self._world()["edits"]["at"]).as_py()] if at is not None),
             ]
         )
         return min(max(moments) + span, LAST)
@@ -160,7 +162,7 @@ class Rounds(Questions):
         alike = [lines.converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
         missing = sum(cntext.size(claimed) for stores in views for _, _, claimed, _ in stores.holes())
         due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
-        waiting = sum(name in seen.views for name in seen.world["edits"]["org"].to_pylist())
+        waiting = pc.sum(pc.is_in(seen.world["edits"]["org"], pa.array(seen.views, pa.string()))).as_py() or 0
         return {
             "kind": "status", "lake": self.where, "round": seen.snapshot.row.round,
             "at": {name: lines.moment(at) for name, at in seen.at.items()}, "next_due": due,

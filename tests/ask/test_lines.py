@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
 import pytest
 
+from pfspark import cntext
 from pfspark.ask import lines
+from pfspark.cntext import label
 from pfspark.rows import rows_of
 from pfspark.tables import EVERY
 
@@ -66,3 +70,35 @@ def test_rows_are_parted_by_organization() -> None:
         assert all(row["nested"] == {"n": row["place"]} for row in parted.rows("pieces", org))
     assert parted.rows("pieces", "nobody") == []
     assert lines.ByOrg({"none": table.slice(0, 0)}).rows("none", "org 0") == []
+
+
+def test_what_is_alike_is_told_as_if_all_were_looked_at() -> None:
+    """Of replicas that say the same in the same ranges none becomes rows; what is said of them is what their sets say."""
+    drawn = random.Random(5)
+    said, stores, folders = [0, 0], ("PFS1", "PFS2", "PFS3"), ("1-1", "PFS1:1", "PFS1:2")
+    for _ in range(100):
+        there = [(store, folder) for store in stores for folder in folders if drawn.random() < 0.8]
+        replicas = [
+            {"org": ORG, "store": store, "folder": folder, "life": drawn.choice([1, 2]), "standing": "active"}
+            for store, folder in there
+        ]
+        pieces = drawn.choice([[(1, 3)], [(1, 1), (2, 3)], [(1, 2)]])
+        state = [
+            {"org": ORG, "store": row["store"], "folder": row["folder"], "entry": entry, "about": about, "origin": "PFS1",
+             "cn_min": first, "cn_max": last, "relayed": False}
+            for row in replicas for entry in ("applied", "empty") for about in (label(row["store"], row["life"]), "PFS9")
+            for first, last in (pieces if drawn.random() < 0.9 else [(1, 3)])
+        ]  # fmt: skip
+        rows = {
+            "replicas": replicas,
+            "state": state,
+            "stores": [{"org": ORG, "store": name, "retired": False} for name in stores],
+        }
+        found = lines.Stores({name: rows_of(name, rows.get(name, ())) for name in EVERY}, ORG)
+        held = {folder: {cntext.show(found.held(*here)) for here in there if here[1] == folder} for folder in folders}
+        alike = all(len(each) <= 1 for each in held.values())
+        assert lines.converged(found) == lines.equal(found) == alike
+        shown = {folder: {cntext.show(found.content(*here)) for here in there if here[1] == folder} for folder in folders}
+        assert lines.unlike(found) == any(len(each) > 1 for each in shown.values())
+        said[alike] += 1
+    assert min(said) > 10
