@@ -51,6 +51,8 @@ if TYPE_CHECKING:
 
 CREATED = 0
 """The version of a table that nobody has written to."""
+OF_A_FILE = 500_000
+"""Rows of a table that is written anew that come into one file, and are written by one task."""
 MANY_FILES = 200
 """So many small files are read in a quarter of a second."""
 THREADS = 4
@@ -321,12 +323,14 @@ class Tables:
                 self._save(name, self._frame(name, rows, round), "append", said)
 
     def rewrite(self, name: str, rows: DataFrame, round: int) -> None:
-        """Other rows in place of those up to that `round`, of a table that rounds write; older versions stay as they are.
+        """Other rows, no more than those, in place of the ones up to that `round`, of a table that rounds write; older versions
+        stay as they are.
 
         Where another, of a later round, has rewritten the table meanwhile, nothing is done.
         """
         options = {"replaceWhere": f"round <= {round}", "txnAppId": "pfspark", "txnVersion": str(round)}
-        self._save(name, rows.select(*TABLES[name].names).coalesce(1), "overwrite", options)
+        files = -(-self.count(name) // OF_A_FILE) or 1
+        self._save(name, rows.select(*TABLES[name].names).coalesce(files), "overwrite", options)
 
     def replace(self, name: str, rows: DataFrame) -> None:
         """Other rows in place of all, of a table that is made where there is none: nothing that the ledger tells of.
@@ -343,6 +347,17 @@ class Tables:
         """Rows go from the newest version of a table; what stands in one comes into the condition by `among` alone."""
         with contextlib.nullcontext() if name in FACTS else self._appending():
             self.spark.sql(f"DELETE FROM {self.name(name)} WHERE {condition}")
+
+    def delete_these(self, name: str, keys: DataFrame, condition: str) -> None:
+        """Rows go from the newest version of a table that have the columns of a row of `keys`, and of which the condition holds:
+        however many keys there are, in one commit."""
+        with contextlib.nullcontext() if name in FACTS else self._appending():
+            view = f"pfspark_{name}_that_go"
+            keys.createOrReplaceTempView(view)
+            same = " AND ".join(f"{name}.{column} = {view}.{column}" for column in keys.columns)
+            merged = f"MERGE INTO {self.name(name)} AS {name} USING {view} ON {same} AND {condition}"
+            keys.sparkSession.sql(f"{merged} WHEN MATCHED THEN DELETE")
+            keys.sparkSession.catalog.dropTempView(view)
 
     def tidy(self, name: str) -> None:
         """Small files of a table are joined; files that its history no longer reaches are removed."""

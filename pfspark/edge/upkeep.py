@@ -17,7 +17,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.between import RANGE_KEY
 from pfspark.edge import bases_by_spark, scratch
-from pfspark.edge.delta import Snapshot, among
+from pfspark.edge.delta import Snapshot
 from pfspark.edge.digests import digest_of_pages
 from pfspark.edge.ledger import FACTS
 from pfspark.edge.pages import by_pages
@@ -26,8 +26,6 @@ from pfspark.keys import AGENDA, HERE, OBJECT
 from pfspark.rules import items, state
 from pfspark.tables import TABLES
 
-AT_ONCE = 1000
-"""Bodies named in one statement."""
 ON_ITS_WAY = timedelta(days=1)
 """A body is written before its edit; one so young may belong to an edit still to come."""
 
@@ -100,10 +98,12 @@ def keep_up(
         tables.rewrite(name, rows, snapshot.row.round)
         facts[name] = digest_of_pages(name, by_pages(replace(snapshot, standing=True).read(name)))
     told("bodies")
-    gone = [row["hash"] for row in unneeded_bodies(snapshot, retention).collect()]
-    for first in range(0, len(gone), AT_ONCE):
-        some = among("hash", gone[first : first + AT_ONCE])
-        tables.delete("content", f"{some} AND at < TIMESTAMP '{(began - ON_ITS_WAY).isoformat()}'")
+    with (beside := scratch.Scratch(tables)):  # computed before anybody has to wait: none may be appended while rows go
+        unneeded = unneeded_bodies(snapshot, retention)
+        left = beside.suited.computed(unneeded)
+        if left is None or left.rows:
+            old = f"content.at < TIMESTAMP '{(began - ON_ITS_WAY).isoformat()}'"
+            tables.delete_these("content", left.frame if left else unneeded, old)
     for name in TABLES:
         told(f"tidying {name}")
         tables.tidy(name)

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from pfspark.edge import delta
 from pfspark.edge.delta import Tables
 from pfspark.edge.runner import Runner
 from pfspark.lake import Lake
@@ -102,3 +103,22 @@ def test_who_reads_beside_upkeep_reads_one_round(copied: Copy, spark: SparkSessi
         tables.rewrite("state", lifted, before.row.round + 1)
         assert held and sorted(map(str, before.read("state").collect())) == held
         assert sorted(map(str, tables.snapshot().read("state").collect())) == held  # before its row is in the ledger
+
+
+def test_much_is_written_and_deleted_at_once(copied: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A table written anew comes into one file unless it is large; however many bodies go, they go in one commit."""
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.round(f"{DAY}00:00:00Z")
+        tables, round = lake._tables, lake._tables.snapshot().row.round
+        held = sorted(map(str, tables.stored("state").collect()))
+        for rows, files in ((len(held), 1), (len(held) // 2, 2)):
+            monkeypatch.setattr(delta, "OF_A_FILE", rows)
+            tables.rewrite("state", tables.stored("state").repartition(4), round + files)  # each as if of a later round
+            assert len(tables.stored("state").inputFiles()) == files
+            assert sorted(map(str, tables.stored("state").collect())) == held
+        before, bodies = tables.version("content"), tables.count("content")
+        hashes = tables.stored("content").select("hash").distinct()
+        tables.delete_these("content", hashes, "content.at < TIMESTAMP '2000-01-01'")  # all are younger
+        assert tables.count("content") == bodies > 0
+        tables.delete_these("content", hashes, "content.size > 0")
+        assert (tables.count("content"), tables.version("content")) == (0, before + 1)
