@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark.rows import arrow, local, schema_of
-from pfspark.rules import aging, folder_edits, hierarchy, intake, packing, sources
+from pfspark.rules import aging, hierarchy, intake, packing, sources
 from pfspark.tables import STAMP
 from pfspark.words import PARENT
 
@@ -152,46 +152,6 @@ def test_what_cannot_be_read_at_all_is_no_edit(spark: SparkSession) -> None:
     found = intake.legible(late.unionByName(nameless)).toArrow().to_pylist()
     assert {row["edit_id"]: row["at"] for row in found} == {"good": NOW - timedelta(minutes=1), "later": None}
     assert received(spark, intake.legible(late).where("edit_id = 'later'")) == {"later": "bad_value"}
-
-
-DEEP = [("T", ""), *((f"T{level}", f"T{level - 1}" if level > 2 else "T") for level in range(2, 31))]
-"""A tree of thirty levels."""
-MOVES: dict[str, tuple[list[tuple[str, str, str]], list[int]]] = {  # edits in order, and which of them go too deep
-    "as deep as may be": ([("create_folder", "@a", "T30"), ("create_folder", "@b", "@a")], []),
-    "one deeper": ([("create_folder", "@a", "T30"), ("create_folder", "@b", "@a"), ("create_folder", "@c", "@b")], [3]),
-    "nothing beneath what was refused": (
-        [*(("create_folder", f"@{name}", above) for name, above in (("a", "T30"), ("b", "@a"), ("c", "@b"), ("d", "@c")))],
-        [3],
-    ),
-    "with what is beneath it": ([("create_folder", "@a", ""), ("create_folder", "@b", "@a"), ("set_folder", "T", "@b"),
-                                 ("create_folder", "@c", "T30"), ("set_folder", "@a", "")], [4]),
-    "room is made first": ([("set_folder", "T2", ""), ("create_folder", "@a", ""), ("create_folder", "@b", "@a"),
-                            ("set_folder", "T2", "@b"), ("create_folder", "@c", "T30"), ("create_folder", "@d", "@c")], [6]),
-    "the deleted count for nothing": ([("delete_folder", "T20", ""), ("create_folder", "@a", ""), ("create_folder", "@b", "@a"),
-                                       ("create_folder", "@c", "@b"), ("set_folder", "T", "@c")], []),
-    "beneath itself": ([("set_folder", "T", "T30")], [1]),
-}  # fmt: skip
-
-
-@pytest.mark.rule("R140")
-@pytest.mark.parametrize("case", MOVES)
-def test_no_edit_places_a_folder_deeper_than_a_tree_is_followed(spark: SparkSession, case: str) -> None:
-    """Each edit is validated against the tree as those before it leave it."""
-    moves, refused = MOVES[case]
-    columns = "org string, store string, nth int, action string, target string, parent string, properties map<string,string>"
-    resolved = spark.createDataFrame(
-        [
-            ("o", "P1", nth, action, target, parent, {"parent": parent} if action != "delete_folder" else {})
-            for nth, (action, target, parent) in enumerate(moves, 1)
-        ],
-        columns,
-    )
-    folders = spark.createDataFrame([("o", "P1", *each, False) for each in DEEP], schema_of("folders"))
-    reaching = folder_edits.reaching(resolved, folders=folders)
-    followed = folder_edits.follow(resolved, deleting=folder_edits.deletions(resolved), folders=folders, reaching=reaching)
-    assert [row["nth"] for row in folder_edits.too_deep(followed).collect()] == refused
-    shallow = folders.where("folder in ('T', 'T2', 'T3')")
-    assert not folder_edits.reaching(resolved.where("target = '@a'"), folders=shallow).count()
 
 
 def tree(spark: SparkSession, **said: dict[str, str]) -> DataFrame:
