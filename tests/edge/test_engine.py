@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -220,10 +221,19 @@ def test_it_ends_when_nobody_asks_for_a_while(place: Place) -> None:
 
 
 def test_one_that_stands_still_is_not_waited_for(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    """Who asks comes back without it, while it still stands."""
     alone.send_signal(signal.SIGSTOP)
-    began = time.monotonic()
-    assert client._fit(place.socket) is None and time.monotonic() - began < 3 * client.ANSWER_S
-    alone.send_signal(signal.SIGCONT)
+    os.waitid(os.P_PID, alone.pid, os.WSTOPPED | os.WNOWAIT)
+    answers: list[object] = []
+    asking = threading.Thread(target=lambda: answers.append(client._fit(place.socket)))
+    asking.start()
+    try:
+        until(lambda: answers)
+        assert answers == [None]
+        assert os.waitid(os.P_PID, alone.pid, os.WSTOPPED | os.WNOHANG | os.WNOWAIT), "it stands no more"
+    finally:
+        alone.send_signal(signal.SIGCONT)
+        asking.join()
     until(place.status)
 
 
