@@ -150,9 +150,11 @@ then
 # MAGIC flowchart TD
 # MAGIC     arrive --> sift_hierarchy
 # MAGIC     sift_hierarchy --> accept
-# MAGIC     calendar --> take_in
-# MAGIC     advance --> take_in
+# MAGIC     calendar --> follow_lists
+# MAGIC     take_in_folders --> follow_lists
+# MAGIC     advance --> take_in_folders
 # MAGIC     accept --> advance
+# MAGIC     follow_lists --> take_in
 # MAGIC     take_in --> look_at
 # MAGIC     look_at --> learn
 # MAGIC     learn --> note_and_ask
@@ -167,10 +169,11 @@ then
 # MAGIC     expire --> record
 # MAGIC     keep_cycle --> record
 # MAGIC     take_in --> account_for
-# MAGIC     inquire --> pack_and_address
-# MAGIC     tell_unasked --> pack_and_address
-# MAGIC     answer --> pack_and_address
+# MAGIC     inquire --> address
+# MAGIC     tell_unasked --> address
+# MAGIC     pack --> address
 # MAGIC     keep_cycle --> answer
+# MAGIC     answer --> pack
 # MAGIC ```
 
 # COMMAND ----------

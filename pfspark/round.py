@@ -51,7 +51,9 @@ def play(world: World, clock: DataFrame) -> Outcome:
     news = sift_hierarchy(world, mail, clock)
     inbox = accept(world, mail, news)
     standing = advance(world, news, inbox, clock)
-    edits = take_in(world, due, news, inbox, standing, clock)
+    folders = take_in_folders(world, news, standing, clock)
+    steps = follow_lists(due, news, inbox, standing, folders, clock)
+    edits = take_in(world, news, inbox, standing, folders, steps)
     dirty = look_at(due, news, inbox, edits)
     known = learn(world, inbox, standing, edits, dirty)
     gaps = note_and_ask(world, mail, known, edits, clock)
@@ -59,7 +61,8 @@ def play(world: World, clock: DataFrame) -> Outcome:
     replies = answer(known, inbox, edits, cycle, clock)
     asked = inquire(world, mail, due, inbox, known, gaps, edits, dirty, clock)
     quiet = tell_unasked(due, known, edits, cycle, dirty, clock)
-    messages = pack_and_address(world, known, gaps, edits, cycle, replies, asked, quiet, clock)
+    packed = pack(world, known, edits, cycle, replies, clock)
+    messages = address(world, known, gaps, edits, cycle, replies, asked, quiet, packed, clock)
     night = expire(world, due, known, edits, dirty, clock)
     entries = remind(world, due, known, gaps, edits, cycle, asked, quiet, night, dirty, clock)
     return Outcome(
@@ -215,6 +218,61 @@ def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standin
 
 
 @dataclass(frozen=True)
+class FolderEdits:
+    """People's edits with what they name (`resolved`); of those of the hierarchy the verdicts, what they enter into lists, the
+    folders that deletions take along, and the changes they make; the trees after them, and what changed of those."""
+
+    resolved: DataFrame
+    verdicts: DataFrame
+    entries: DataFrame
+    deleted: DataFrame
+    changes: DataFrame
+    trees: Trees
+    changed: Trees
+
+
+@phase
+def take_in_folders(world: World, news: News, standing: Standing, clock: DataFrame) -> FolderEdits:
+    """What people did to the hierarchy, and what leavers say of themselves."""
+    names = intake.names(world.changes, edits=world.edits)
+    received = intake.receive(
+        world.edits,
+        repeated=intake.repeated(world.edits), taken=world.taken, stores=world.stores, conditions=world.conditions, clock=clock,
+    )  # fmt: skip
+    resolved = intake.resolve(received, names=names)
+    edits = together(intake.of_folders(resolved), *_say_by_themselves(news, standing, clock))
+    verdicts, deleted = _validate_folders(edits, names, news, standing)
+    changes = folder_edits.as_changes(verdicts)
+    trees, changed = _see(news.trees, changes, world, clock)
+    return FolderEdits(resolved, verdicts, folder_edits.entries(verdicts), deleted, changes, trees, changed)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Replicas after those edits, those who still speak in this round, and all steps of the round."""
+
+    replicas: DataFrame
+    speaking: DataFrame
+    steps: DataFrame
+
+
+@phase
+def follow_lists(due: Due, news: News, inbox: Inbox, standing: Standing, folders: FolderEdits, clock: DataFrame) -> Steps:
+    """Replicas follow their lists; whoever is still to be deleted after that, and whose night has come, is erased."""
+    moves = hierarchy.stand(
+        standing.replicas, lists=folders.changed.lists, folders=folders.changed.folders, entries=folders.entries
+    )
+    last = dated(moves, clock=clock)
+    stood = _amend("replicas", standing.replicas, last)
+    tonight = agenda.of_kind(due.entries, why=Why.ERASE)
+    erased = dated(removal.erase(stood, tonight=tonight, applied=inbox.in_hand, empty=news.empty), clock=clock)
+    replicas = _amend("replicas", stood, erased)
+    let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
+    steps = reduce(partial(_amend, "replicas"), (standing.begun, standing.leaving, last, erased), news.steps)
+    return Steps(replicas, _amend("replicas", replicas, let_go), steps)
+
+
+@dataclass(frozen=True)
 class Edits:
     """The verdicts on edits; the numbers `issued` for the changes that they make, and these as they are `written`; the trees
     after them, what changed of those, and what has changed in the whole round (`retold`); replicas after them, those
@@ -234,49 +292,16 @@ class Edits:
 
 
 @phase
-def take_in(world: World, due: Due, news: News, inbox: Inbox, standing: Standing, clock: DataFrame) -> Edits:
-    """What people did: folders first, then items against the tree and standing as of their place. Whoever is still to be
-    deleted after that, and whose night has come, is erased."""
-    names = intake.names(world.changes, edits=world.edits)
-    received = intake.receive(
-        world.edits,
-        repeated=intake.repeated(world.edits), taken=world.taken, stores=world.stores, conditions=world.conditions, clock=clock,
-    )  # fmt: skip
-    edits = intake.resolve(received, names=names)
-    own_words = _say_by_themselves(news, standing, clock)
-    of_folders, deleted = _take_in_folders(together(intake.of_folders(edits), *own_words), names, news, standing)
-    folder_changes = folder_edits.as_changes(of_folders)
-    trees, changed = _see(news.trees, folder_changes, world, clock)
-    entries = folder_edits.entries(of_folders)
-    moves = hierarchy.stand(standing.replicas, lists=changed.lists, folders=changed.folders, entries=entries)
-    last = dated(moves, clock=clock)
-    stood = _amend("replicas", standing.replicas, last)
-    tonight = agenda.of_kind(due.entries, why=Why.ERASE)
-    erased = dated(removal.erase(stood, tonight=tonight, applied=inbox.in_hand, empty=news.empty), clock=clock)
-    replicas = _amend("replicas", stood, erased)
-    of_items, item_changes = _take_in_items(
-        intake.of_items(edits), of_folders, entries, deleted, replicas, world, news, inbox, standing
-    )
-    changes = append(folder_changes, item_changes)
-    let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
-    steps = reduce(partial(_amend, "replicas"), (standing.begun, standing.leaving, last, erased), news.steps)
+def take_in(world: World, news: News, inbox: Inbox, standing: Standing, folders: FolderEdits, steps: Steps) -> Edits:
+    """All that people did: to items against the tree and the standing as of their place among the edits."""
+    edits = intake.of_items(folders.resolved)
+    of_items, item_changes = _take_in_items(edits, world, news, inbox, standing, folders, steps)
+    changes = append(folders.changes, item_changes)
     return Edits(
-        edits,
-        of_folders,
-        of_items,
-        intake.issued(changes),
-        intake.as_changes(changes),
-        trees,
-        changed,
-        Trees(
-            _amend("tree", news.changed.tree, changed.tree),
-            _amend("folders", news.changed.folders, changed.folders),
-            _amend("lists", news.changed.lists, changed.lists),
-        ),
-        replicas,
-        _amend("replicas", replicas, let_go),
-        steps,
-    )
+        folders.resolved, folders.verdicts, of_items, intake.issued(changes), intake.as_changes(changes),
+        folders.trees, folders.changed, _both(news.changed, folders.changed),
+        steps.replicas, steps.speaking, steps.steps,
+    )  # fmt: skip
 
 
 def _say_by_themselves(news: News, standing: Standing, clock: DataFrame) -> tuple[DataFrame, DataFrame]:
@@ -288,7 +313,7 @@ def _say_by_themselves(news: News, standing: Standing, clock: DataFrame) -> tupl
     )
 
 
-def _take_in_folders(edits: DataFrame, names: DataFrame, news: News, standing: Standing) -> tuple[DataFrame, DataFrame]:
+def _validate_folders(edits: DataFrame, names: DataFrame, news: News, standing: Standing) -> tuple[DataFrame, DataFrame]:
     """Edits of the hierarchy with their verdicts, and the folders that deletions take along."""
     tree, folders, lists = news.trees.tree, news.trees.folders, news.trees.lists
     resolved = folder_edits.resolve(edits, names=names)
@@ -303,24 +328,22 @@ def _take_in_folders(edits: DataFrame, names: DataFrame, news: News, standing: S
 
 def _take_in_items(
     edits: DataFrame,
-    of_folders: DataFrame,
-    entries: DataFrame,
-    deleted: DataFrame,
-    replicas: DataFrame,
     world: World,
     news: News,
     inbox: Inbox,
     standing: Standing,
+    folders: FolderEdits,
+    steps: Steps,
 ) -> tuple[DataFrame, DataFrame]:
     """Edits of items with their verdicts, and the changes that they make."""
-    as_of = item_edits.as_of(edits, folder_edits=of_folders, entries=entries, deleted=deleted)
+    as_of = item_edits.as_of(edits, folder_edits=folders.verdicts, entries=folders.entries, deleted=folders.deleted)
     place = partial(item_edits.validate_places, as_of=as_of, standing=standing.replicas, folders=news.trees.folders)
     changing = item_edits.changing(edits)
     lineage = items.made_upon(item_edits.edited(world.changes, changing), applied=inbox.in_hand, empty=news.empty)
     posted = place(item_edits.posted(edits))
     validated = together(posted, item_edits.validate(place(changing), posted=posted, lineage=lineage))
-    last = intake.last_numbers(replicas, applied=news.applied)
-    numbered = item_edits.number(validated, replicas=replicas, numbers=last)
+    last = intake.last_numbers(steps.replicas, applied=news.applied)
+    numbered = item_edits.number(validated, replicas=steps.replicas, numbers=last)
     taken = item_edits.taken(numbered)
     posts, changes = item_edits.posted(taken), item_edits.changing(taken)
     written = together(item_edits.record_posts(posts, changing=changes), item_edits.record_changes(changes, posts=posts))
@@ -542,8 +565,27 @@ def tell_unasked(due: Due, known: Known, edits: Edits, cycle: Cycle, dirty: Data
     return Quiet(quiet, repeats, keys_of(speaking, going(repeats)))
 
 
+@dataclass(frozen=True)
+class Packed:
+    """The numbers that go now, each with whom it goes to; and the messages they are packed into."""
+
+    going: DataFrame
+    messages: DataFrame
+
+
 @phase
-def pack_and_address(
+def pack(world: World, known: Known, edits: Edits, cycle: Cycle, replies: Replies, clock: DataFrame) -> Packed:
+    """What waits and goes at this cycle, and what was asked for, is packed."""
+    going_now = once(together(replies.answers, in_folders(cycle.sending, packing.recipients(known.lists))))
+    changes = _changes(world, edits, going_now)
+    revisions = together(packing.revisions(world.changes, items=changes), packing.revisions(edits.written, items=changes))
+    superseded = packing.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
+    updates = packing.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
+    return Packed(going_now, packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock))
+
+
+@phase
+def address(
     world: World,
     known: Known,
     gaps: Gaps,
@@ -552,25 +594,19 @@ def pack_and_address(
     replies: Replies,
     asked: Asked,
     quiet: Quiet,
+    packed: Packed,
     clock: DataFrame,
 ) -> DataFrame:
-    """What goes, and what was asked for, is packed; everything is addressed, with the sender's status in each letter."""
-    recipients, holders = packing.recipients(known.lists), status.holders(known.lists)
-    going_now = once(together(replies.answers, in_folders(cycle.sending, recipients)))
-    changes = _changes(world, edits, going_now)
-    revisions = together(packing.revisions(world.changes, items=changes), packing.revisions(edits.written, items=changes))
-    superseded = packing.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
-    updates = packing.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
-    packed = packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock)
+    """Everything is addressed, with the sender's status in each message, and sent."""
     letters = addressing.written(
-        addressing.changes(packed, recipients=recipients),
-        addressing.responses(packed),
+        addressing.changes(packed.messages, recipients=packing.recipients(known.lists)),
+        addressing.responses(packed.messages),
         addressing.requests(gaps.asks),
         addressing.answers(replies.answered, replies.unserved),
-        addressing.unasked(quiet.telling, recipients=holders),
+        addressing.unasked(quiet.telling, recipients=status.holders(known.lists)),
         addressing.inquiries(asked.inquiries),
     )
-    speaking = keys_of(going_now, gaps.asks, replies.answered, replies.unserved, quiet.telling, asked.inquiries)
+    speaking = keys_of(packed.going, gaps.asks, replies.answered, replies.unserved, quiet.telling, asked.inquiries)
     senders = addressing.senders(speaking, replicas=edits.replicas)
     says = state.tell(senders, shown=cycle.shown, empty=cycle.shown_empty, claims=known.claims, clock=clock)
     messages = addressing.address(
@@ -667,6 +703,15 @@ def _see(trees: Trees, versions: DataFrame, world: World, clock: DataFrame) -> t
     lists = hierarchy.lists(own, folders=folders, stores=world.stores)
     seen = Trees(tree, _amend("folders", trees.folders, folders), _amend("lists", trees.lists, lists))
     return seen, Trees(retold, folders, lists)
+
+
+def _both(first: Trees, then: Trees) -> Trees:
+    """What changed of the trees, and then once more."""
+    return Trees(
+        _amend("tree", first.tree, then.tree),
+        _amend("folders", first.folders, then.folders),
+        _amend("lists", first.lists, then.lists),
+    )
 
 
 def _changes(world: World, edits: Edits, ranges: DataFrame) -> DataFrame:
