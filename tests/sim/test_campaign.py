@@ -15,13 +15,17 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache, partial
+from itertools import count
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
 from pfspark import mapped
+from pfspark.between import Between
+from pfspark.edge import bases
 from pfspark.edge.config import conf_folder
 from pfspark.errors import ScenarioError
 from pfspark.sim import player
@@ -70,6 +74,9 @@ HELD, IN_A_BATCH = 20_000, 500
 """Bytes of a table that are held in memory while worlds are played, and rows of a batch in a file."""
 IN_FILES: list[int] = []
 """How many rows were put into a file, each time."""
+FOUND_AGAIN: list[int] = []
+"""In how many files beside it a base lay that was left and found again, each time."""
+Rows = Mapping[str, pa.Table]
 
 
 @cache
@@ -192,23 +199,44 @@ def organizations(config: pytest.Config) -> list[Scenario]:
 @contextmanager
 def conditions(config: pytest.Config) -> Iterator[None]:
     """The first bugs are planted while they are played; and of the tables of all worlds those lie in files that are larger than
-    `HELD`, as if memory held no more."""
-    with planted(sown(config)[:TOGETHER]), pytest.MonkeyPatch.context() as patch:
+    `HELD`, as if memory held no more. Every second round they are left as a base, and what is found there is played on."""
+    with planted(sown(config)[:TOGETHER]), pytest.MonkeyPatch.context() as patch, TemporaryDirectory() as place:
+        patch.setattr(Between, "play", leaving(Between.play, Path(place)))
         patch.setattr(mapped, "HELD", HELD)
+        patch.setattr(bases, "SMALL", HELD)
         patch.setattr(mapped, "BATCH", IN_A_BATCH)
         patch.setattr(mapped, "read", counting(mapped.read))
         yield
 
 
+def leaving(play: Callable[..., Rows], place: Path) -> Callable[..., Rows]:
+    """The same; after every second round the world is what was left of it in that place, and found there."""
+    rounds = count(1)
+
+    def left(world: Between, *args: Any) -> Rows:
+        made = play(world, *args)
+        number = next(rounds)
+        if number % 2 == 0:
+            bases.leave(place, bases.Base(world.tables, 0, {}), number, "left")
+            found = bases.left(place, {number: "left"}.get)
+            assert found is not None
+            for name, rows in found[1].tables.items():
+                world.put(name, rows)
+            FOUND_AGAIN.append(len(list(place.glob(f"{bases.FILES}/*"))))
+        return made
+
+    return left
+
+
 def counting(read: Callable[..., pa.Table]) -> Callable[..., pa.Table]:
     """The same; the rows that lie in files are counted."""
 
-    def count(*args: Any) -> pa.Table:
+    def counted(*args: Any) -> pa.Table:
         table = read(*args)
         IN_FILES.append(table.num_rows)
         return table
 
-    return count
+    return counted
 
 
 @pytest.fixture(scope="module")
@@ -245,6 +273,7 @@ def test_engine_says_what_the_oracle_says(
 def test_worlds_lay_in_files(campaign: Mapping[str, list[Line]]) -> None:
     """So whatever a campaign says it says of tables that are read from there."""
     assert len(IN_FILES) > 10 and max(IN_FILES) > IN_A_BATCH
+    assert len(FOUND_AGAIN) > 5 and max(FOUND_AGAIN) > 0
 
 
 @pytest.mark.campaign
