@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -28,7 +28,7 @@ from pfspark.keyed import lacking
 from pfspark.lake import Lake
 from pfspark.suited import Suited
 from pfspark.tables import TABLES
-from tests.edge.lakes import DAY, Copy, assert_same_world, broken
+from tests.edge.lakes import DAY, Copy, Ended, Point, assert_same_world, broken, counted, facts
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, python
 
 ASKED = ("state", "items", "replicas", "folders", "stores", "messages", "rounds")
@@ -511,3 +511,113 @@ def test_items_are_named_where_no_java_is(place: Path, spark: SparkSession) -> N
     assert shown() == seen  # what waits shows nobody anything yet
     os.unlink(place / bases.NAME)
     assert "Java" in pfspark_says(asked, "delete", "heard", *at, code=1)
+
+
+class Leaving:
+    """A process that leaves a base, and ends at a point of it: before or after any file is written, put in its place or taken
+    away, and in the middle of a large one."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.points: list[Point] = []
+        self._end: Point | None = None
+        self._come_by = counted(self._here)
+        write, replace_, unlink, writestr = mapped.write, os.replace, Path.unlink, zipfile.ZipFile.writestr
+
+        def written(batches: Any, schema: pa.Schema, file: Any) -> None:
+            self._come_by("before a large table")
+            whole = pa.BufferOutputStream()
+            write(batches, schema, whole)
+            bytes_ = whole.getvalue().to_pybytes()
+            file.write(bytes_[: len(bytes_) // 2])
+            file.flush()
+            self._come_by("half of a large table")
+            file.write(bytes_[len(bytes_) // 2 :])
+            file.flush()
+            self._come_by("after a large table")
+
+        def around(name: str, do: Callable[..., Any]) -> Callable[..., Any]:
+            def done(*args: Any, **named: Any) -> Any:
+                self._come_by(f"before {name}")
+                given = do(*args, **named)
+                self._come_by(f"after {name}")
+                return given
+
+            return done
+
+        monkeypatch.setattr(mapped, "write", written)
+        monkeypatch.setattr(os, "replace", around("it takes its place", replace_))
+        monkeypatch.setattr(Path, "unlink", around("a file goes", unlink))
+        monkeypatch.setattr(zipfile.ZipFile, "writestr", around("a part", writestr))
+
+    def _here(self, point: Point) -> None:
+        self.points.append(point)
+        if point == self._end:
+            raise Ended
+
+    def leave(self, lake: Lake, end: Point | None = None) -> list[Point]:
+        """All points that it came by."""
+        self.points, self._end, self._come_by = [], end, counted(self._here)
+        lake._runner.leave()
+        return self.points
+
+
+@pytest.mark.in_turn("leaving")
+@pytest.mark.parametrize("since", ["a round", "a post"])
+def test_wherever_one_ends_who_leaves_a_base_the_world_is_as_the_facts_say(
+    place: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, since: str
+) -> None:
+    """X6, X7: there is the new base, whole, or the one before as long as it counts, or none. Others play on at once: at the
+    first point, the last and one between in every run, at each by `--lakes`."""
+    monkeypatch.setattr(bases, "SMALL", 0)
+    with Lake.open(place, spark) as lake:
+        lake.round(f"{DAY}00:35:00Z")
+        lake.post("PFS1", "/Sales", b"waits", name="waits", at=f"{DAY}00:40:00Z")
+        assert list(lake.lines("state"))  # what is asked after the post knows of it, and so does what is left
+    leaver = Lake.open(place, spark)
+    leaver.post("PFS2", "/Sales", b"more", name="more", at=f"{DAY}00:40:00Z")
+    if since == "a round":
+        leaver.round(f"{DAY}00:45:00Z")
+    assert list(leaver.lines("state"))
+    saved = Path(shutil.copytree(place, tmp_path / "saved"))
+
+    def played_on(point: str) -> dict[str, list[str]]:
+        """What the facts say when others have played on, who leave a base, and nothing beside it."""
+        where = Path(shutil.copytree(place, tmp_path / point))
+        with Lake.open(where, spark) as lake:
+            lake.run(f"{DAY}01:00:00Z")
+        assert bases.find(where, Tables.open(spark, where).snapshot().row)
+        with zipfile.ZipFile(where / bases.NAME) as file:
+            names = {each for some in json.loads(file.read(bases.ABOUT))["files"].values() for each in some}
+        assert {*os.listdir(where / bases.FILES)} == names and not [*where.glob("*.tmp")]
+        return facts(lake)
+
+    with monkeypatch.context() as patch:
+        points = Leaving(patch).leave(leaver)
+    bases.drop(place)
+    expected = played_on("from the facts")
+    ways = ("a large table", "it takes its place", "a file goes", "a part")
+    reached = {f"{when} {what}" for when in ("before", "after") for what in ways} | {"half of a large table"}
+    assert {name for name, _ in points} == reached
+    between = points[1:-1]
+    if not request.config.getoption("--lakes"):
+        between = [between[request.config.getoption("--turn") % len(between)]]
+    snapshot = Tables.open(spark, place).snapshot()
+    world = world_between(snapshot).tables
+    replaced = points.index(("after it takes its place", 1))
+    for nth, point in enumerate(points):
+        shutil.rmtree(place / bases.FILES)
+        for file in place.glob(f"{bases.NAME}*"):
+            file.unlink()
+        shutil.copytree(saved / bases.FILES, place / bases.FILES)
+        shutil.copy(saved / bases.NAME, place)
+        leaver._runner._left = None
+        with monkeypatch.context() as patch, pytest.raises(Ended):
+            Leaving(patch).leave(leaver, point)
+        found = bases.find(place, snapshot.row)
+        assert (found is not None) == (since == "a post" or nth >= replaced), point
+        if found is not None:
+            assert_same_world(found.tables, {**world, "edits": found.tables["edits"]})
+            assert found.tables["edits"].num_rows == (0 if since == "a round" else 2 if nth >= replaced else 1), point
+        if point in (points[0], *between, points[-1]):
+            assert played_on(" ".join(map(str, point))) == expected, point
+    leaver._runner.close()
