@@ -16,7 +16,7 @@ import pytest
 from pfspark.edge.played import written
 from pfspark.lake import Lake
 from pfspark.sim import invention
-from tests.bench.test_bench import scenario
+from tests.bench.test_bench import HELD, scenario
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -34,9 +34,9 @@ def took(work: Callable[[], T]) -> tuple[float, T]:
     return time.perf_counter() - began, done
 
 
-def lake_of(spark: SparkSession, place: Path, folders: int) -> Lake:
+def lake_of(spark: SparkSession, place: Path, folders: int, holds: str = HELD) -> Lake:
     """A lake of the bench's organization as it begins: PFS1, PFS2 and PFS3 with replicas of every folder."""
-    one = scenario(folders)
+    one = scenario(folders, holds=holds)
     with written(spark, str(place), [one]) as record:
         record.begin(invention.begin(one))
     return Lake.open(place, spark)

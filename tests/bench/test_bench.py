@@ -5,6 +5,7 @@ pytest --bench -s tests/bench
 
 from __future__ import annotations
 
+import re
 import resource
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 Made = dict[str, pa.Table]
 FACTS = ("changes", "messages", "receipts", "state", "replicas", "backfill", "agenda")
 QUARTER = timedelta(minutes=15)
+HELD = "PFS1:1-10,PFS2:1-20,PFS3:1-30"
 
 
-def scenario(folders: int, steps: int = 0, name: str = "bench", count: int = 1) -> Scenario:
-    """Three stores with replicas of every folder; posts by turns at stores and in folders."""
+def scenario(folders: int, steps: int = 0, name: str = "bench", count: int = 1, holds: str = HELD) -> Scenario:
+    """Three stores with replicas of every folder, which hold so much; posts by turns at stores and in folders."""
     stores = ["PFS1", "PFS2", "PFS3"]
     lines = [
         f'name = "{name}"',
@@ -44,10 +46,7 @@ def scenario(folders: int, steps: int = 0, name: str = "bench", count: int = 1) 
         'interval = "15m"',
     ]
     lines += [f'[stores.{store}]\nsite = "Redmond"' for store in stores]
-    lines += [
-        f'[folders."/F{place}"]\nreplicas = ["PFS1", "PFS2", "PFS3"]\nholds = "PFS1:1-10,PFS2:1-20,PFS3:1-30"'
-        for place in range(folders)
-    ]
+    lines += [f'[folders."/F{place}"]\nreplicas = ["PFS1", "PFS2", "PFS3"]\nholds = "{holds}"' for place in range(folders)]
     lines += [
         f'[[steps]]\nat = "0m"\npost = {{ store = "{stores[place % 3]}", folder = "/F{place % folders}", count = {count} }}'
         for place in range(steps)
@@ -112,8 +111,16 @@ def told(what: str, seconds: float, beside: float | None = None, more: str = "")
 
 
 def memory() -> int:
-    """Megabytes this process holds at most (Java has its own, fixed)."""
+    """Megabytes this process holds at most (Java has its own)."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def memory_of_java(spark: SparkSession) -> int:
+    """Megabytes that Java holds now."""
+    gateway = spark.sparkContext._gateway
+    assert gateway is not None
+    [resident] = re.findall(r"^VmRSS:\s*(\d+) kB$", Path(f"/proc/{gateway.proc.pid}/status").read_text(), re.MULTILINE)
+    return int(resident) // 1024
 
 
 def test_idle_round(spark: SparkSession) -> None:
@@ -167,7 +174,7 @@ def among(spark: SparkSession, what: str, more: Sequence[int], crowd: Callable[[
             took.append(seconds)
         alone = alone or took
         times = " and ".join(f"{one / other:.2f}" for one, other in zip(took, alone, strict=True))
-        rest = f"; receiving {took[1]:.2f} s: {times} times alone; {memory()} MB"
+        rest = f"; receiving {took[1]:.2f} s: {times} times alone; {memory()} MB at most, Java {memory_of_java(spark)} MB"
         told(f"among {size:,} {what}, sending", took[0], None, rest)
 
 
