@@ -6,6 +6,7 @@ between any two rounds, or within one, and another goes on.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
@@ -27,7 +28,7 @@ from pfspark.edge.recording import Recording
 from pfspark.edge.scratch import Scratch
 from pfspark.edge.world import DIRECTORY, as_between, clocks, directory, policies_of, turn, world_between
 from pfspark.edge.writer import Writer
-from pfspark.errors import ViolationError
+from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
 from pfspark.keyed import distinct, having, lacking, with_columns
 from pfspark.keys import PAIR, STORE
@@ -355,7 +356,7 @@ class Runner:
             return False
         round, base = found
         self._begin(tables.snapshot(round), base, {**base.directory, "edits": base.cursor})
-        with suppress(ViolationError, *REFUSALS):
+        with suppress(LakeError, ViolationError, *REFUSALS):
             return all(self._gives_the_same(rows[number]) for number in range(round + 1, last.round + 1))
         return False
 
@@ -584,13 +585,23 @@ class Runner:
         newcomers = admit(world, turns)
         cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(cut_off)]
         world.reset("conditions", cut)
-        made = world.play({org: turn(*self._policies[org], now) for org, now in turns.items()}, told)
+        try:
+            made = world.play({org: turn(*self._policies[org], now) for org, now in turns.items()}, told)
+        except (*REFUSALS, OSError) as error:  # an executor is lost, or what lay there, or there is no room
+            raise _unmade(error) from error
         if made["violations"].num_rows:
             raise _violated(made["violations"])
         made["replicas"] = with_rows(made["replicas"], newcomers)
         made["backfill"] = with_rows(made["backfill"], named(made, turns))
         _forget_repeats(world)
         return made
+
+
+def _unmade(error: BaseException) -> LakeError:
+    """What went wrong in a line, of the pages that Java says."""
+    said = re.search(r"\[[A-Z][A-Z0-9_.]+\].*", str(error)) or re.search(r"(?m)^(?!An error occurred)[:\s]*(\S.*)", str(error))
+    told = said[said.lastindex or 0][:300].rstrip(". ") if said else type(error).__name__
+    return LakeError(f"The round could not be made: {told}. It does not count, and the lake is as it was before; play it again.")
 
 
 def _violated(violations: pa.Table) -> ViolationError:

@@ -57,7 +57,8 @@ def receive(
     """Edits to take in now, in order: `place` counts within (org, store), `reason` is set where one is refused at once.
 
     Edits at a store that is down wait. A store that does not exist, an `edit_id` that was taken in before or stands
-    earlier among these, and what no rule could follow (`_is_bad`), are refused.
+    earlier among these, and what no rule could follow (`_is_bad`), are refused. An edit of a folder that says nothing of
+    properties sets none.
 
     Source: R42; `edit_id` makes a repeat harmless.
     """
@@ -78,6 +79,7 @@ def receive(
         .join(before, ["org", "edit_id"], "left")
         .withColumn("reason", reason)
         .withColumn("nth", F.row_number().over(order))
+        .withColumn("properties", F.when(_of_folder(), _properties()).otherwise(F.col("properties")))
         .withColumn("decided", F.lit(None).cast("timestamp"))
         .drop("known", "before", "later")
     )
@@ -120,8 +122,7 @@ def _is_bad() -> Column:
     An unknown action; a time or a size that there is not; a post that says which item it will be; a folder without a name or
     place, or with a property whose text is not of its kind. What headers an item has nobody minds.
     """
-    properties = F.coalesce("properties", F.create_map().cast("map<string,string>"))
-    of_folder = F.col("action").isin(*HIERARCHY_ACTIONS)
+    properties = _properties()
     fits = F.forall(F.map_entries(properties), lambda each: _fits(each["key"], each["value"]))
     creates = F.col("action") == Action.CREATE_FOLDER
     placed = F.try_element_at(properties, F.lit(NAME)).isNotNull() & F.try_element_at(properties, F.lit(PARENT)).isNotNull()
@@ -130,10 +131,19 @@ def _is_bad() -> Column:
         & _in_time(F.col("at"))
         & F.coalesce(F.col("size").between(0, LARGEST - 1), F.lit(True))
         & ((F.col("action") != Action.POST) | F.col("item").isNull())
-        & (~of_folder | fits)
+        & (~_of_folder() | fits)
         & (~creates | placed)
     )
     return ~F.coalesce(good, F.lit(False))
+
+
+def _properties() -> Column:
+    """What an edit sets; where it does not say, nothing."""
+    return F.coalesce("properties", F.create_map().cast("map<string,string>"))
+
+
+def _of_folder() -> Column:
+    return F.col("action").isin(*HIERARCHY_ACTIONS)
 
 
 def _fits(name: Column, value: Column) -> Column:

@@ -74,7 +74,11 @@ def edits(spark: SparkSession, cases: dict[str, dict[str, Any]]) -> DataFrame:
 
 
 def received(spark: SparkSession, rows: DataFrame) -> dict[str, str | None]:
-    found = intake.receive(
+    return {row["edit_id"]: row["reason"] for row in taken_in(spark, rows).collect()}
+
+
+def taken_in(spark: SparkSession, rows: DataFrame) -> DataFrame:
+    return intake.receive(
         rows,
         repeated=intake.repeated(rows),
         taken=spark.createDataFrame([], "org string, edit_id string"),
@@ -82,12 +86,19 @@ def received(spark: SparkSession, rows: DataFrame) -> dict[str, str | None]:
         conditions=spark.createDataFrame([], "org string, store string, down boolean"),
         clock=spark.createDataFrame([("o", NOW)], "org string, now timestamp"),
     )
-    return {row["edit_id"]: row["reason"] for row in found.collect()}
 
 
 def test_what_no_rule_could_follow_is_refused_at_once(spark: SparkSession) -> None:
     reasons = received(spark, edits(spark, GOOD | BAD))
     assert reasons == dict.fromkeys(GOOD) | dict.fromkeys(BAD, "bad_value")
+
+
+def test_an_edit_of_a_folder_that_says_nothing_sets_nothing(spark: SparkSession) -> None:
+    """Else nobody could say any more who is listed after it, and the last replica could go (Q26); of a post it stays unsaid."""
+    cases = {name: {"action": name, "properties": None} for name in ("set_folder", "delete_folder", "post")}
+    said = {"said": {"action": "set_folder", "properties": {"description": "x"}}}
+    found = {row["edit_id"]: row["properties"] for row in taken_in(spark, edits(spark, cases | said)).collect()}
+    assert found == {"set_folder": {}, "delete_folder": {}, "post": None, "said": {"description": "x"}}
 
 
 def test_of_edits_of_one_name_the_first_counts(spark: SparkSession) -> None:
@@ -113,15 +124,7 @@ def test_of_edits_of_one_name_the_first_counts(spark: SparkSession) -> None:
 
 def test_every_refused_edit_is_told_of_and_taken_in_no_further(spark: SparkSession) -> None:
     """Also one whose action is none: it must not wait for ever, and call for a round each time."""
-    rows = edits(spark, BAD)
-    found = intake.receive(
-        rows,
-        repeated=intake.repeated(rows),
-        taken=spark.createDataFrame([], "org string, edit_id string"),
-        stores=spark.createDataFrame([("o", "P1")], "org string, store string"),
-        conditions=spark.createDataFrame([], "org string, store string, down boolean"),
-        clock=spark.createDataFrame([("o", NOW)], "org string, now timestamp"),
-    )
+    found = taken_in(spark, edits(spark, BAD))
     assert not intake.of_folders(found).count() + intake.of_items(found).count()
     verdicts = intake.receipts(found, found.limit(0), found.limit(0))
     told = {row["edit_id"]: (row["outcome"], row["reason"]) for row in verdicts.collect()}
