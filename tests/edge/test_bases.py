@@ -60,6 +60,7 @@ def place(left: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(left, tmp_path / "lake"))
 
 
+@pytest.mark.in_turn("bases")
 def test_a_base_says_what_the_facts_say(place: Path, spark: SparkSession) -> None:
     """After rounds, a restore, upkeep, what people did since, and rounds that were played upon it."""
 
@@ -184,6 +185,7 @@ def from_the_facts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return read
 
 
+@pytest.mark.in_turn("bases")
 @pytest.mark.usefixtures("facts_are_many")
 def test_what_was_played_since_a_base_is_played_again(killed: Path, spark: SparkSession, from_the_facts: list[int]) -> None:
     """The world is what the facts say, and goes on as that does; nothing is written for it."""
@@ -203,7 +205,7 @@ def test_what_was_played_since_a_base_is_played_again(killed: Path, spark: Spark
     assert not broken(lake)
 
 
-@pytest.mark.in_turn("bases")
+@pytest.mark.in_turn("killed")
 @pytest.mark.parametrize("why", ["few facts", "cut off", "restored", "many rounds", "other facts", "another base"])
 def test_else_the_facts_are_read(
     why: str, killed: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, from_the_facts: list[int]
@@ -231,16 +233,17 @@ def test_else_the_facts_are_read(
     assert_same_world(found, world_between(lake._tables.snapshot()).tables)
 
 
+@pytest.mark.in_turn("bases")
 def test_a_base_is_left_now_and_then(in_trouble: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """By who plays for long, and may be killed."""
     monkeypatch.setattr(runner, "LEFT_EVERY", 2)
     place = in_trouble("long")
     lake, left = Lake.open(place, spark), []
-    for minutes in range(20, 50, 5):
+    for minutes in range(20, 40, 5):
         lake.post("PFS1", "/Sales", b"more", name=f"at {minutes}", at=f"{DAY}00:{minutes}:00Z")
         lake.round(f"{DAY}00:{minutes}:00Z")
         left.append(bases.find(place, lake._tables.snapshot().row) is not None)
-    assert left == [False, True] * 3
+    assert left == [False, True] * 2
     lake._runner.close()
 
 
@@ -561,7 +564,7 @@ class Leaving:
         return self.points
 
 
-@pytest.mark.in_turn("leaving")
+@pytest.mark.in_turn("killed")
 @pytest.mark.parametrize("since", ["a round", "a post"])
 def test_wherever_one_ends_who_leaves_a_base_the_world_is_as_the_facts_say(
     place: Path, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, since: str
