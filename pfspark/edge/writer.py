@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 APP = "pfspark"
 """Under whose name the numbers of rounds are taken in the log of the ledger."""
+LOOKED_AT_EVERY = 100
+"""Rounds after which is looked whether the ledger has come to many files: who plays for long leaves it no slower to read."""
 
 
 class Writer:
@@ -73,6 +75,8 @@ class Writer:
         Raises OtherWriterError when another writer has taken that number.
         """
         tables, last = self._tables, self.last
+        if row.round % LOOKED_AT_EVERY == 0:
+            tables.gather(LEDGER)
         sealed = row.sealed(last.digest if last else "")
         told = rows_of(LEDGER, [sealed.written()])
         self.last = None

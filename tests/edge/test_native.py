@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
 
 from pfspark import execute
-from pfspark.edge import delta, native
+from pfspark.edge import delta, native, writer
 from pfspark.edge.delta import Tables
 from pfspark.edge.ledger import LEDGER
 from pfspark.edge.locks import WRITER_LOCK
@@ -178,6 +179,28 @@ def test_the_files_of_a_long_ledger_are_joined_by_who_plays_next(
     assert native.files(holed_place / LEDGER) < after
     assert told()[: len(before)] == before
     assert Tables.open(spark, holed_place).snapshot(before[-1]["round"]).row.round == before[-1]["round"]
+
+
+def test_who_plays_for_long_joins_the_files_of_the_ledger(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at the first of many, and without a row less."""
+    tables = Tables.create(spark, tmp_path / "lake")
+    assert tables.folder is not None
+    monkeypatch.setattr(delta, "MANY_FILES", 4)
+    monkeypatch.setattr(writer, "LOOKED_AT_EVERY", 5)
+    files = []
+    with tables.writing() as playing:
+        playing.open()
+        assert playing.last is not None
+        row, last = playing.last, playing.last.round + 15
+        while row.round < last:
+            row = playing.record(replace(row, round=row.round + 1, kind="played"))
+            files.append(native.files(tables.folder / LEDGER))
+    assert max(files) < 12 and sum(after < before for before, after in pairwise(files)) == 2
+    ledger = tables.arrow(LEDGER)
+    assert ledger is not None and sorted(ledger["round"].to_pylist()) == [*range(1, last + 1)]
+    assert not tables.snapshot().broken_links() and not tables.flaws(LEDGER)
 
 
 def test_a_number_is_taken_once_whoever_takes_it(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
