@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import distinct, having, in_parts, lacking, named, placed, together
+from pfspark.keyed import distinct, having, in_parts, labels, lacking, named, placed, together
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE
 from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, Entry, Listing, MessageType, Standing, Why
 
@@ -53,9 +53,8 @@ def _said_twice(names: pa.Table) -> pa.Table:
 
 def _own(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
     current = replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED)))
-    later = pc.binary_join_element_wise(current["store"], current["life"].cast(pa.string()), "~")
-    label = pc.if_else(pc.equal(current["life"], 1), current["store"], later)
-    return having(rows, current.select(list(HERE)).append_column("about", label), (*HERE, "about"))
+    keys = current.select(list(HERE)).append_column("about", labels(current["store"], current["life"]))
+    return having(rows, keys, keys.column_names)
 
 
 def _ranges_of(own: pa.Table, *, entry: Entry) -> pa.Table:

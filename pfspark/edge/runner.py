@@ -345,7 +345,8 @@ class Runner:
     def _played_again(self, snapshot: Snapshot) -> bool:
         """Plays again what was played since a base was left; whether there is such a base, and all gave what the ledger says.
 
-        Where the facts are few, or the rounds are many, the facts are read sooner.
+        Where the facts are few, or the rounds are many, the facts are read sooner; and where a store was taken back since, or
+        tables were tidied, which the world knows by other versions after that.
         """
         tables, ledger, last = self._tables, self._tables.ledger(), snapshot.row
         if ledger is None or tables.folder is None or all(snapshot.is_at_hand(name) for name in FACTS):
@@ -355,9 +356,12 @@ class Runner:
         if (found := bases.left(tables.folder, lambda round: rows[round].digest if round in rows else None)) is None:
             return False
         round, base = found
+        since = [rows[number] for number in range(round + 1, last.round + 1) if number in rows]
+        if len(since) < last.round - round or not {row.kind for row in since} <= {"opened", "played"}:
+            return False
         self._begin(tables.snapshot(round), base, {**base.directory, "edits": base.cursor})
         with suppress(LakeError, ViolationError, *REFUSALS):
-            return all(self._gives_the_same(rows[number]) for number in range(round + 1, last.round + 1))
+            return all(self._gives_the_same(row) for row in since)
         return False
 
     def _gives_the_same(self, row: Row) -> bool:
@@ -373,7 +377,7 @@ class Runner:
             if again.counts != row.counts or told != row.facts:
                 return False
         self._number, self._digest = row.round, row.digest
-        return row.kind != "restored"
+        return True
 
     def _begin(self, snapshot: Snapshot, base: Base | None, people: Mapping[str, int]) -> None:
         """The world after that round: that base, which was left after it, or what the facts say; `people`: what they had said."""

@@ -206,7 +206,7 @@ def test_what_was_played_since_a_base_is_played_again(killed: Path, spark: Spark
 
 
 @pytest.mark.in_turn("killed")
-@pytest.mark.parametrize("why", ["few facts", "cut off", "restored", "many rounds", "other facts", "another base"])
+@pytest.mark.parametrize("why", ["few facts", "cut off", "restored", "tidied", "many rounds", "other facts", "another base"])
 def test_else_the_facts_are_read(
     why: str, killed: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, from_the_facts: list[int]
 ) -> None:
@@ -219,6 +219,8 @@ def test_else_the_facts_are_read(
         lake.round(f"{DAY}00:55:00Z", cut=["PFS2"])
     elif why == "restored":
         lake.restore("PFS1", 9, now=f"{DAY}00:50:00Z")
+    elif why == "tidied":
+        lake.maintain(f"{DAY}00:50:00Z")
     elif why == "many rounds":
         monkeypatch.setattr(runner, "AGAIN", 2)
     elif why == "other facts":
