@@ -24,7 +24,7 @@ from pfspark.keys import HERE, STORE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.said import lists_anew
 from pfspark.suited import Suited, as_it_is
-from pfspark.tables import REPLACED
+from pfspark.tables import REPLACED, REPLACED_IN
 from pfspark.views import Concern
 from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
 from pfspark.world import Outcome, World
@@ -110,8 +110,8 @@ class Between:
         clock = rows_of("clock", ({"org": org, **columns} for org, columns in sorted(turns.items())))
         concern = Concern.of(self.tables, clock)
         made = self._make(clock, concern, told)
-        if lacking(made["tree"], concern.whole, ["org"]).num_rows:  # what changes a tree was not foreseen
-            made = self._make(clock, concern.and_all_of(made["tree"]), told)
+        if (unforeseen := concern.unforeseen(made["tree"], self.tables["tree"])).num_rows:
+            made = self._make(clock, concern.and_all_of(unforeseen), told)
         self.fold(made)
         return made
 
@@ -187,8 +187,7 @@ class Between:
             self.append(name, made[name])
         self._join_ranges(made["dirty"])
         for name, key in REPLACED.items():
-            changed = made["dirty"] if name == "array" else made[name]
-            self.put(name, lacking(self.tables[name], changed, key))
+            self.put(name, lacking(self.tables[name], made[REPLACED_IN.get(name, name)], key))
             self.append(name, made[name])
         erased = made["replicas"].filter(pc.equal(made["replicas"]["standing"], str(Standing.ERASED)))
         if erased.num_rows:  # a replica that is made again begins with an empty table (R7)

@@ -148,7 +148,7 @@ def sift_hierarchy(world: World, mail: Mail, clock: DataFrame) -> News:
     carried = receipt.unpack(receipt.of_hierarchy(mail.delivered))
     sifted = once(receipt.sift(carried, applied=applied))
     versions = once(items.seen(in_ranges(world.changes, sifted), applied=sifted))
-    trees, changed = _see(world.trees, versions, world, clock)
+    trees, changed = _see(world.trees, versions, clock)
     steps = dated(hierarchy.stand(world.replicas, lists=changed.lists, folders=changed.folders), clock=clock)
     replicas = _amend("replicas", world.replicas, steps)
     return News(trees, changed, applied, state.ranges_of(own, entry=Entry.EMPTY), steps, replicas)
@@ -243,7 +243,7 @@ def take_in_folders(world: World, news: News, standing: Standing, clock: DataFra
     edits = together(intake.of_folders(resolved), *_say_by_themselves(news, standing, clock))
     verdicts, deleted = _validate_folders(edits, names, news, standing)
     changes = folder_edits.as_changes(verdicts)
-    trees, changed = _see(news.trees, changes, world, clock)
+    trees, changed = _see(news.trees, changes, clock)
     return FolderEdits(resolved, verdicts, folder_edits.entries(verdicts), deleted, changes, trees, changed)
 
 
@@ -694,23 +694,22 @@ def check(world: World, known: Known, gaps: Gaps, edits: Edits) -> DataFrame:
     return together(misnumbered, checks.noted_though_held(gaps.array, applied=known.applied))
 
 
-def _see(trees: Trees, versions: DataFrame, world: World, clock: DataFrame) -> tuple[Trees, Trees]:
-    """The trees after hierarchy changes, and what changed of them: folders of `tree`, a store's whole `folders`, `lists`."""
+def _see(trees: Trees, versions: DataFrame, clock: DataFrame) -> tuple[Trees, Trees]:
+    """The trees after hierarchy changes, and what changed of them."""
     retold = hierarchy.merge(trees.tree, versions, whole=hierarchy.merging_whole(clock))
     tree = _amend("tree", trees.tree, retold)
-    own = hierarchy.of_viewers(tree, retold)
-    folders = hierarchy.folders(own)
-    lists = hierarchy.lists(own, folders=folders, stores=world.stores)
-    seen = Trees(tree, _amend("folders", trees.folders, folders), _amend("lists", trees.lists, lists))
-    return seen, Trees(retold, folders, lists)
+    drawn = hierarchy.folders(hierarchy.of_viewers(tree, retold))
+    folders = hierarchy.changed(drawn, before=trees.folders, retold=retold)
+    changed = Trees(retold, folders, hierarchy.lists(in_folders(tree, folders), folders=folders))
+    return _both(trees, changed), changed
 
 
 def _both(first: Trees, then: Trees) -> Trees:
-    """What changed of the trees, and then once more."""
+    """Trees, and what changed of them thereafter: a folder that changed and has no list now has none."""
     return Trees(
         _amend("tree", first.tree, then.tree),
         _amend("folders", first.folders, then.folders),
-        _amend("lists", first.lists, then.lists),
+        append(elsewhere(first.lists, then.folders), then.lists),
     )
 
 

@@ -15,7 +15,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from pfspark.keys import AGENDA, HERE, PAIR, STORE
+from pfspark.keys import AGENDA, HERE, PAIR
 
 RANGE = "struct<origin:string,cn_min:bigint,cn_max:bigint>"
 STAMP = "struct<at:timestamp,origin:string,cn:bigint>"
@@ -787,8 +787,8 @@ FRAMES = _by_name(
 
 REPLACED = {
     "tree": HERE,
-    "folders": STORE,
-    "lists": STORE,
+    "folders": HERE,
+    "lists": HERE,
     "replicas": HERE,
     "array": HERE,
     "agenda": AGENDA,
@@ -796,6 +796,8 @@ REPLACED = {
     "lives": (*HERE, "peer"),
 }
 """The key by which what a round gives replaces rows of a view: all rows of that key that were there before."""
+REPLACED_IN = {"lists": "folders", "array": "dirty"}
+"""Of a view of which nothing may be left under a key, what else of the round says in which folders it is replaced."""
 
 EVERY = {**TABLES, **VIEWS}
 

@@ -2,8 +2,9 @@
 
 Of changes and edits, of which there may be many, steps pick the rows that they need.
 
-A round concerns a folder where mail about it is due, an entry of the agenda, or an edit. Whatever changes the hierarchy of an
-organization concerns all its folders, for a tree is one.
+A round concerns a folder where mail about it is due, an entry of the agenda, or an edit. Where the hierarchy may change, it
+concerns all that lies beneath the folders that change, for with its parent a folder dies; and all that lies above any folder
+that it reads, so that the trees which it draws of these are the trees that there are.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import dataclass, replace
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pfspark import branches
 from pfspark.keyed import distinct, filtered, having, lacking, named
 from pfspark.keys import FOLDER
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
@@ -36,10 +38,12 @@ def due(table: pa.Table, clock: pa.Table, column: str = "due") -> pa.Table:
 
 @dataclass(frozen=True)
 class Concern:
-    """What a round concerns: folders (org, folder), and organizations as a whole."""
+    """What a round concerns: folders (org, folder); of which organizations the trees may change (org), as far as these folders
+    go; and organizations as a whole."""
 
     clock: pa.Table
     folders: pa.Table
+    trees: pa.Table
     whole: pa.Table
 
     @classmethod
@@ -47,18 +51,26 @@ class Concern:
         """What is due by the clock: mail, the agenda, edits."""
         mail, agenda = (due(tables[name], clock) for name in ("mail", "agenda"))
         edits = due(tables["edits"], clock, "at")
+        here = [each.select(list(FOLDER)) for each in (mail, agenda, edits)]
+        folders = _with_made(pa.concat_tables(here), tables["changes"])
         news = mail.filter(pc.is_in(mail["type"], pa.array(OF_HIERARCHY)))
         on_folders = edits.filter(pc.is_in(edits["action"], pa.array(map(str, HIERARCHY_ACTIONS))))
-        whole = [each.select(["org"]) for each in (news, answers_to_leavers(mail), on_folders)]
-        made = having(tables["changes"], named(edits["org"], edits["folder"]), ["org", "edit_id"])
-        here = [each.select(list(FOLDER)) for each in (mail, agenda, edits)]
-        of_edits = made.select(["org", "object"]).rename_columns(list(FOLDER))
-        folders, orgs = pa.concat_tables([*here, of_edits]), pa.concat_tables(whole)
-        return cls(clock, distinct(folders, FOLDER), distinct(orgs, ["org"]))
+        changing = [each.select(["org"]) for each in (news, answers_to_leavers(mail), on_folders)]
+        trees = distinct(pa.concat_tables(changing), ["org"])
+        if trees.num_rows:
+            folders = _with_branches(folders, trees, news, on_folders, tables)
+        return cls(clock, distinct(folders, FOLDER), trees, trees.slice(0, 0))
 
     def and_all_of(self, orgs: pa.Table) -> Concern:
         """The same, and those organizations as a whole."""
         return replace(self, whole=pa.concat_tables([self.whole, orgs.select(["org"])]))
+
+    def unforeseen(self, retold: pa.Table, tree: pa.Table) -> pa.Table:
+        """Of the rows of a tree that a round has `retold` those of which it was not foreseen: of an organization whose trees it
+        did not draw whole enough, or of a folder of the `tree` before that it has not read."""
+        elsewhere = lacking(retold, pa.concat_tables([self.trees, self.whole]), ["org"])
+        unread = lacking(lacking(retold, self.whole, ["org"]), self.folders, FOLDER)
+        return pa.concat_tables([elsewhere, having(unread, tree, FOLDER)])
 
     def read(self, name: str, table: pa.Table) -> pa.Table:
         """The rows of a view that concern it."""
@@ -73,6 +85,23 @@ class Concern:
         """The hierarchy of each organization that plays: at any time a leaver may speak in it."""
         folder = pa.repeat(pa.scalar(HIERARCHY), self.clock.num_rows)
         return self.clock.select(["org"]).append_column("folder", folder)
+
+
+def _with_made(folders: pa.Table, changes: pa.Table) -> pa.Table:
+    """With the folders that edits became which are named there."""
+    made = having(changes, named(folders["org"], folders["folder"]), ["org", "edit_id"])
+    return pa.concat_tables([folders, made.select(["org", "object"]).rename_columns(list(FOLDER))])
+
+
+def _with_branches(folders: pa.Table, trees: pa.Table, news: pa.Table, edits: pa.Table, tables: Tables) -> pa.Table:
+    """With all that must be read where the trees of those organizations may change."""
+    changes = tables["changes"]
+    letters, edited = branches.of_letters(news, changes), branches.of_edits(edits)
+    changing, parents = (_with_made(pa.concat_tables(both), changes) for both in zip(letters, edited, strict=True))
+    edges = branches.edges(tables["folders"], trees)
+    here = pa.concat_tables([folders, branches.beneath(edges, changing), parents])
+    hierarchies = trees.append_column("folder", pa.repeat(pa.scalar(HIERARCHY), trees.num_rows))
+    return pa.concat_tables([branches.above(edges, here), hierarchies])
 
 
 def answers_to_leavers(mail: pa.Table) -> pa.Table:

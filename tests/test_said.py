@@ -64,7 +64,7 @@ def test_entries_of_the_directory_are_the_latest_that_were_said(spark: SparkSess
     assert rows_of(said.entries(table, ("org", "store"))) == rows_of(expected)
     stores = expected.where("org is not null")
     told = stores.select("org", "store", "retired").toArrow()
-    assert rows_of(said.everywhere(told)) == rows_of(hierarchy.everywhere(stores, stores))
+    assert rows_of(said.everywhere(told)) == rows_of(hierarchy.everywhere(stores))
 
 
 @given(rows=SAID)

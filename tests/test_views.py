@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 LATER = NOW + timedelta(microseconds=1)
-FOLDERS = ("A:1", "A:2", "A:3", "A:4")
+FOLDERS = {"A:1": "", "A:2": "A:1", "A:3": "A:2", "A:4": ""}
+"""Each with its parent."""
 VIEWS = ("tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")
 
 
@@ -40,7 +41,8 @@ def between(spark: SparkSession, **more: list[dict[str, Any]]) -> Between:
     """One replica of each folder at A, in two organizations; a state of each; and what is due."""
     here = [{"org": org, "store": "A", "folder": folder} for org in ("o", "p") for folder in FOLDERS]
     rows: dict[str, list[dict[str, Any]]] = {name: here for name in VIEWS}
-    return Between(spark, rows | {"agenda": []} | more)
+    trees = [{**row, "parent": FOLDERS[row["folder"]], "dead": False} for row in here]
+    return Between(spark, rows | {"folders": trees, "agenda": [], "changes": CHANGES} | more)
 
 
 def read_of(world: Between, name: str, *orgs: str) -> set[tuple[str, str]]:
@@ -51,8 +53,24 @@ def read_of(world: Between, name: str, *orgs: str) -> set[tuple[str, str]]:
 
 ENTRY = {"org": "o", "store": "A", "folder": "A:1", "why": "send", "peer": ""}
 LETTER = {"org": "o", "message_id": "m", "recipient": "A", "folder": "A:2", "type": "0x4", "flags": [], "due": NOW}
+NEWS = {**LETTER, "type": "0x2", "folder": "1-1", "carries": [{"origin": "A", "cn_min": 2, "cn_max": 2}]}
 EDIT = {"org": "o", "edit_id": "e", "store": "A", "folder": "A:3", "action": "post", "at": NOW}
-WHOLE = {("o", folder) for folder in FOLDERS}
+OF_FOLDER = {**EDIT, "folder": "A:2", "action": "set_folder"}
+
+
+def change(cn: int, folder: str, **said: str) -> dict[str, Any]:
+    """A change of the hierarchy, as A numbered it."""
+    named = {"org": "o", "folder": "1-1", "origin": "A", "cn": cn, "object": folder, "action": "set_folder", "edit_id": f"e{cn}"}
+    return {**named, "properties": [{"name": name, "value": value} for name, value in said.items()]}
+
+
+def news(cn: int) -> dict[str, Any]:
+    """A letter that brings that number."""
+    return {**NEWS, "carries": [{"origin": "A", "cn_min": cn, "cn_max": cn}]}
+
+
+CHANGES = [change(2, "A:2"), change(3, "A:3", name="C", parent="A:4"), change(4, "A:4"), change(5, "B:1", parent="A:2")]
+ABOVE_AND_BENEATH = {("o", folder) for folder in ("A:1", "A:2", "A:3")}
 CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], set[tuple[str, str]]]] = {
     "nothing": ({}, set()),
     "an entry": ({"agenda": [{**ENTRY, "due": NOW}]}, {("o", "A:1")}),
@@ -60,12 +78,39 @@ CASES: dict[str, tuple[dict[str, list[dict[str, Any]]], set[tuple[str, str]]]] =
     "an entry of who does not play": ({"agenda": [{**ENTRY, "org": "p", "due": NOW}]}, set()),
     "a letter": ({"mail": [LETTER]}, {("o", "A:2")}),
     "a letter under way": ({"mail": [{**LETTER, "due": LATER}]}, set()),
-    "news of the hierarchy": ({"mail": [{**LETTER, "type": "0x2", "folder": "1-1"}]}, WHOLE),
-    "an answer to a leaver": ({"mail": [{**LETTER, "type": "0x10", "flags": ["delete_pending"]}]}, WHOLE),
+    "news of a folder": ({"mail": [NEWS]}, ABOVE_AND_BENEATH),
+    "news of a new folder": ({"mail": [news(5)]}, {("o", "A:1"), ("o", "A:2")}),
+    "news of a folder that is moved": ({"mail": [news(3)]}, {*ABOVE_AND_BENEATH, ("o", "A:4")}),
+    "news that nobody has": ({"mail": [news(9)]}, set()),
+    "news that carries nothing": ({"mail": [{**NEWS, "carries": []}]}, set()),
+    "a letter, and news": ({"mail": [LETTER, {**news(4), "message_id": "n"}]}, {("o", "A:1"), ("o", "A:2"), ("o", "A:4")}),
+    "an answer to a leaver": ({"mail": [{**LETTER, "type": "0x10", "flags": ["delete_pending"]}]}, {("o", "A:1"), ("o", "A:2")}),
     "an edit": ({"edits": [EDIT]}, {("o", "A:3")}),
     "an edit of no time": ({"edits": [{**EDIT, "at": None}]}, {("o", "A:3")}),
     "an edit of later": ({"edits": [{**EDIT, "at": LATER}]}, set()),
-    "an edit of a folder": ({"edits": [{**EDIT, "action": "set_folder"}]}, WHOLE),
+    "an edit of a folder": ({"edits": [OF_FOLDER]}, ABOVE_AND_BENEATH),
+    "an edit that moves one": (
+        {"edits": [{**OF_FOLDER, "folder": "A:4", "properties": {"parent": "A:1"}}]},
+        {
+            ("o", "A:4"),
+            ("o", "A:1"),
+        },
+    ),
+    "an edit that creates one": (
+        {"edits": [{**OF_FOLDER, "folder": None, "properties": {"parent": "A:2"}}]},
+        {
+            ("o", "A:1"),
+            ("o", "A:2"),
+        },
+    ),
+    "an edit beneath what an edit made": (
+        {"edits": [{**OF_FOLDER, "folder": "@e4", "properties": {"parent": "@e2"}}]},
+        {
+            ("o", "A:1"),
+            ("o", "A:2"),
+            ("o", "A:4"),
+        },
+    ),
 }
 
 
@@ -81,7 +126,7 @@ def test_a_round_reads_what_it_concerns(spark: SparkSession, case: str) -> None:
             assert concern.read(name, world.tables[name]).num_rows == len(expected), name  # each once
     assert concern.read("changes", world.tables["changes"]) is world.tables["changes"]
     waiting = concern.read("mail", world.tables["mail"])
-    assert waiting.num_rows == (case not in ("a letter under way",) and bool(given.get("mail")))
+    assert waiting.num_rows == (0 if case == "a letter under way" else len(given.get("mail", ())))
 
 
 def test_edits_that_name_an_edit_find_what_it_became(spark: SparkSession) -> None:

@@ -168,8 +168,7 @@ def _last_restores(snapshot: Snapshot) -> DataFrame | None:
 
 def lists_of(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFrame:
     """The view `lists`; a store that sees no folder yet has the list of the hierarchy all the same."""
-    seen = hierarchy.lists(tree, folders=folders, stores=stores).where(F.col("folder") != HIERARCHY)
-    return seen.unionByName(hierarchy.everywhere(stores, stores))
+    return hierarchy.lists(tree, folders=folders).unionByName(hierarchy.everywhere(stores))
 
 
 def world(snapshot: Snapshot) -> dict[str, pa.Table]:

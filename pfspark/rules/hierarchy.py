@@ -135,14 +135,22 @@ def bury(placed: DataFrame, *, dead: DataFrame) -> DataFrame:
     return placed.join(told, list(HERE), "left").select(*HERE, "parent", F.col("buried").isNotNull().alias("dead"))
 
 
+@rule("folders", drives=("drawn",))
+def changed(drawn: DataFrame, *, before: DataFrame, retold: DataFrame) -> DataFrame:
+    """Of the folders as they are `drawn` anew those of which the tree was `retold`, and those that are not what they were
+    `before`: what lies beneath a folder dies with it, though nobody told of it."""
+    told = drawn.join(retold.select(*HERE), list(HERE), "left_semi")
+    return drawn.subtract(before).unionByName(told).distinct()
+
+
 @rule("lists")
-def lists(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFrame:
+def lists(tree: DataFrame, *, folders: DataFrame) -> DataFrame:
     """The replica lists: one row for each viewer, folder and peer with the peer's `listing`; none of dead folders.
 
-    A list that merging would leave empty keeps the replica whose removal has the highest stamp: the last copy stays. The
-    list of the hierarchy itself is every store of the organization, as every viewer sees it.
+    A list that merging would leave empty keeps the replica whose removal has the highest stamp: the last copy stays. That of
+    the hierarchy itself is not said in the tree: see `everywhere`.
 
-    Source: R2, R14, R58; D2, D4, D10.
+    Source: R14, R58; D2, D4, D10.
     """
     entries = tree.where(F.col("property").startswith(REPLICA) & F.col("value").isin(*Listing)).select(
         *HERE,
@@ -155,20 +163,17 @@ def lists(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFram
     latest = of_folder.orderBy((F.col("listing") == Listing.REMOVED).desc(), F.col("stamp").desc(), "peer")
     listed = F.sum((F.col("listing") == Listing.LISTED).cast("int")).over(of_folder)
     keeps = (listed == 0) & (F.row_number().over(latest) == 1)
-    guarded = living.withColumn("keeps", keeps).select(
+    return living.withColumn("keeps", keeps).select(
         *HERE, "peer", F.when(F.col("keeps"), Listing.LISTED).otherwise(F.col("listing")).alias("listing")
     )
-    return guarded.unionByName(everywhere(stores.join(tree.select(*STORE), list(STORE), "left_semi"), stores))
 
 
-def everywhere(viewers: DataFrame, stores: DataFrame) -> DataFrame:
-    """The replica list of the hierarchy as each of `viewers` sees it: every store that is not retired (R3)."""
-    peers = stores.where("not retired").select("org", F.col("store").alias("peer"))
-    return (
-        viewers.where("not retired")
-        .select(*STORE)
-        .join(peers, "org")
-        .select(*STORE, F.lit(HIERARCHY).alias("folder"), "peer", F.lit(str(Listing.LISTED)).alias("listing"))
+def everywhere(stores: DataFrame) -> DataFrame:
+    """The replica list of the hierarchy as each of the stores sees it: every store that is not retired (R2, R3)."""
+    there = stores.where("not retired").select(*STORE)
+    peers = there.withColumnRenamed("store", "peer")
+    return there.join(peers, "org").select(
+        *STORE, F.lit(HIERARCHY).alias("folder"), "peer", F.lit(str(Listing.LISTED)).alias("listing")
     )
 
 

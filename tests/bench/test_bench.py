@@ -197,6 +197,34 @@ def test_folders_in_which_nothing_happens(spark: SparkSession) -> None:
     among(spark, "replicas", (1_000, 3_000, 10_000), ballast)
 
 
+def test_a_change_of_the_tree(spark: SparkSession) -> None:
+    """A property of a folder, and its name: where it is set and where it comes, in ten folders and among others."""
+    alone: list[float] = []
+    for copies in (0, 100, 1_000, 10_000):
+        played = Played(spark, scenario(10)).warm()
+        size = ballast(played.world, copies)
+        [folder, *_] = pc.unique(played.world.tables["folders"]["folder"]).to_pylist()
+        took = []
+        for nth, said in enumerate([{"description": "warm"}, {"description": "of old"}, {"name": "New"}]):
+            who = {
+                "org": "bench",
+                "edit_id": f"said {nth}",
+                "store": "PFS1",
+                "at": played.now,
+                "written": played.now,
+                "place": nth,
+            }
+            played.world.add("edits", [{**who, "action": "set_folder", "folder": folder, "properties": said}])
+            for _ in range(2):
+                seconds, made = played.round()
+                assert made["tree"].num_rows
+                took.append(seconds)
+        alone = alone or took
+        times = ", ".join(f"{one / other:.2f}" for one, other in zip(took[2:], alone[2:], strict=True))
+        seconds = " and ".join(f"{each:.1f}" for each in took[2:])
+        print(f"\na property and a name, each set and received, among {size:,} replicas: {seconds} s: {times} times alone")
+
+
 HOLDS = {"PFS1": 10, "PFS2": 20, "PFS3": 30}
 """How many items of each origin every folder holds at the start of `scenario`."""
 

@@ -67,3 +67,18 @@ def test_a_deletion_takes_along_all_that_merging_puts_beneath_it(spark: SparkSes
     tree = spark.createDataFrame([("o", "P1", *row, (stamp(1)["at"], "P1", 1)) for row in rows], schema_of("tree"))
     dead = {row["folder"] for row in hierarchy.folders(tree).where("dead").collect()}
     assert dead == {str(level) for level in range(1, 65)}
+
+
+@pytest.mark.rule("R140")
+def test_what_changed_of_a_tree_is_what_was_told_and_what_became_of_it(spark: SparkSession) -> None:
+    """A folder that was told of, though it is as it was; one that died with another; one that is new. Not what stays as it was,
+    be it placed nowhere, nor what another store sees."""
+    schema = schema_of("folders")
+    stays = [("o", "P1", "stays", "", False), ("o", "P1", "nowhere", None, False), ("o", "P2", "told", "", False)]
+    told = ("o", "P1", "told", "", False)
+    before = spark.createDataFrame([*stays, told, ("o", "P1", "dies", "told", False)], schema)
+    after = [told, ("o", "P1", "dies", "told", True), ("o", "P1", "new", "", False)]
+    drawn = spark.createDataFrame([*stays, *after], schema)
+    retold = spark.createDataFrame([("o", "P1", "told")] * 2 + [("o", "P1", "new")], "org string, store string, folder string")
+    found = hierarchy.changed(drawn, before=before, retold=retold).collect()
+    assert sorted(map(tuple, found)) == sorted(after)

@@ -188,10 +188,7 @@ def test_an_age_that_is_none_is_as_if_not_set(spark: SparkSession) -> None:
 def test_an_entry_of_a_replica_list_that_says_nothing_known_is_none(spark: SparkSession) -> None:
     seen = tree(spark, F={"replica:P1": "listed", "replica:P2": "perhaps"})
     folders = spark.createDataFrame([("o", "P1", "F", "", False)], schema_of("folders"))
-    stores = spark.createDataFrame([], "org string, store string, retired boolean")
-    assert [(row["peer"], row["listing"]) for row in hierarchy.lists(seen, folders=folders, stores=stores).collect()] == [
-        ("P1", "listed")
-    ]
+    assert [(row["peer"], row["listing"]) for row in hierarchy.lists(seen, folders=folders).collect()] == [("P1", "listed")]
 
 
 @pytest.mark.parametrize("version", ["", "Exchange", "9" * 400, None])
