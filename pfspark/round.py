@@ -31,6 +31,7 @@ from pfspark.rules import (
     item_edits,
     items,
     packing,
+    places,
     receipt,
     removal,
     sources,
@@ -317,9 +318,10 @@ def _validate_folders(edits: DataFrame, names: DataFrame, news: News, standing: 
     """Edits of the hierarchy with their verdicts, and the folders that deletions take along."""
     tree, folders, lists = news.trees.tree, news.trees.folders, news.trees.lists
     resolved = folder_edits.resolve(edits, names=names)
-    reaching = folder_edits.reaching(folder_edits.placements(resolved), folders=folders)
-    followed = folder_edits.follow(resolved, deleting=folder_edits.deletions(resolved), folders=folders, reaching=reaching)
-    deleted, too_deep = folder_edits.deleted_with_parent(followed), folder_edits.too_deep(followed)
+    deleting, reaching = places.deletions(resolved), places.reaching(places.placements(resolved), folders=folders)
+    branches = places.branches(resolved, deleting=deleting, folders=folders, reaching=reaching)
+    followed = places.follow(resolved, deleting=deleting, folders=folders, reaching=reaching, branches=branches)
+    deleted, too_deep = places.deleted_with_parent(followed, branches=branches), places.too_deep(followed)
     validated = folder_edits.validate(resolved, folders=folders, lists=lists, tree=tree, deleted=deleted, too_deep=too_deep)
     last = intake.last_numbers(standing.replicas, applied=news.applied)
     written = folder_edits.record(folder_edits.number(validated, numbers=last), tree=tree)

@@ -537,6 +537,7 @@ object | string | the item, or the folder of the hierarchy
 target | string | the folder that the edit is about; one that is made in this round: @ and its edit
 parent | string | the folder above; empty at the top
 above | string | a folder above it, in the tree of that store
+branch | string | the nearest folder above it, or itself, that is followed edit by edit
 name | string | how people call it
 properties | map<string,string> | what the edit sets
 properties_all | array<{PROPERTY}> | all properties of the folder after the edit
@@ -673,6 +674,7 @@ FRAMES = _by_name(
         ),
         _frame("resolved_folders", "an edit of the hierarchy with the folder it is about", _PLACED),
         _frame("ancestors", "a folder that has an ancestor so and so far above it", f"{_KEYS} above"),
+        _frame("branches", "a folder, and the one it goes with where edits move or delete that", f"{_KEYS} branch"),
         _frame("followed", "what becomes of a store's tree by its edits", "org store deleted_with too_deep"),
         _frame("deleted_with_parent", "a folder that a deletion takes along", f"{_KEYS} since:int"),
         _frame("too_deep", "an edit that would place a folder too deep", "org store nth"),

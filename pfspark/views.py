@@ -3,8 +3,8 @@
 Of changes and edits, of which there may be many, steps pick the rows that they need.
 
 A round concerns a folder where mail about it is due, an entry of the agenda, or an edit. Where the hierarchy may change, it
-concerns all that lies beneath the folders that change, for with its parent a folder dies; and all that lies above any folder
-that it reads, so that the trees which it draws of these are the trees that there are.
+concerns all that lies beneath the folders that may move or die, for with its parent a folder dies; and all that lies above any
+folder that it reads, so that the trees which it draws of these are the trees that there are.
 """
 
 from __future__ import annotations
@@ -96,10 +96,13 @@ def _with_made(folders: pa.Table, changes: pa.Table) -> pa.Table:
 def _with_branches(folders: pa.Table, trees: pa.Table, news: pa.Table, edits: pa.Table, tables: Tables) -> pa.Table:
     """With all that must be read where the trees of those organizations may change."""
     changes = tables["changes"]
-    letters, edited = branches.of_letters(news, changes), branches.of_edits(edits)
-    changing, parents = (_with_made(pa.concat_tables(both), changes) for both in zip(letters, edited, strict=True))
+    letters, edited = branches.of_letters(news, changes, tables["folders"]), branches.of_edits(edits)
+    said, moving, parents = (
+        _with_made(pa.concat_tables([getattr(letters, name), getattr(edited, name)]), changes)
+        for name in ("all", "moving", "parents")
+    )
     edges = branches.edges(tables["folders"], trees)
-    here = pa.concat_tables([folders, branches.beneath(edges, changing), parents])
+    here = pa.concat_tables([folders, said, branches.beneath(edges, moving), parents])
     hierarchies = trees.append_column("folder", pa.repeat(pa.scalar(HIERARCHY), trees.num_rows))
     return pa.concat_tables([branches.above(edges, here), hierarchies])
 

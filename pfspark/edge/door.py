@@ -54,6 +54,10 @@ class View:
             )
             for row in own["folders"]
         }
+        self._there: dict[str, dict[str, dict[str, Folder]]] = {}
+        """The folders beneath each, by name and id."""
+        for each, seen in self.folders.items():
+            self._put(each, seen)
         for row in own["lists"]:
             if row["listing"] == Listing.LISTED and row["folder"] in self.folders:
                 self.folders[row["folder"]].listed.add(row["peer"])
@@ -85,15 +89,30 @@ class View:
 
     def beneath(self, folder: str) -> dict[str, int]:
         """That folder and all that lie beneath it, each with how many levels they go down to it."""
-        lines = {each: self.lies(each) for each in self.folders}
-        return {each: line.index(folder) for each, line in lines.items() if folder in line}
+        found, waiting = {folder: 0}, [folder]
+        while waiting:
+            above = waiting.pop()
+            lower = {each for named in self._there.get(above, {}).values() for each in named} - found.keys()
+            found |= dict.fromkeys(lower, found[above] + 1)
+            waiting += lower
+        return found
+
+    def named(self, parent: str, name: str) -> Mapping[str, Folder]:
+        """The folders of that name beneath that one, dead or not, by id."""
+        return self._there.get(parent, {}).get(name, {})
+
+    def _put(self, folder: str, seen: Folder) -> None:
+        self._there.setdefault(seen.parent, {}).setdefault(seen.name, {})[folder] = seen
 
     def take_in(self, row: Row) -> None:
         """What the store sees once it has taken in that edit of the hierarchy."""
         sets, target = dict(row["properties"] or ()), row["folder"]
         if row["action"] == Action.CREATE_FOLDER:
             target = f"@{row['edit_id']}"
+            if target in self.folders:  # said twice: the first counts
+                return
             self.folders[target] = Folder(sets.get(NAME, target), sets.get(PARENT, ROOT))
+            self._put(target, self.folders[target])
         elif target not in self.folders:
             return
         if row["action"] == Action.DELETE_FOLDER:
@@ -101,7 +120,9 @@ class View:
                 self.folders[each].dead = True
             return
         seen = self.folders[target]
+        del self._there[seen.parent][seen.name][target]
         seen.name, seen.parent = sets.get(NAME, seen.name), sets.get(PARENT, seen.parent)
+        self._put(target, seen)
         seen.properties |= properties_of(sets)
         seen.listed = (seen.listed | entries(sets, Listing.LISTED)) - entries(sets, Listing.REMOVED) or seen.listed
         seen.is_open = self.store in seen.listed
@@ -162,10 +183,7 @@ def _check_place(view: View, ref: str | None, folder: Folder | None, sets: Mappi
         raise RefusedError(f"the folder above is deleted at {view.store}, or not known there")
     if ref in above:
         raise RefusedError(f"{name!r} cannot lie beneath itself")
-    beside = [
-        each for each, seen in view.folders.items()
-        if each != ref and not seen.dead and (seen.parent, seen.name) == (parent, name)
-    ]  # fmt: skip
+    beside = [each for each, seen in view.named(parent, name).items() if each != ref and not seen.dead]
     if beside:
         raise RefusedError(f"{view.store} sees a folder {name!r} there already ({beside[0]}); take another name")
     deepest = len(above) + 1 + max(view.beneath(ref).values() if ref else [0])

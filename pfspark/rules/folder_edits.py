@@ -8,14 +8,13 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark import ancestors, naming
+from pfspark import naming
 from pfspark.frame import rule
-from pfspark.keys import HERE, STORE
+from pfspark.keys import STORE
 from pfspark.tables import PREDECESSOR
 from pfspark.words import (
     DELETED,
     HIERARCHY,
-    LEVELS,
     PARENT,
     REPLICA,
     ROOT,
@@ -35,146 +34,6 @@ def resolve(edits: DataFrame, *, names: DataFrame) -> DataFrame:
     own = F.when(F.col("action") == Action.CREATE_FOLDER, F.concat(F.lit("@"), "edit_id")).otherwise(F.col("folder"))
     resolved = edits.drop("reason").withColumn("target", own)
     return naming.named("parent", names, resolved.withColumn("parent", F.coalesce(F.col("properties")[PARENT], F.lit(ROOT))))
-
-
-@rule("resolved_folders")
-def placements(edits: DataFrame) -> DataFrame:
-    """Those of hierarchy edits that create a folder, or move one."""
-    return edits.where((F.col("action") == Action.CREATE_FOLDER) | F.col("properties")[PARENT].isNotNull())
-
-
-@rule("resolved_folders")
-def deletions(edits: DataFrame) -> DataFrame:
-    """Those of hierarchy edits that delete a folder."""
-    return edits.where(F.col("action") == Action.DELETE_FOLDER)
-
-
-def reaching(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
-    """The stores (org, store) in whose tree some folder might come to lie deeper than `LEVELS` by its resolved edits, which place
-    one: all that these put anywhere is there at once, beside where it was. Ancestors are followed by doubling the step."""
-    above = placed_beneath(edits, folders=folders)
-    for _ in range(ancestors.doublings(LEVELS)):
-        above = ancestors.twice_as_far(above)
-    return with_ancestors(above)
-
-
-@rule("ancestors")
-def placed_beneath(edits: DataFrame, *, folders: DataFrame) -> DataFrame:
-    """The living folders of stores whose resolved edits place one, and those that are placed, where they are beneath another."""
-    there = placements(edits)
-    living = folders.where("not dead").join(there.select(*STORE), list(STORE), "left_semi")
-    placed = there.select(*STORE, F.col("target").alias("folder"), "parent")
-    return ancestors.parents(living.select(*HERE, "parent").unionByName(placed))
-
-
-@rule("stores")
-def with_ancestors(above: DataFrame) -> DataFrame:
-    """The stores that see a folder that has an ancestor so far `above`."""
-    return above.select(*STORE).distinct()
-
-
-@rule("followed", drives=("deleting", "reaching"))
-def follow(edits: DataFrame, *, deleting: DataFrame, folders: DataFrame, reaching: DataFrame) -> DataFrame:
-    """What becomes of the trees of stores that delete folders (`deleting` are those of the edits), and of those that are
-    `reaching` too deep, edit by edit: org, store, the folders `deleted_with` others, each with `since`, and the places of
-    edits that are `too_deep`.
-
-    A deletion takes all that is beneath its folder at its place: what was moved or made there before it too, and not what
-    was moved away. An edit that would place a folder so that it, or a living one beneath it, lies deeper than `LEVELS`
-    changes nothing. A folder made in this round is named `@` and its edit.
-
-    What only merging brings, as when two stores move folders and neither knows of the other, is followed twice as deep
-    (`ancestors.REACH`); what lies deeper still the deletion of so distant an ancestor leaves alone, and it harms nobody else.
-
-    Source: R12, R140.
-    """
-    stores = deleting.select(*STORE).unionByName(reaching.select(*STORE)).distinct()
-    places = F.struct(F.col("folder"), F.col("parent"))
-    trees = (
-        folders.join(stores, list(STORE), "left_semi")
-        .groupBy(*STORE)
-        .agg(F.collect_list(places).alias("tree"), F.collect_set(F.when(F.col("dead"), F.col("folder"))).alias("gone"))
-    )
-    edit = F.struct("nth", "action", "target", "parent")
-    in_order = (
-        placements(edits)
-        .unionByName(deleting.where(F.col("properties")[PARENT].isNull()))
-        .join(stores, list(STORE), "left_semi")
-        .groupBy(*STORE)
-        .agg(F.array_sort(F.collect_list(edit)).alias("edits"))
-    )
-    steps = F.sequence(F.lit(1), F.lit(ancestors.REACH))
-
-    def beneath(tree: Column, folder: Column) -> Column:
-        def lower(those: Column, _: Column) -> Column:
-            return F.array_union(those, F.filter(tree, lambda each: F.array_contains(those, each["parent"]))["folder"])
-
-        return F.aggregate(steps, F.array(folder), lower)
-
-    def height(tree: Column, folder: Column) -> Column:
-        def lower(so_far: Column, _: Column) -> Column:
-            below = F.filter(tree, lambda each: F.array_contains(so_far["row"], each["parent"]))["folder"]
-            row = F.array_except(below, so_far["all"])
-            levels = so_far["levels"] + F.when(F.size(row) > 0, 1).otherwise(0)
-            return F.struct(F.array_union(so_far["all"], row).alias("all"), row.alias("row"), levels.alias("levels"))
-
-        start = F.struct(F.array(folder).alias("all"), F.array(folder).alias("row"), F.lit(1).alias("levels"))
-        return F.aggregate(steps, start, lower)["levels"]
-
-    def level(tree: Column, folder: Column) -> Column:
-        def higher(line: Column, _: Column) -> Column:
-            above = F.filter(tree, lambda each: each["folder"] == F.element_at(line, -1))["parent"]
-            return F.array_union(line, F.filter(above, lambda one: F.exists(tree, lambda each: each["folder"] == one)))
-
-        return F.size(F.aggregate(steps, F.array(folder), higher))
-
-    def take(so_far: Column, edit: Column) -> Column:
-        gone = so_far["gone"]
-        alive = F.filter(so_far["tree"], lambda each: ~F.array_contains(gone, each["folder"]))
-
-        def living(folder: Column) -> Column:
-            return F.exists(alive, lambda each: each["folder"] == folder)
-
-        creates, deletes = (edit["action"] == action for action in (Action.CREATE_FOLDER, Action.DELETE_FOLDER))
-        follows = (creates | living(edit["target"])) & (deletes | (edit["parent"] == ROOT) | living(edit["parent"]))
-        above = F.when(edit["parent"] == ROOT, 0).otherwise(level(alive, edit["parent"]))
-        deep = follows & ~deletes & (above + height(alive, edit["target"]) > LEVELS)
-        taken = follows & ~deep
-        elsewhere = F.filter(so_far["tree"], lambda each: each["folder"] != edit["target"])
-        placed = F.concat(elsewhere, F.array(F.struct(edit["target"].alias("folder"), edit["parent"].alias("parent"))))
-        along = F.array_except(beneath(so_far["tree"], edit["target"]), gone)
-        since = F.transform(along, lambda folder: F.struct(folder.alias("folder"), edit["nth"].alias("since")))
-        refused = F.array_append(so_far["too_deep"], edit["nth"])
-        return F.struct(
-            F.when(taken & ~deletes, placed).otherwise(so_far["tree"]).alias("tree"),
-            F.when(taken & deletes, F.array_union(gone, along)).otherwise(gone).alias("gone"),
-            F.when(taken & deletes, F.concat(so_far["deleted"], since)).otherwise(so_far["deleted"]).alias("deleted"),
-            F.when(deep, refused).otherwise(so_far["too_deep"]).alias("too_deep"),
-        )
-
-    def no(kind: str) -> Column:
-        return F.array().cast(f"array<{kind}>")
-
-    start = F.struct(
-        F.coalesce("tree", no("struct<folder:string,parent:string>")).alias("tree"),
-        F.coalesce("gone", no("string")).alias("gone"),
-        no("struct<folder:string,since:int>").alias("deleted"),
-        no("int").alias("too_deep"),
-    )
-    after = in_order.join(trees, list(STORE), "left").withColumn("after", F.aggregate("edits", start, take))
-    return after.select(*STORE, F.col("after.deleted").alias("deleted_with"), "after.too_deep")
-
-
-@rule("deleted_with_parent")
-def deleted_with_parent(followed: DataFrame) -> DataFrame:
-    """The folders that deletions take along: org, store, folder, `since`, the place of the deletion."""
-    return followed.select(*STORE, F.inline("deleted_with"))
-
-
-@rule("too_deep")
-def too_deep(followed: DataFrame) -> DataFrame:
-    """The edits that would place a folder too deep: org, store, nth."""
-    return followed.select(*STORE, F.explode("too_deep").alias("nth"))
 
 
 @rule("validated_folders")

@@ -18,6 +18,7 @@ from pfspark.words import HIERARCHY_ACTIONS, Action
 
 HERE = {"org": "main", "store": "P1"}
 NAMES = ("a", "b", "c", "a/b")
+MADE = {**HERE, "edit_id": "first", "action": "create_folder", "folder": None, "properties": [("name", "a")]}
 ACTIONS = ("post", *map(str, HIERARCHY_ACTIONS))
 
 
@@ -73,6 +74,24 @@ def test_few_folders_tell_what_all_do(seed: int) -> None:
             assert few.get(path, []) == paths.get(path, [])
         refused, found = refused + bool(before), found + sum(map(len, paths.values()))
     assert refused > 30 and found > 200
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_what_lies_beneath_a_folder_is_what_lies_beneath_it_step_by_step(seed: int) -> None:
+    """After edits that make, move, rename and delete, in rings too; so are the folders of a name."""
+    drawn = random.Random(seed)
+    moved = 0
+    for _ in range(100):
+        view = door.View(some_world(drawn), "main", "P1")
+        for nth in range(5):
+            view.take_in({**some_edit(drawn, [*view.folders]), "edit_id": f"more {nth // 2}"} if view.folders else MADE)
+        lines = {each: view.lies(each) for each in view.folders}
+        for each, seen in view.folders.items():
+            assert view.beneath(each) == {one: line.index(each) for one, line in lines.items() if each in line}
+            alike = {one for one, other in view.folders.items() if (other.parent, other.name) == (seen.parent, seen.name)}
+            assert view.named(seen.parent, seen.name).keys() == alike
+        moved += any(len(line) > 2 for line in lines.values())
+    assert moved > 30
 
 
 def test_of_many_folders_few_are_looked_at() -> None:

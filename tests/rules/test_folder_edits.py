@@ -11,7 +11,7 @@ import pytest
 from pfspark.execute import Made, execute
 from pfspark.frame import source
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
-from pfspark.rules import folder_edits
+from pfspark.rules import folder_edits, places
 from pfspark.tables import FRAMES
 from pfspark.words import LEVELS, Action, Listing, Reason
 
@@ -101,11 +101,12 @@ def judged(spark: SparkSession, cases: Mapping[str, Sequence[Said]]) -> dict[str
     given["names"] = _made(arrow(struct(FRAMES["names"].ddl), []), struct(FRAMES["names"].ddl))
     asked = folder_edits.resolve(source("edits"), names=source("names"))
     folders = source("folders")
-    reaching = folder_edits.reaching(folder_edits.placements(asked), folders=folders)
-    followed = folder_edits.follow(asked, deleting=folder_edits.deletions(asked), folders=folders, reaching=reaching)
+    deleting, reaching = places.deletions(asked), places.reaching(places.placements(asked), folders=folders)
+    branches = places.branches(asked, deleting=deleting, folders=folders, reaching=reaching)
+    followed = places.follow(asked, deleting=deleting, folders=folders, reaching=reaching, branches=branches)
     validated = folder_edits.validate(
         asked, folders=folders, lists=source("lists"), tree=source("tree"),
-        deleted=folder_edits.deleted_with_parent(followed), too_deep=folder_edits.too_deep(followed),
+        deleted=places.deleted_with_parent(followed, branches=branches), too_deep=places.too_deep(followed),
     )  # fmt: skip
     found = execute(spark, {"validated": validated}, given)["validated"].to_pylist()
     assert sorted((row["org"], row["nth"]) for row in found) == sorted(
@@ -207,82 +208,6 @@ def test_what_an_edit_is_about(spark: SparkSession) -> None:
     assert {(row["org"], row["nth"]): (row["target"], row["parent"]) for row in found.collect()} == {
         ("o", 1): ("@1", "P2:7"), ("o", 2): ("A", ""), ("o", 3): ("A", "@1"), ("o", 4): ("A", ""), ("p", 1): ("@1", "@before"),
     }  # fmt: skip
-    placed = {row["nth"] for row in folder_edits.placements(found.where("org = 'o'")).collect()}
-    deleted = {row["nth"] for row in folder_edits.deletions(found).collect()}
-    assert (placed, deleted) == ({1, 3}, {4})
-
-
-TAKEN: dict[str, tuple[list[Said], set[tuple[str, int]]]] = {  # edits, and which folders go with which of them
-    "all beneath": ([drop("A")], {("A", 1), ("A1", 1), ("A2", 1)}),
-    "not what is above": ([drop("A2")], {("A2", 1)}),
-    "not beside": ([drop("B")], {("B", 1)}),
-    "each once": ([drop("A1"), drop("A")], {("A1", 1), ("A2", 1), ("A", 2)}),
-    "not again": ([drop("A"), drop("A1")], {("A", 1), ("A1", 1), ("A2", 1)}),
-    "what was moved there": ([put("B", parent="A2"), drop("A1")], {("A1", 2), ("A2", 2), ("B", 2)}),
-    "not what was moved away": ([put("A2", parent="B"), drop("A")], {("A", 2), ("A1", 2)}),
-    "what was made there": ([make("A2"), make("@1"), drop("A2")], {("A2", 3), ("@1", 3), ("@2", 3)}),
-    "not what is made later": ([drop("A"), make("A")], {("A", 1), ("A1", 1), ("A2", 1)}),
-    "the dead are dead already": ([drop("DEAD")], set()),
-    "nothing is deleted": ([put("A", parent="B")], set()),
-}
-
-
-@pytest.mark.rule("R12", "R140")
-def test_a_deletion_takes_along_all_that_is_beneath(spark: SparkSession) -> None:
-    """At its place among the edits; each case is an organization, and none takes anything from another."""
-    asked = resolved(spark, {org: said for org, (said, _) in TAKEN.items()})
-    folders = local(spark, rows_of("folders", known("folders", [*TAKEN])), schema_of("folders"))
-    nobody = spark.createDataFrame([], "org string, store string")
-    followed = folder_edits.follow(asked, deleting=folder_edits.deletions(asked), folders=folders, reaching=nobody)
-    found: dict[str, set[tuple[str, int]]] = {org: set() for org in TAKEN}
-    for row in folder_edits.deleted_with_parent(followed).collect():
-        assert (row["folder"], row["since"]) not in found[row["org"]], "once"
-        found[row["org"]].add((row["folder"], row["since"]))
-    assert found == {org: expected for org, (_, expected) in TAKEN.items()}
-
-
-DEEP = [("T", ""), *((f"T{level}", f"T{level - 1}" if level > 2 else "T") for level in range(2, 31))]
-"""A tree of thirty levels."""
-MOVES: dict[str, tuple[list[tuple[str, str, str]], list[int]]] = {  # edits in order, and which of them go too deep
-    "as deep as may be": ([("create_folder", "@a", "T30"), ("create_folder", "@b", "@a")], []),
-    "one deeper": ([("create_folder", "@a", "T30"), ("create_folder", "@b", "@a"), ("create_folder", "@c", "@b")], [3]),
-    "nothing beneath what was refused": (
-        [*(("create_folder", f"@{name}", above) for name, above in (("a", "T30"), ("b", "@a"), ("c", "@b"), ("d", "@c")))],
-        [3],
-    ),
-    "with what is beneath it": ([("create_folder", "@a", ""), ("create_folder", "@b", "@a"), ("set_folder", "T", "@b"),
-                                 ("create_folder", "@c", "T30"), ("set_folder", "@a", "")], [4]),
-    "room is made first": ([("set_folder", "T2", ""), ("create_folder", "@a", ""), ("create_folder", "@b", "@a"),
-                            ("set_folder", "T2", "@b"), ("create_folder", "@c", "T30"), ("create_folder", "@d", "@c")], [6]),
-    "the deleted count for nothing": ([("delete_folder", "T20", ""), ("create_folder", "@a", ""), ("create_folder", "@b", "@a"),
-                                       ("create_folder", "@c", "@b"), ("set_folder", "T", "@c")], []),
-    "beneath itself": ([("set_folder", "T", "T30")], [1]),
-}  # fmt: skip
-
-
-@pytest.mark.rule("R140")
-def test_no_edit_places_a_folder_deeper_than_a_tree_is_followed(spark: SparkSession) -> None:
-    """Each edit is judged by the tree as those before it leave it."""
-    columns = "org string, store string, nth int, action string, target string, parent string, properties map<string,string>"
-    asked = spark.createDataFrame(
-        [
-            (org, "P1", nth, action, target, parent, {"parent": parent} if action != Action.DELETE_FOLDER else {})
-            for org, (moves, _) in MOVES.items()
-            for nth, (action, target, parent) in enumerate(moves, 1)
-        ],
-        columns,
-    )
-    folders = spark.createDataFrame([(org, "P1", *each, False) for org in MOVES for each in DEEP], schema_of("folders"))
-    might = {row["org"] for row in folder_edits.reaching(asked, folders=folders).collect()}
-    assert might == {*MOVES} - {"as deep as may be"}
-    reaching = spark.createDataFrame([(org, "P1") for org in MOVES], "org string, store string")
-    followed = folder_edits.follow(asked, deleting=folder_edits.deletions(asked), folders=folders, reaching=reaching)
-    deep: dict[str, list[int]] = {org: [] for org in MOVES}
-    for row in folder_edits.too_deep(followed).collect():
-        deep[row["org"]].append(row["nth"])
-    assert deep == {org: refused for org, (_, refused) in MOVES.items()}
-    shallow = folders.where("folder in ('T', 'T2', 'T3')")
-    assert not folder_edits.reaching(asked.where("target = '@a'"), folders=shallow).count()
 
 
 PLACED = f"{FRAMES['resolved_folders'].ddl}, reason string, on boolean"

@@ -10,6 +10,8 @@ import pytest
 from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
+from pfspark.execute import Made, execute
+from pfspark.frame import source
 from pfspark.rows import schema_of
 from pfspark.rules import hierarchy
 
@@ -65,8 +67,10 @@ def test_a_deletion_takes_along_all_that_merging_puts_beneath_it(spark: SparkSes
     line = [(str(level), "parent", str(level - 1) if level > 1 else "") for level in range(1, 65)]
     rows = [*line, ("1", "deleted", "true"), ("beside", "parent", "")]
     tree = spark.createDataFrame([("o", "P1", *row, (stamp(1)["at"], "P1", 1)) for row in rows], schema_of("tree"))
-    dead = {row["folder"] for row in hierarchy.folders(tree).where("dead").collect()}
-    assert dead == {str(level) for level in range(1, 65)}
+    given = {"tree": Made(lambda _: tree, tree.toArrow(), schema=tree.schema)}
+    found = execute(spark, {"folders": hierarchy.folders(source("tree"))}, given)["folders"].to_pylist()
+    assert {row["folder"] for row in found if row["dead"]} == {str(level) for level in range(1, 65)}
+    assert [row["folder"] for row in found if not row["dead"]] == ["beside"]
 
 
 @pytest.mark.rule("R140")
