@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.keyed import distinct, having, in_parts, labels, lacking, named, placed, together
-from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE
+from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, Entry, Listing, MessageType, Standing, Why
 
 
@@ -167,6 +167,27 @@ def _in_ranges(changes: pa.Table, ranges: pa.Table) -> pa.Table:
     return found.filter(pa.array(begun > ended))
 
 
+def _twice_as_far(ancestors: pa.Table) -> pa.Table:
+    farther = ancestors.select([*HERE, "above"]).rename_columns([*STORE, "above", "farther"])
+    joined = ancestors.join(farther, [*STORE, "above"], join_type="inner").select([*HERE, "farther"])
+    return distinct(joined, joined.column_names).rename_columns([*HERE, "above"])
+
+
+def _take_along(dead: pa.Table, *, above: pa.Table) -> pa.Table:
+    there = dead.rename_columns([*STORE, "above"])
+    return distinct(pa.concat_tables([dead, having(above, there, [*STORE, "above"]).select(list(HERE))]), HERE)
+
+
+def _with_those_beneath(branches: pa.Table, *, above: pa.Table) -> pa.Table:
+    there = branches.select([*HERE, "branch"]).rename_columns([*STORE, "above", "branch"])
+    beneath = lacking(above, branches, HERE).join(there, [*STORE, "above"], join_type="inner")
+    return together(branches, beneath)
+
+
+def _of_viewers(tree: pa.Table, changed: pa.Table) -> pa.Table:
+    return having(tree, changed, STORE)
+
+
 def _elsewhere(rows: pa.Table, keys: pa.Table) -> pa.Table:
     return lacking(rows, keys, HERE)
 
@@ -271,6 +292,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "agenda.of_kind": _of_kind,
     "agenda.to_erase": _to_erase,
     "aging.policies": _policies,
+    "ancestors.twice_as_far": _twice_as_far,
     "backfill.fresh": _fresh,
     "backfill.missing": _missing,
     "backfill.settle_empty": _settle_empty,
@@ -285,7 +307,9 @@ TWINS: dict[str, Callable[..., Any]] = {
     "frames.once": _once,
     "frames.staying": _staying,
     "frames.together": _union,
+    "hierarchy.of_viewers": _of_viewers,
     "hierarchy.properties": _properties,
+    "hierarchy.take_along": _take_along,
     "intake.as_changes": _without_store,
     "intake.issued": _issued,
     "intake.names": _names,
@@ -299,6 +323,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "item_edits.taken": _taken,
     "packing.recipients": _recipients,
     "packing.revisions": _revisions,
+    "places.with_those_beneath": _with_those_beneath,
     "receipt.accepted": _accepted,
     "receipt.of_hierarchy": _of_hierarchy,
     "receipt.of_types": _of_types,

@@ -14,9 +14,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark import keyed
+from pfspark import ancestors, keyed
 from pfspark.frame import RULES
-from pfspark.keys import HERE, ORIGIN_HERE
+from pfspark.keys import HERE, RANGE_HERE
 from pfspark.rows import local, struct
 from pfspark.rules import (
     agenda,
@@ -28,6 +28,7 @@ from pfspark.rules import (
     intake,
     item_edits,
     packing,
+    places,
     receipt,
     state,
     status,
@@ -44,7 +45,7 @@ COLUMNS = (
     "lost string, why string, property string, standing string, due bigint, now bigint, age_limit_s bigint, "
     "status_again_s array<bigint>, applied bigint, arriving bigint, void bigint, claimed bigint, open bigint, "
     "about string, entry string, life bigint, listing string, peer string, recipient string, message_id string, "
-    "by_somebody boolean, carries array<struct<origin:string,cn_min:bigint,cn_max:bigint>>"
+    "by_somebody boolean, above string, branch string, carries array<struct<origin:string,cn_min:bigint,cn_max:bigint>>"
 )
 SCHEMA = to_arrow_schema(struct(COLUMNS))
 NUMBERS = range(1, 7)
@@ -59,8 +60,8 @@ CELLS: dict[str, Sequence[Any]] = {
     "action": (None, Action.POST, Action.MODIFY, Action.DELETE, Action.CREATE_FOLDER),
     "origin": "AB",
     "cn": NUMBERS,
-    "cn_min": NUMBERS,
-    "cn_max": NUMBERS,
+    "cn_min": range(1, 5),
+    "cn_max": range(4, 7),
     "object": "xy",
     "item": (None, "x", "y", "@d", "d"),
     "edit_id": (None, "d", "e", "f"),
@@ -82,14 +83,17 @@ CELLS: dict[str, Sequence[Any]] = {
     "recipient": "AB",
     "message_id": "m",
     "by_somebody": (True, False),
+    "above": (None, "F", "G", "H"),
+    "branch": "FH",
     "carries": [RANGES[:end] for end in range(len(RANGES) + 1)],
     **dict.fromkeys(("applied", "arriving", "void", "claimed", "open"), MEASURES),
 }
 """What stands in each column."""
-ORGS, MOST = 200, 4
+ORGS, MOST = 300, 4
 """Organizations, each a case by itself, and the rows of each in a frame, at most."""
 TAKES = {
     "agenda.entries": 1, "agenda.erased": 1, "agenda.of_kind": 1, "agenda.to_erase": 1, "aging.policies": 1,
+    "ancestors.twice_as_far": 1,
     "backfill.fresh": 1, "backfill.missing": 1, "frames.going": 1, "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1,
     "frames.together": 3, "hierarchy.properties": 1, "intake.as_changes": 1, "intake.issued": 1, "intake.of_folders": 1,
     "intake.of_items": 1, "intake.of_people": 1, "intake.repeated": 1, "item_edits.changing": 1, "item_edits.posted": 1,
@@ -106,9 +110,17 @@ NAMED = {
     "names": ("age_limit", "schedule"),
 }
 """What else rules are given."""
-NARROWED = {"state.gain": (*ORIGIN_HERE, "cn_min", "cn_max")}
-"""The columns of the frames of a rule whose twin takes those of the first."""
-DECLARED = (agenda, aging, backfill, checks, frames, hierarchy, intake, item_edits, packing, receipt, state, status)
+ABOVE, BRANCH = (*HERE, "above"), (*HERE, "branch")
+NARROWED: dict[str, Sequence[Sequence[str]]] = {
+    "ancestors.twice_as_far": [ABOVE],
+    "hierarchy.take_along": [HERE, ABOVE],
+    "places.with_those_beneath": [BRANCH, ABOVE],
+    "state.gain": [RANGE_HERE] * 3,
+}
+"""The columns of the frames of a rule that takes them as they are."""
+DECLARED = (
+    agenda, aging, ancestors, backfill, checks, frames, hierarchy, intake, item_edits, packing, places, receipt, state, status,
+)  # fmt: skip
 """Where the rules stand."""
 
 
@@ -137,7 +149,9 @@ def rows_of(frame: DataFrame | pa.Table) -> Counter[Any]:
 
 def said(name: str, rule: Callable[..., Any], given: Sequence[Any]) -> Any:
     """What a rule, or its twin, says of as many of those frames as it takes."""
-    tables = [each.select(list(NARROWED.get(name, SCHEMA.names))) for each in given[: TAKES.get(name, 2)]]
+    some = given[: TAKES.get(name, 2)]
+    columns = NARROWED.get(name, [SCHEMA.names] * len(some))
+    tables = [each.select(list(names)) for each, names in zip(some, columns, strict=True)]
     parameters = RULES[name].signature.parameters.values()
     words = [each.name for each in parameters if each.kind == each.KEYWORD_ONLY or each.name in NAMED]
     named = {word: NAMED[word] if word in NAMED else tables.pop() for word in words}
