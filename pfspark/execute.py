@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from threading import Lock
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +22,7 @@ from pyspark.sql.types import StructType
 
 from pfspark.frame import Frame, drawn
 from pfspark.rows import no_rows, struct
-from pfspark.suited import Suited, as_it_is
+from pfspark.suited import Step, Suited, as_it_is
 from pfspark.tables import FRAMES, VIEWS
 from pfspark.threads import callers_threads
 from pfspark.twins import TWINS
@@ -44,7 +44,8 @@ class Made:
     """A frame, and its rows where they are known. Many are read as rows alone, so a frame is made for who asks for it first.
 
     `most`: the rows of the largest table that is read where it is made, as far as they are known. `schema`: its columns; where
-    they are not said, they are those of the frame. `brought`: brings rows that stayed on the executors.
+    they are not said, they are those of the frame. `brought`: brings rows that stayed on the executors. `fused`: the step, where
+    it is not made by itself.
     """
 
     def __init__(
@@ -54,7 +55,9 @@ class Made:
         most: int = 0,
         schema: StructType | None = None,
         brought: Callable[[], pa.Table] | None = None,
+        fused: Frame | None = None,
     ) -> None:
+        self.fused = fused
         self.rows = rows
         self.schema = schema
         self.brought = brought
@@ -210,7 +213,7 @@ class Execution:
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
         most = max((self.made[each].most for each in frame.inputs), default=0)
         many = max((self.made[each].most for each in frame.of(frame.rule.drives or frame.rule.needs)), default=0) >= LARGE
-        built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most)
+        built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most, fused=frame)
         if frame.rule.inline and frame not in self._wanted:
             # Of few rows those who have a twin are made, and it is known whether there are any; steps may hang upon it.
             known = not many or frame.rule.name not in TWINS
@@ -241,14 +244,39 @@ class Execution:
         return self._frame(made).toArrow()
 
     def _frame(self, made: Made) -> DataFrame:
-        return made.frame(self._suited.session(self._spark, made.most))
+        session = self._suited.session(self._spark, made.most)
+        prepared = None if made.fused is None else self._suited.prepared(session, self._step(made.fused))
+        return made.frame(session) if prepared is None else prepared
+
+    def _step(self, frame: Frame) -> Step:
+        """That step, and what is fused into it."""
+        leaves: dict[Made, int] = {}
+        shape = self._shape(frame, leaves)
+        return Step(frame, shape, [*leaves], lambda leaf: self._said(frame, lambda made: leaf(leaves[made])))
+
+    def _shape(self, frame: Frame, leaves: dict[Made, int]) -> tuple[object, ...]:
+        """What the step is made of; its leaves get their numbers."""
+        parts: list[object] = []
+        for made in map(self.made.__getitem__, frame.inputs):
+            fused = made.fused
+            parts.append(leaves.setdefault(made, len(leaves)) if fused is None else (fused, *self._shape(fused, leaves)))
+        return tuple(parts)
+
+    def _said(self, frame: Frame, leaf: Callable[[Made], DataFrame]) -> DataFrame:
+        """The step, said to Spark of those leaves."""
+
+        def at(each: Frame) -> DataFrame:
+            made = self.made[each]
+            return leaf(made) if made.fused is None else self._said(made.fused, leaf)
+
+        return cast(DataFrame, frame.call(at))
 
     def _nothing(self, frame: Frame) -> Made:
         schema = self.schema(frame)
         return self._local(no_rows(schema), schema)
 
     def _local(self, rows: pa.Table, schema: StructType) -> Made:
-        return Made(lambda spark: self._suited.handed(spark, rows, schema), rows)
+        return Made(lambda spark: self._suited.handed(spark, rows, schema), rows, schema=schema)
 
     def schema(self, frame: Frame) -> StructType:
         """The columns of what it gives, declared or those of what it is like."""

@@ -32,7 +32,7 @@ BELOW = {
     "twins": {"vocabulary", "keyed"},
     "mapped": set(),
     "said": {"vocabulary", "keyed"},
-    "suited": {"rows"},
+    "suited": {"rows", "frame"},
     "threads": set(),
     "execute": {"vocabulary", "frame", "twins", "rows", "suited", "threads"},
     "branches": {"vocabulary", "keyed"},
@@ -152,8 +152,10 @@ IN_SQL = re.compile(
 
 BETTER_NAME = "who reads on would take it for the first: give each frame a name of its own"
 
-CLASSIC = {"_jdf", "_jsc", "_jvm", "_sc", "rdd", "sparkContext"}
-BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py"
+CLASSIC = {"_jdf", "_jsc", "_jsparkSession", "_jvm", "_sc", "rdd", "sparkContext"}
+CLASSICAL = {"pfspark.edge.session", "pfspark.edge.prepared"}
+"""The modules that start Spark, and that keep plans of its Java."""
+BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py or edge/prepared.py"
 SERVERLESS = {
     "keeping frames between jobs": {"cache", "persist", "unpersist", "checkpoint", "localCheckpoint", "cacheTable"},
     "RDDs and the SparkContext": {*CLASSIC, "sqlContext", "parallelize"},
@@ -254,8 +256,8 @@ def faults_of_purity(module: str, tree: ast.AST) -> Iterator[str]:
 
 
 def faults_of_classic(module: str, tree: ast.AST) -> Iterator[str]:
-    """What Spark Connect does not have, outside the one module that starts Spark."""
-    if module == "pfspark.edge.session":
+    """What Spark Connect does not have, outside the modules that start Spark and keep its plans."""
+    if module in CLASSICAL:
         return
     for line, target in imports(tree):
         if target.split(".")[0] == "delta" or target in {"pyspark.SparkContext", "pyspark.core.context.SparkContext"}:
@@ -267,8 +269,8 @@ def faults_of_classic(module: str, tree: ast.AST) -> Iterator[str]:
 
 
 def faults_of_serverless(module: str, tree: ast.AST) -> Iterator[str]:
-    """What serverless compute refuses, outside the one module that starts Spark."""
-    if module == "pfspark.edge.session" or layer(module) in ("rules", "round"):  # those are checked by `faults_of_purity`
+    """What serverless compute refuses, outside those modules."""
+    if module in CLASSICAL or layer(module) in ("rules", "round"):  # those are checked by `faults_of_purity`
         return
     for call in calls(tree):
         name = method(call)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from pfspark.edge import prepared
 from pfspark.errors import RefusedError, UsageError, ViolationError
 from pfspark.frame import RULES, Frame
 from pfspark.lake import Lake
@@ -198,6 +200,7 @@ def test_a_round_that_breaks_a_promise_does_not_count(lake: Lake, monkeypatch: p
 
     with monkeypatch.context() as patched:
         patched.setattr(Frame, "call", with_it)
+        patched.setattr(prepared, "_PLANS", WeakKeyDictionary())  # plans of what is right
         with pytest.raises(ViolationError, match="breaks I5") as refused:
             lake.round(now=at)
     assert refused.value.exit_code == 3

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from pfspark import execute, mapped
 from pfspark.edge import session
+from pfspark.edge.prepared import prepared
 from pfspark.rows import local
 from pfspark.suited import Left, Suited
 
@@ -98,5 +99,5 @@ def _place() -> Path:
     return session.own_folder()
 
 
-suited = Suited(session.for_rows, computed, handed)
+suited = Suited(session.for_rows, computed, handed, prepared)
 """How a lake's rounds are made."""

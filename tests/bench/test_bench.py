@@ -12,12 +12,15 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pytest
 
 from pfspark import cnset
 from pfspark.between import Between
+from pfspark.edge import prepared
 from pfspark.edge.config import conf_folder
 from pfspark.edge.crossing import suited
 from pfspark.rows import local
@@ -133,14 +136,19 @@ def test_idle_round(spark: SparkSession) -> None:
     told("idle round", min(took))
 
 
-def test_small_busy_round(spark: SparkSession, tmp_path: Path) -> None:
-    """Three stores, ten folders, twenty changes made and taken in; and the round in which they arrive."""
+def test_small_busy_round(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three stores, ten folders, twenty changes made and taken in; and the round in which they arrive. As steps are said to Spark
+    the first time, and once their plans are kept."""
     Played(spark, scenario(10, 20)).round(edits=True)  # warms
-    played = Played(spark, scenario(10, 20))
-    for what, edits in (("sending", True), ("receiving", False)):
-        seconds, made = played.round(edits=edits)
-        assert made["changes" if edits else "receipts"].num_rows >= 20
-        told(f"small busy round, {what} ({rows(made)} rows)", seconds, appends(spark, made, tmp_path / what))
+    for kept in (False, True):
+        monkeypatch.setattr(prepared, "_PLANS", WeakKeyDictionary())
+        for _ in range(3 if kept else 1):
+            played = Played(spark, scenario(10, 20))
+            found = {what: played.round(edits=what == "sending") for what in ("sending", "receiving")}
+        for what, (seconds, made) in found.items():
+            assert made["changes" if what == "sending" else "receipts"].num_rows >= 20
+            beside = appends(spark, made, tmp_path / what)
+            told(f"small busy round, {what} ({rows(made)} rows){', of plans that are kept' * kept}", seconds, beside)
 
 
 def test_hundred_rounds(spark: SparkSession) -> None:

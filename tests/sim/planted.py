@@ -14,11 +14,13 @@ from functools import reduce, wraps
 from inspect import signature
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import pytest
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
+from pfspark.edge import prepared
 from pfspark.frame import Frame
 from pfspark.rules import (
     addressing,
@@ -178,6 +180,7 @@ def planted(bugs: Iterable[Bug]) -> Iterator[None]:
             patched.setattr(module, rule, _undrawn(right, both))
             patched.delitem(TWINS, name, raising=False)  # it says what is right
         patched.setattr(Frame, "call", with_bugs)
+        patched.setattr(prepared, "_PLANS", WeakKeyDictionary())  # plans of what is right, or of other bugs
         yield
 
 
