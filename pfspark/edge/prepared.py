@@ -43,7 +43,7 @@ class Plan:
             numbers.put(self._java.relation_of(leaf).data(), number)
         self._add(once.said.queryExecution().analyzed(), numbers)
         # The nodes that are kept hold no rows: those of this time were held as long as they.
-        empty = self._made([self._java.no_nodes] * len(once.leaves))
+        empty = self._made([self._java.nothing] * len(once.leaves))
         self._nodes = [
             (node if number is not None else without, places, number)
             for (node, places, number), without in zip(self._nodes, empty, strict=True)
@@ -90,7 +90,7 @@ class Java:
         self.frame = sql.classic.Dataset.ofRows
         self.by_identity = jvm.java.util.IdentityHashMap
         self.none = jvm.scala.Option.empty()
-        self.no_nodes = jvm.org.apache.spark.api.python.PythonUtils.toSeq([])
+        self.nothing = jvm.org.apache.spark.api.python.PythonUtils.toSeq([])
         self._bytes = jvm.java.io.ByteArrayInputStream
         self._channel = jvm.java.nio.channels.Channels.newChannel
         self._batches = getattr(getattr(sql.execution.arrow, "ArrowConverters$"), "MODULE$").getBatchesFromStream
@@ -98,7 +98,7 @@ class Java:
 
     def nodes(self, some: Sequence[Any]) -> Any:
         """They as a sequence of Scala's."""
-        found = self.no_nodes
+        found = self.nothing
         for node in reversed(some):
             found = found.prepended(node)
         return found
@@ -108,6 +108,8 @@ class Java:
         from pyspark.sql.pandas.types import to_arrow_schema
 
         assert leaf.rows is not None and leaf.schema is not None
+        if not leaf.rows.num_rows:
+            return self.nothing
         table = leaf.rows.cast(to_arrow_schema(leaf.schema, timezone="UTC")).combine_chunks()
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, table.schema) as writer:
