@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from pfspark.suited import Leaf, Step
 
 RELATION = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
+MUCH = 1 << 20
+"""Bytes of rows beyond which nothing is prepared: 2 MB are no local relation any more
+(`spark.sql.execution.arrow.localRelationThreshold`)."""
 Shape = tuple[object, ...]
 
 
@@ -158,24 +161,27 @@ def prepared(spark: SparkSession, step: Step) -> DataFrame | None:
         said = step.said(leaves.__getitem__)
         plans[step.shape] = Once(said._jdf, [leaf._jdf for leaf in leaves], type(said))
         return said
-    if isinstance(known, Once):
-        plans[step.shape] = known = _plan(spark, known)
-    return known.of(spark, step.leaves) if isinstance(known, Plan) else None
+    if isinstance(known, Never):
+        return None
+    return _again(spark, step, known, plans)
 
 
-def _plan(spark: SparkSession, once: Once) -> Plan | Never:
+def _again(spark: SparkSession, step: Step, known: Once | Plan, plans: dict[Shape, Once | Plan | Never]) -> DataFrame | None:
     from py4j.protocol import Py4JError
 
     try:
-        return Plan(spark, once)
+        plan = plans[step.shape] = Plan(spark, known) if isinstance(known, Once) else known
+        return plan.of(spark, step.leaves)
     except (Py4JError, AttributeError, TypeError):  # a Java that has other plans
-        return Never()
+        plans[step.shape] = Never()
+        return None
 
 
 def _is_small(leaf: Leaf) -> bool:
     """Whether it is a local relation in one part (`rows.local`), not a file (`crossing.handed`)."""
-    most = min(IN_ONE_PART, execute.LARGE - 1)
-    return leaf.rows is not None and leaf.schema is not None and leaf.rows.num_rows <= most
+    if leaf.rows is None or leaf.schema is None:
+        return False
+    return bool(leaf.rows.num_rows <= min(IN_ONE_PART, execute.LARGE - 1) and leaf.rows.nbytes <= MUCH)
 
 
 def _rows_in_java(java: Java, spark: SparkSession, leaf: Leaf) -> Any:

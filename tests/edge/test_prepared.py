@@ -114,19 +114,26 @@ def test_rows_of_any_type_are_as_they_are(spark: SparkSession) -> None:
     assert kept(spark) == ["Plan"]
 
 
-def test_many_rows_are_not_prepared_for(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(prepared, "IN_ONE_PART", 2)
+@pytest.mark.parametrize(("limit", "most"), [("IN_ONE_PART", 2), ("MUCH", 16)])
+def test_much_is_not_prepared_for(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, limit: str, most: int) -> None:
+    """Neither many rows nor large ones."""
+    monkeypatch.setattr(prepared, limit, most)
     wanted = both(source("given"), others=source("others"))
     for _ in range(3):
         assert made(spark, wanted, given=numbers(1, 2, 3), others=numbers(2, 3)) == [2, 3]
     assert kept(spark) == []
 
 
-def test_a_java_that_has_other_plans_is_told_each_step_anew(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    def other(_spark: SparkSession) -> prepared.Java:
+@pytest.mark.parametrize(("who", "what"), [(prepared.Java, "__init__"), (prepared.Java, "rows"), (prepared.Plan, "_made")])
+def test_a_java_that_has_other_plans_is_told_each_step_anew(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, who: type, what: str
+) -> None:
+    """Whenever that is seen."""
+
+    def other(*_: Any) -> Any:
         raise Py4JError("org.apache.spark.sql.classic.Dataset does not exist in the JVM")
 
-    monkeypatch.setattr(prepared, "Java", other)
+    monkeypatch.setattr(who, what, other)
     wanted = both(source("given"), others=source("others"))
     for last in (3, 4, 5):
         assert made(spark, wanted, given=numbers(1, 2, last), others=numbers(2, last)) == [2, last]
