@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from pfspark.frame import Frame
     from pfspark.suited import Leaf, Step
 
-RELATION = "org.apache.spark.sql.catalyst.plans.logical.LocalRelation"
 MUCH = 1 << 20
 """Bytes of rows beyond which nothing is prepared: 2 MB are no local relation any more
 (`spark.sql.execution.arrow.localRelationThreshold`)."""
@@ -56,8 +55,8 @@ class Plan:
         children = node.children()
         places = tuple(self._add(children.apply(nth), numbers) for nth in range(children.size()))
         number = None
-        if not places and node.getClass().getName() == RELATION:
-            number = numbers.get(node.data())
+        if not places and (number := numbers.get(node.data())) is None:
+            raise ValueError(f"found {node.toString()}, expected what was given: its rows would be those of this time for ever")
         self._nodes.append((node if number is None else node.output(), places, number))
         return len(self._nodes) - 1
 
@@ -142,7 +141,7 @@ class Never:
 
 
 _PLANS: WeakKeyDictionary[SparkSession, WeakKeyDictionary[Frame, dict[Shape, Once | Plan | Never]]] = WeakKeyDictionary()
-"""By session, by step, by the shape of what it is made of."""
+"""By session, by step, by the shape of what it is made of and the columns of that."""
 _ROWS: WeakKeyDictionary[Leaf, Any] = WeakKeyDictionary()
 """Rows that are in Java already: most leaves are read by more than one step."""
 _LOCK = Lock()
@@ -155,25 +154,26 @@ def prepared(spark: SparkSession, step: Step) -> DataFrame | None:
         return None
     with _LOCK:
         plans = _PLANS.setdefault(spark, WeakKeyDictionary()).setdefault(step.frame, {})
-    known = plans.get(step.shape)
+    shape = (step.shape, *(leaf.schema for leaf in step.leaves))
+    known = plans.get(shape)
     if known is None:
         leaves = [leaf.frame(spark) for leaf in step.leaves]
         said = step.said(leaves.__getitem__)
-        plans[step.shape] = Once(said._jdf, [leaf._jdf for leaf in leaves], type(said))
+        plans[shape] = Once(said._jdf, [leaf._jdf for leaf in leaves], type(said))
         return said
-    if isinstance(known, Never):
-        return None
-    return _again(spark, step, known, plans)
+    again = None if isinstance(known, Never) else _again(spark, step, known)
+    plans[shape], frame = again or (Never(), None)
+    return frame
 
 
-def _again(spark: SparkSession, step: Step, known: Once | Plan, plans: dict[Shape, Once | Plan | Never]) -> DataFrame | None:
+def _again(spark: SparkSession, step: Step, known: Once | Plan) -> tuple[Plan, DataFrame] | None:
+    """The plan that is kept, and the frame of it; None in a Java that has other plans."""
     from py4j.protocol import Py4JError
 
     try:
-        plan = plans[step.shape] = Plan(spark, known) if isinstance(known, Once) else known
-        return plan.of(spark, step.leaves)
-    except (Py4JError, AttributeError, TypeError):  # a Java that has other plans
-        plans[step.shape] = Never()
+        plan = Plan(spark, known) if isinstance(known, Once) else known
+        return plan, plan.of(spark, step.leaves)
+    except (Py4JError, AttributeError, TypeError, ValueError):
         return None
 
 

@@ -16,7 +16,7 @@ from pfspark.edge import prepared
 from pfspark.edge.crossing import suited
 from pfspark.execute import Made, execute
 from pfspark.frame import RULES, rule, source
-from pfspark.rows import local, rows_of, schema_of, struct
+from pfspark.rows import arrow, local, rows_of, schema_of, struct
 from pfspark.tables import FRAMES, Column, Table
 from tests.edge.test_crossing import CHANGES, said
 
@@ -138,3 +138,26 @@ def test_a_java_that_has_other_plans_is_told_each_step_anew(
     for last in (3, 4, 5):
         assert made(spark, wanted, given=numbers(1, 2, last), others=numbers(2, last)) == [2, last]
     assert kept(spark) == ["Never"]
+
+
+@rule(N)
+def with_one_more(rows: DataFrame) -> DataFrame:
+    return rows.union(local(rows.sparkSession, pa.table({"n": pa.array([9], pa.int64())}), NUMBERS))
+
+
+def test_a_plan_with_rows_of_its_own_is_not_kept(spark: SparkSession) -> None:
+    """They might be others the next time, and nobody would see it."""
+    wanted = with_one_more(source("given"))
+    for last in (3, 4, 5):
+        assert made(spark, wanted, given=numbers(1, last)) == [1, last, 9]
+    assert kept(spark) == ["Never"]
+
+
+def test_columns_of_other_types_are_another_shape(spark: SparkSession) -> None:
+    wanted = in_order(source("given"))
+    for kind, some in (("bigint", [1]), ("string", ["x"]), ("bigint", [2]), ("string", ["y"])):
+        schema = struct(f"cn {kind}")
+        rows = arrow(schema, [{"cn": each} for each in some])
+        given = Made(lambda spark: local(spark, rows, schema), rows, schema=schema)  # noqa: B023
+        assert execute(spark, {"wanted": wanted}, {"given": given}, suited)["wanted"]["cn"].to_pylist() == some
+    assert kept(spark) == ["Plan", "Plan"]
