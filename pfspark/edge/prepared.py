@@ -112,6 +112,7 @@ class Java:
         assert leaf.rows is not None and leaf.schema is not None
         if not leaf.rows.num_rows:
             return self.nothing
+        # Java would read no further than to a chunk without rows.
         table = leaf.rows.cast(to_arrow_schema(leaf.schema, timezone="UTC")).combine_chunks()
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, table.schema) as writer:

@@ -52,8 +52,8 @@ def in_order(rows: DataFrame) -> DataFrame:
 
 
 def numbers(*given: int) -> Made:
-    """Rows that are here, each in a chunk of its own."""
-    rows = pa.chunked_array([[each] for each in given], pa.int64())
+    """Rows that are here, each in a chunk of its own, between chunks without any."""
+    rows = pa.chunked_array([chunk for each in given for chunk in ([], [each])], pa.int64())
     table = pa.table({"n": rows})
     return Made(lambda spark: local(spark, table, NUMBERS), table, schema=NUMBERS)
 
