@@ -89,7 +89,7 @@ CELLS: dict[str, Sequence[Any]] = {
     **dict.fromkeys(("applied", "arriving", "void", "claimed", "open"), MEASURES),
 }
 """What stands in each column."""
-ORGS, MOST = 300, 4
+ORGS, MOST = 400, 4
 """Organizations, each a case by itself, and the rows of each in a frame, at most."""
 TAKES = {
     "agenda.entries": 1, "agenda.erased": 1, "agenda.of_kind": 1, "agenda.to_erase": 1, "aging.policies": 1,

@@ -27,6 +27,7 @@ from pfspark import mapped
 from pfspark.between import Between
 from pfspark.edge import bases
 from pfspark.edge.config import conf_folder
+from pfspark.edge.crossing import suited
 from pfspark.errors import ScenarioError
 from pfspark.sim import player
 from pfspark.sim.scenario import Scenario, parse
@@ -140,7 +141,7 @@ def part(texts: Sequence[str], spark: SparkSession) -> list[bool]:
     for place, text in enumerate(texts):
         with suppress(ScenarioError):
             playable[place] = replace(poisoned(parse(text, f"try {place}", conf_folder())), name=f"try {place}")
-    said = by_org(player.play(list(playable.values()), spark))
+    said = by_org(player.play(list(playable.values()), spark, suited=suited))
     return [
         place in playable and first_difference(said[f"try {place}"], list(oracle.play(playable[place]))) is not None
         for place in range(len(texts))
@@ -248,7 +249,7 @@ def campaign(request: pytest.FixtureRequest, spark: SparkSession, played: Mappin
     for first in range(TOGETHER, len(bugs), TOGETHER):
         some = bugs[first : first + TOGETHER]
         with planted(some):
-            said |= by_org(player.play(infested(some, request.config), spark))
+            said |= by_org(player.play(infested(some, request.config), spark, suited=suited))
     return said
 
 
