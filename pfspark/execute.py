@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from threading import Lock
-from typing import Any, cast
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -245,14 +245,14 @@ class Execution:
 
     def _frame(self, made: Made) -> DataFrame:
         session = self._suited.session(self._spark, made.most)
-        prepared = None if made.fused is None else self._suited.prepared(session, self._step(made.fused))
+        prepared = None if made.fused is None else self._suited.prepared(session, self._step(made, made.fused))
         return made.frame(session) if prepared is None else prepared
 
-    def _step(self, frame: Frame) -> Step:
+    def _step(self, made: Made, frame: Frame) -> Step:
         """That step, and what is fused into it."""
         leaves: dict[Made, int] = {}
         shape = self._shape(frame, leaves)
-        return Step(frame, shape, [*leaves], lambda leaf: self._said(frame, lambda made: leaf(leaves[made])))
+        return Step(frame, shape, [*leaves], made.frame)
 
     def _shape(self, frame: Frame, leaves: dict[Made, int]) -> tuple[object, ...]:
         """What the step is made of; its leaves get their numbers."""
@@ -261,15 +261,6 @@ class Execution:
             fused = made.fused
             parts.append(leaves.setdefault(made, len(leaves)) if fused is None else (fused, *self._shape(fused, leaves)))
         return tuple(parts)
-
-    def _said(self, frame: Frame, leaf: Callable[[Made], DataFrame]) -> DataFrame:
-        """The step, said to Spark of those leaves."""
-
-        def at(each: Frame) -> DataFrame:
-            made = self.made[each]
-            return leaf(made) if made.fused is None else self._said(made.fused, leaf)
-
-        return cast(DataFrame, frame.call(at))
 
     def _nothing(self, frame: Frame) -> Made:
         schema = self.schema(frame)

@@ -45,8 +45,8 @@ class Step:
     shape: tuple[object, ...]
     """What it is made of: those frames, and the numbers of its leaves. Where it has the same shape again only rows differ."""
     leaves: Sequence[Leaf]
-    said: Callable[[Callable[[int], DataFrame]], DataFrame]
-    """Says it to Spark, of a frame for the number of each leaf."""
+    said: Callable[[SparkSession], DataFrame]
+    """Says it to that session, of the frames of its leaves."""
 
 
 def unprepared(_spark: SparkSession, _step: Step) -> None:

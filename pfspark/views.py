@@ -23,7 +23,8 @@ from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 BY_FOLDER = ("tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")
 """The views that are read by folder."""
 SPEAKING = ("replicas", "state")
-"""The views by which a store gives numbers to what it says by itself: of these the hierarchy is always read."""
+"""The views by which a store gives numbers to what it says by itself: of these the hierarchy of each organization that plays is
+always read, for at any time a leaver may speak in it."""
 OF_HIERARCHY = (str(MessageType.HIERARCHY), str(MessageType.HIERARCHY_RESPONSE))
 
 Tables = Mapping[str, pa.Table]
@@ -77,14 +78,8 @@ class Concern:
         if name not in BY_FOLDER:
             return due(table, self.clock) if name == "mail" else table
         rest = lacking(table, self.whole, ["org"])
-        folders = pa.concat_tables([self.folders, self._hierarchies]) if name in SPEAKING else self.folders
+        folders = pa.concat_tables([self.folders, _hierarchies(self.clock)]) if name in SPEAKING else self.folders
         return pa.concat_tables([having(table, self.whole, ["org"]), having(rest, folders, FOLDER)])
-
-    @property
-    def _hierarchies(self) -> pa.Table:
-        """The hierarchy of each organization that plays: at any time a leaver may speak in it."""
-        folder = pa.repeat(pa.scalar(HIERARCHY), self.clock.num_rows)
-        return self.clock.select(["org"]).append_column("folder", folder)
 
 
 def _with_made(folders: pa.Table, changes: pa.Table) -> pa.Table:
@@ -97,14 +92,15 @@ def _with_branches(folders: pa.Table, trees: pa.Table, news: pa.Table, edits: pa
     """With all that must be read where the trees of those organizations may change."""
     changes = tables["changes"]
     letters, edited = branches.of_letters(news, changes, tables["folders"]), branches.of_edits(edits)
-    said, moving, parents = (
-        _with_made(pa.concat_tables([getattr(letters, name), getattr(edited, name)]), changes)
-        for name in ("all", "moving", "parents")
-    )
+    said, moving, parents = (_with_made(pa.concat_tables(both), changes) for both in zip(letters, edited, strict=True))
     edges = branches.edges(tables["folders"], trees)
     here = pa.concat_tables([folders, said, branches.beneath(edges, moving), parents])
-    hierarchies = trees.append_column("folder", pa.repeat(pa.scalar(HIERARCHY), trees.num_rows))
-    return pa.concat_tables([branches.above(edges, here), hierarchies])
+    return pa.concat_tables([branches.above(edges, here), _hierarchies(trees)])
+
+
+def _hierarchies(orgs: pa.Table) -> pa.Table:
+    """The folder that is the hierarchy of each of those organizations."""
+    return orgs.select(["org"]).append_column("folder", pa.repeat(pa.scalar(HIERARCHY), orgs.num_rows))
 
 
 def answers_to_leavers(mail: pa.Table) -> pa.Table:

@@ -35,7 +35,7 @@ BELOW = {
     "suited": {"rows", "frame"},
     "threads": set(),
     "execute": {"vocabulary", "frame", "twins", "rows", "suited", "threads"},
-    "branches": {"vocabulary", "keyed"},
+    "branches": {"vocabulary", "keyed", "twins"},
     "views": {"vocabulary", "keyed", "branches"},
     "between": {"vocabulary", "cnset", "keyed", "mapped", "said", "rows", "execute", "round", "views", "suited"},
     "ask": {"vocabulary", "cnset", "frame", "keyed", "rules", "rows", "execute"},

@@ -66,10 +66,8 @@ class Plan:
         for node, places, number in self._nodes:
             if number is not None:
                 made.append(self._java.relation(node, rows[number], False, self._java.none))
-            elif places:
-                made.append(node.withNewChildren(self._java.nodes([made[place] for place in places])))
             else:
-                made.append(node)
+                made.append(node.withNewChildren(self._java.nodes([made[place] for place in places])))
         return made
 
     def of(self, spark: SparkSession, leaves: Sequence[Leaf]) -> DataFrame:
@@ -158,9 +156,8 @@ def prepared(spark: SparkSession, step: Step) -> DataFrame | None:
     shape = (step.shape, *(leaf.schema for leaf in step.leaves))
     known = plans.get(shape)
     if known is None:
-        leaves = [leaf.frame(spark) for leaf in step.leaves]
-        said = step.said(leaves.__getitem__)
-        plans[shape] = Once(said._jdf, [leaf._jdf for leaf in leaves], type(said))
+        said = step.said(spark)
+        plans[shape] = Once(said._jdf, [leaf.frame(spark)._jdf for leaf in step.leaves], type(said))
         return said
     again = None if isinstance(known, Never) else _again(spark, step, known)
     plans[shape], frame = again or (Never(), None)

@@ -167,7 +167,7 @@ def follow(edits: DataFrame, *, deleting: DataFrame, folders: DataFrame, reachin
         return F.array().cast(f"array<{kind}>")
 
     start = F.struct(
-        F.col("tree").alias("tree"),
+        "tree",
         no("string").alias("gone"),
         no("struct<folder:string,since:int>").alias("deleted"),
         no("int").alias("too_deep"),

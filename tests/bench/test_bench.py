@@ -233,6 +233,25 @@ def test_a_change_of_the_tree(spark: SparkSession) -> None:
         print(f"\na property and a name, each set and received, among {size:,} replicas: {seconds} s: {times} times alone")
 
 
+def test_a_folder_is_deleted_with_all_beneath(spark: SparkSession) -> None:
+    """Ten folders lie beneath each; the deletion of the top, where it is made and where it comes."""
+    for count in (100, 1_000, 10_000):
+        played = Played(spark, scenario(count))
+        tables = played.world.tables
+        ids = sorted(pc.unique(tables["folders"]["folder"]).to_pylist(), key=lambda each: int(each.split(":")[1]))
+        above = {each: ids[(nth - 1) // 10] if nth else "" for nth, each in enumerate(ids)}
+        for name, column in (("folders", "parent"), ("tree", "value")):
+            rows = tables[name].to_pylist()
+            placed = [{**row, column: above[row["folder"]]} if row.get("property", "parent") == "parent" else row for row in rows]
+            played.world.reset(name, placed)
+        played.warm()
+        who = {"org": "bench", "edit_id": "gone", "store": "PFS1", "at": played.now, "written": played.now, "place": 1}
+        played.world.add("edits", [{**who, "action": "delete_folder", "folder": ids[0], "properties": {}}])
+        (made, gone), (come, _) = played.round(), played.round()
+        assert gone["folders"].num_rows == count
+        print(f"\na folder with {count - 1:,} beneath is deleted: {made:.1f} s, and {come:.1f} s where that comes")
+
+
 HOLDS = {"PFS1": 10, "PFS2": 20, "PFS3": 30}
 """How many items of each origin every folder holds at the start of `scenario`."""
 
