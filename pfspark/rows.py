@@ -35,6 +35,12 @@ def struct(ddl: str) -> StructType:
     return parse(ddl)
 
 
+def columns_of(name: str, some: Sequence[str] = ()) -> pa.Schema:
+    """The columns of a table, or some of them, as Arrow has them."""
+    schema = to_arrow_schema(schema_of(name), timezone="UTC")
+    return pa.schema([schema.field(column) for column in some]) if some else schema
+
+
 def ddl(schema: StructType) -> str:
     """The columns of a frame as `struct` reads them; whether they may be null is not said."""
     return ", ".join(f"`{field.name}` {field.dataType.simpleString()}" for field in schema)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
-from pfspark.edge import native
+from pfspark.edge.delta import native
 from pfspark.edge.session import open_session
 from tests.one_play import facts, performance, played
 

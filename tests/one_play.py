@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pfspark.edge.crossing import suited
+from pfspark.edge.spark.crossing import suited
 from pfspark.sim import player
 from tests.sim.against import by_org
 

@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 import pfspark.execute
-from pfspark.edge import session
-from pfspark.edge.crossing import suited
+from pfspark.edge.spark import files
+from pfspark.edge.spark.crossing import suited
 from pfspark.execute import AT_ONCE, Execution, Made, execute
 from pfspark.frame import RULES, drawn, rule, source
 from pfspark.rows import struct
@@ -185,7 +185,7 @@ def stays(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> st
     monkeypatch.setattr(pfspark.execute, "LARGE", 3)
     if request.param == "files":
         return "FileScan parquet"
-    monkeypatch.setattr(session, "executors_are_here", lambda spark: False)
+    monkeypatch.setattr(files, "executors_are_here", lambda spark: False)
     return "ExistingRDD"
 
 
@@ -248,7 +248,7 @@ def test_where_nothing_may_be_kept_all_comes_here(spark: SparkSession, monkeypat
         raise AnalysisException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute.")
 
     monkeypatch.setattr(pfspark.execute, "LARGE", 3)
-    monkeypatch.setattr(session, "executors_are_here", lambda spark: False)
+    monkeypatch.setattr(files, "executors_are_here", lambda spark: False)
     monkeypatch.setattr(type(spark.range(1)), "localCheckpoint", refused)
     many = more(source("given"))
     said, execution = made(spark, {"last": above(many, least=3)}, 1, 2, 3)

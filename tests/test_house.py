@@ -85,6 +85,9 @@ BETTER_IMPORT = {
     "sim": "an invented world hands frames to round.play: let the edge store and show them",
     "lake": "a lake says what its parts can do: let them do it",
 }
+ROOMS = ("spark", "delta", "world", "asked", "keeping")
+"""The rooms of the edge, each above those from which it may import."""
+BETTER_ROOM = "rooms of the edge build on those below: hand it in, or move what both need down"
 ORACLE = ROOT / "tests" / "sim" / "oracle.py"
 BETTER_ORACLE = "the oracle is written from the articles in plain Python: code it shares with the engine proves nothing"
 
@@ -153,9 +156,9 @@ IN_SQL = re.compile(
 BETTER_NAME = "who reads on would take it for the first: give each frame a name of its own"
 
 CLASSIC = {"_jdf", "_jsc", "_jsparkSession", "_jvm", "_sc", "rdd", "sparkContext"}
-CLASSICAL = {"pfspark.edge.session", "pfspark.edge.prepared"}
-"""The modules that start Spark, and that keep plans of its Java."""
-BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py or edge/prepared.py"
+CLASSICAL = {"pfspark.edge.session", *(f"pfspark.edge.spark.{name}" for name in ("files", "prepared", "tuned"))}
+"""The modules that start Spark, that know whose files it reads, keep plans of its Java, and set it."""
+BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py or edge/spark"
 SERVERLESS = {
     "keeping frames between jobs": {"cache", "persist", "unpersist", "checkpoint", "localCheckpoint", "cacheTable"},
     "RDDs and the SparkContext": {*CLASSIC, "sqlContext", "parallelize"},
@@ -211,6 +214,21 @@ def faults_of_import(module: str, tree: ast.AST) -> Iterator[str]:
             continue
         if theirs not in BELOW[mine]:
             yield f"line {line} imports {target}: {BETTER_IMPORT[mine]}"
+
+
+def faults_of_rooms(module: str, tree: ast.AST) -> Iterator[str]:
+    """Imports of a room of the edge from one above it."""
+    mine = room(module)
+    for line, target in imports(tree):
+        theirs = room(target)
+        if mine and theirs and ROOMS.index(theirs) > ROOMS.index(mine):
+            yield f"line {line} imports {target}: {BETTER_ROOM}"
+
+
+def room(module: str) -> str | None:
+    """The room of the edge in which it is, if in one."""
+    parts = module.split(".")
+    return parts[2] if parts[:2] == ["pfspark", "edge"] and len(parts) > 2 and parts[2] in ROOMS else None
 
 
 def faults_of_oracle(module: str, tree: ast.AST) -> Iterator[str]:
@@ -278,7 +296,7 @@ def faults_of_serverless(module: str, tree: ast.AST) -> Iterator[str]:
         whole = f"{held.attr}.{name}" if isinstance(held, ast.Attribute) else name
         for subject, refused in SERVERLESS.items():
             if {name, whole} & (refused - CLASSIC) and not (name == "cache" and not isinstance(call.func, ast.Attribute)):
-                yield f"line {call.lineno} calls {whole}: serverless compute refuses {subject}; say it in edge/session.py"
+                yield f"line {call.lineno} calls {whole}: serverless compute refuses {subject}; say it in edge/spark"
     for line, text in texts(tree):
         if re.match(r"\s*(cache|uncache)\s+(lazy\s+)?table\b|\s*set\s+spark\.", text, re.IGNORECASE):
             yield f"line {line} says {text!r} in SQL: serverless compute refuses it"
@@ -334,6 +352,7 @@ CHECKS: list[Callable[[str, ast.AST], Iterator[str]]] = [
     faults_of_import,
     faults_of_oracle,
     faults_of_purity,
+    faults_of_rooms,
     faults_of_serverless,
 ]
 
@@ -352,7 +371,7 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.rules.state", "from pfspark.rules import intake", "let round.py, where rules meet, hand it in"),
         ("pfspark.rules.state", "from pfspark.rules.intake import number", "let round.py, where rules meet"),
         ("pfspark.rules.state", "def f():\n    from pfspark import round", "line 2 imports pfspark.round: a rule"),
-        ("pfspark.round", "from pfspark.edge.delta import read", "a round is pure"),
+        ("pfspark.round", "from pfspark.edge.delta.tables import read", "a round is pure"),
         ("pfspark.ask.gaps", "from pfspark.lake import Lake", "a question reads a snapshot"),
         ("tests.sim.oracle", "from pfspark.round import play", "the oracle is written from the articles"),
         ("tests.sim.oracle", "from pfspark.sim.faults import draw", "the oracle is written from the articles"),
@@ -368,12 +387,17 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.rules.state", "x = F.expr('max(a) + uuid ()')", "says uuid( in SQL: derive it"),
         ("pfspark.rules.state", "x = F.expr('LAST(a)')", "says last( in SQL: an order"),
         ("pfspark.rules.state", "frame.write.save(path)", "touches write: frames come in"),
-        ("pfspark.edge.delta", "spark.sparkContext.setJobGroup('a', 'b')", "uses sparkContext: Spark Connect has no"),
-        ("pfspark.edge.delta", "from delta.tables import DeltaTable", "imports delta.tables.DeltaTable: Spark Connect"),
-        ("pfspark.edge.delta", "x = frame.rdd", "uses rdd: Spark Connect has no"),
+        ("pfspark.edge.delta.log", "spark.sparkContext.setJobGroup('a', 'b')", "uses sparkContext: Spark Connect has no"),
+        ("pfspark.edge.delta.log", "from delta.tables import DeltaTable", "imports delta.tables.DeltaTable: Spark Connect"),
+        ("pfspark.edge.delta.log", "x = frame.rdd", "uses rdd: Spark Connect has no"),
         ("pfspark.lake.mails", "x = frame.persist()", "serverless compute refuses keeping frames between jobs"),
-        ("pfspark.edge.delta", "spark.conf.set('spark.a', 'b')", "line 1 calls conf.set: serverless compute refuses settings"),
-        ("pfspark.edge.delta", "spark.sql('CACHE TABLE x')", "in SQL: serverless compute refuses it"),
+        (
+            "pfspark.edge.delta.log",
+            "spark.conf.set('spark.a', 'b')",
+            "line 1 calls conf.set: serverless compute refuses settings",
+        ),
+        ("pfspark.edge.delta.log", "from pfspark.edge.world import bases", "rooms of the edge build on those below"),
+        ("pfspark.edge.delta.log", "spark.sql('CACHE TABLE x')", "in SQL: serverless compute refuses it"),
         ("pfspark.ask.gaps", "x = frame.localCheckpoint()", "serverless compute refuses keeping"),
         ("pfspark.rules.state", "if policy.generation == 2000: pass", "generations differ by data"),
         ("pfspark.rules.state", "x = F.when(F.col('profile') == 'exchange_2000', 1)", "generations differ by data"),
@@ -400,8 +424,8 @@ def test_a_fault_is_found(module: str, source: str, fault: str) -> None:
         ("pfspark.rules.state", "'''Not now() and not uuid().'''\nx = turns.now"),
         ("pfspark.rules.state", "def f():\n    '''The last (highest) number.'''\n    return frame['now']"),
         ("pfspark.edge.session", "from pyspark import SparkContext\nx = SparkContext._jvm"),
-        ("pfspark.edge.session", "x = frame.persist()"),
-        ("pfspark.edge.delta", "x = spark.conf.get('spark.a', None)"),
+        ("pfspark.edge.spark.tuned", "x = frame.persist()"),
+        ("pfspark.edge.delta.log", "x = spark.conf.get('spark.a', None)"),
         ("pfspark.edge.cli", "@cache\ndef f(): pass\ng = cache(f)"),
         ("pfspark.edge.cli", "profile: str = 'exchange_2007'"),
     ],

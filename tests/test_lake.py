@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pfspark.edge import prepared
+from pfspark.edge.spark import prepared
 from pfspark.errors import RefusedError, UsageError, ViolationError
 from pfspark.frame import RULES, Frame
 from pfspark.lake import Lake

@@ -25,7 +25,7 @@ import pytest
 import pfspark.execute
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
-from pfspark.edge.crossing import suited
+from pfspark.edge.spark.crossing import suited
 from pfspark.execute import AT_ONCE, Execution, Made
 from pfspark.frame import Frame, steps
 from pfspark.round import drawn

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pyspark.sql import functions as F
 
 from pfspark import said
-from pfspark.edge.world import newest
+from pfspark.edge.world.directory import newest
 from pfspark.rules import hierarchy, intake
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pytest
 from pfspark import views
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
-from pfspark.edge.crossing import suited
+from pfspark.edge.spark.crossing import suited
 from pfspark.rows import rows_of
 from pfspark.sim import player
 from pfspark.sim.scenario import read

@@ -2,7 +2,7 @@
 
 Read from the facts alone: what rounds have written is what is told. One job for any number of questions. What happened in a
 round has its time, so `at` says which round that was. Upkeep folds rows of `state` together and lets go of steps of `backfill`
-(`edge/upkeep.py`): what is before the last one has letters as they were, and is dated by the last of what was folded.
+(`edge/keeping/upkeep.py`): what is before the last one has letters as they were, and is dated by the last of what was folded.
 """
 
 from __future__ import annotations

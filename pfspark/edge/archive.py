@@ -14,6 +14,7 @@ import tempfile
 from pathlib import Path
 
 from pfspark.edge import session
+from pfspark.edge.spark import installed, temporary
 from pfspark.errors import SparkStartError
 
 LOAD = "import sys; from pathlib import Path; from pfspark.edge import archive; archive.load(Path(sys.argv[1]))"
@@ -25,7 +26,7 @@ def make() -> Path:
 
     Raises SparkStartError with the last words of that process where it does not come to be.
     """
-    kept = session.class_archive(session.find_java())
+    kept = installed.class_archive(installed.find_java())
     with tempfile.TemporaryDirectory(dir=kept.parent) as place:
         made = Path(place) / kept.name
         path = os.pathsep.join(filter(None, sys.path))
@@ -47,7 +48,7 @@ def load(into: Path) -> None:
     from pfspark.lake import Lake
 
     spark = session.open_session(archive_into=into)
-    with tempfile.TemporaryDirectory(dir=session.own_folder()) as folder, Lake.create(f"{folder}/lake", spark) as lake:
+    with tempfile.TemporaryDirectory(dir=temporary.own_folder()) as folder, Lake.create(f"{folder}/lake", spark) as lake:
         lake.organization(profile="modern", start="2026-01-05")
         for store in ("PFS1", "PFS2"):
             lake.store(store, "Redmond")

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfspark.edge import archive, session
+from pfspark.edge.spark import installed, temporary, tuned
 from pfspark.errors import LakeError, PfsparkError
 
 if TYPE_CHECKING:
@@ -35,12 +36,12 @@ def checks(lake: str | None = None, *, prepare: bool = False) -> Iterator[Check]
     `prepare`: the archive of classes, with which sessions start sooner, is made anew.
     """
     yield Check("Python", True, f"{platform.python_version()} ({sys.executable})")
-    given = [name for name in session.GIVEN if name in os.environ]
+    given = [name for name in installed.GIVEN if name in os.environ]
     if given:
         yield Check("Spark", None, f"given here ({given[0]} is set): pfspark starts none")
     else:
         yield _look("Spark", _spark)
-        yield _look("Java", lambda: str(session.find_java()))
+        yield _look("Java", lambda: str(installed.find_java()))
         yield _jars()
         yield _maven_folder()
         yield _look("class archive", _make_archive) if prepare else _archive()
@@ -69,13 +70,13 @@ def _look(name: str, seen: Callable[[], str]) -> Check:
 
 
 def _spark() -> str:
-    versions = f"pyspark {session.installed('pyspark')}, delta-spark {session.installed('delta-spark')}"
-    return f"{versions} ({session.spark_home()})"
+    versions = f"pyspark {installed.installed('pyspark')}, delta-spark {installed.installed('delta-spark')}"
+    return f"{versions} ({installed.spark_home()})"
 
 
 def _jars() -> Check:
     try:
-        jars = session.jar_files()
+        jars = installed.jar_files()
     except PfsparkError as error:
         return Check("Delta's jars", None, str(error))
     absent = [jar.name for jar in jars if not jar.is_file()]
@@ -86,7 +87,7 @@ def _jars() -> Check:
 
 def _archive() -> Check:
     try:
-        kept = session.class_archive(session.find_java())
+        kept = installed.class_archive(installed.find_java())
     except PfsparkError as error:
         return Check("class archive", None, str(error))
     if not kept.is_file():
@@ -113,12 +114,12 @@ def _maven_folder() -> Check:
 def _open(opened: list[SparkSession]) -> str:
     began = time.monotonic()
     opened.append(session.open_session())
-    return f"Spark {opened[0].version} after {time.monotonic() - began:.1f} s, {session.tuning(opened[0])}"
+    return f"Spark {opened[0].version} after {time.monotonic() - began:.1f} s, {tuned.tuning(opened[0])}"
 
 
 def _write_and_read(spark: SparkSession) -> str:
     began = time.monotonic()
-    with tempfile.TemporaryDirectory(dir=session.own_folder()) as folder:
+    with tempfile.TemporaryDirectory(dir=temporary.own_folder()) as folder:
         spark.range(3).write.format("delta").save(folder)
         read = [row.id for row in spark.read.format("delta").load(folder).orderBy("id").collect()]
     if read != [0, 1, 2]:
@@ -127,6 +128,6 @@ def _write_and_read(spark: SparkSession) -> str:
 
 
 def _open_lake(spark: SparkSession, lake: str) -> str:
-    from pfspark.edge.delta import Tables
+    from pfspark.edge.delta.tables import Tables
 
     return f"{lake}, last round {Tables.open(spark, lake).snapshot().row.round}"

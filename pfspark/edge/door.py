@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from pfspark.edge.around import Around
+from pfspark.edge.asked.around import Around
 from pfspark.errors import RefusedError
 from pfspark.words import HIERARCHY_ACTIONS, LEVELS, NAME, PARENT, REPLICA, ROOT, Action, Listing, Standing
 

@@ -44,7 +44,7 @@ def kept() -> Path:
 
     Those of any other, such as a checkout before it was edited, make room for them.
     """
-    from pfspark.edge.session import cache_folder
+    from pfspark.edge.spark.installed import cache_folder
 
     place = cache_folder() / "reference" / engine.stamp()
     if not (place / FIRST).is_file():

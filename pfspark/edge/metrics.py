@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
-from pfspark.edge.answers import Answers
+from pfspark.edge.asked.answers import Answers
 from pfspark.errors import UsageError
 from pfspark.words import Standing
 

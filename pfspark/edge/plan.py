@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from pfspark.edge.config import conf_folder
 from pfspark.edge.copying import edit_row
 from pfspark.edge.door import Folder, View, validate
-from pfspark.edge.world import policy_of
+from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError
 from pfspark.settings import OPTIONS, PROFILE, differences, load_profile, override, single, text_of
 from pfspark.sim.properties import DEFAULT_SITE, NEW_STORE, spell_property

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from pfspark.between import Between
-from pfspark.edge import restoring
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import Tables
-from pfspark.edge.digests import digest, numbered
-from pfspark.edge.ledger import FACTS, LEDGER, Restored, Row
+from pfspark.edge.delta.digests import digest, numbered
+from pfspark.edge.delta.ledger import FACTS, LEDGER, Restored, Row
+from pfspark.edge.delta.tables import Tables
+from pfspark.edge.delta.writer import Writer
 from pfspark.edge.runner import named, with_rows
-from pfspark.edge.writer import Writer
+from pfspark.edge.world import restoring
 from pfspark.rows import rows_of
 from pfspark.settings import differences, load_profile
 from pfspark.sim.scenario import Scenario

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
-from pfspark.edge.delta import Tables
-from pfspark.edge.digests import digest, numbered
-from pfspark.edge.ledger import FACTS
+from pfspark.edge.delta.digests import digest, numbered
+from pfspark.edge.delta.ledger import FACTS
+from pfspark.edge.delta.tables import Tables
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

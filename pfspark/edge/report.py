@@ -15,10 +15,11 @@ from pyspark.sql import functions as F
 from pfspark import cntext
 from pfspark.ask import lines, traffic
 from pfspark.ask.reasons import counted
-from pfspark.edge import certificates, explained
-from pfspark.edge.answers import Answers
-from pfspark.edge.delta import Snapshot
-from pfspark.edge.ledger import LEDGER
+from pfspark.edge.asked import explained
+from pfspark.edge.asked.answers import Answers
+from pfspark.edge.delta.ledger import LEDGER
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.keeping import certificates
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
 from pfspark.units import show_span

@@ -18,16 +18,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.between import Between, due_moments
-from pfspark.edge import bases, bases_by_spark, native, restoring, upkeep
-from pfspark.edge.bases import Base
-from pfspark.edge.crossing import handed
-from pfspark.edge.delta import CREATED, REFUSALS, Snapshot, Tables
-from pfspark.edge.digests import digest, numbered
-from pfspark.edge.ledger import FACTS, Restored, Row
+from pfspark.edge.delta import native
+from pfspark.edge.delta.digests import digest, numbered
+from pfspark.edge.delta.ledger import FACTS, Restored, Row
+from pfspark.edge.delta.snapshot import CREATED, Snapshot
+from pfspark.edge.delta.tables import REFUSALS, Tables
+from pfspark.edge.delta.writer import Writer
+from pfspark.edge.keeping import upkeep
 from pfspark.edge.recording import Recording
-from pfspark.edge.scratch import Scratch
-from pfspark.edge.world import DIRECTORY, as_between, clocks, directory, policies_of, turn, world_between
-from pfspark.edge.writer import Writer
+from pfspark.edge.spark.crossing import handed
+from pfspark.edge.world import bases, bases_by_spark, restoring
+from pfspark.edge.world.bases import Base
+from pfspark.edge.world.directory import DIRECTORY, directory, policies_of, turn
+from pfspark.edge.world.facts import as_between, clocks, world_between
+from pfspark.edge.world.scratch import Scratch
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
 from pfspark.keyed import distinct, having, lacking, with_columns

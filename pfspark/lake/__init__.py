@@ -19,8 +19,8 @@ from contextlib import suppress
 from datetime import timedelta
 from types import TracebackType
 
-from pfspark.edge import waiting
-from pfspark.edge.delta import Hook, Tables
+from pfspark.edge.delta import waiting
+from pfspark.edge.delta.tables import Hook, Tables
 from pfspark.edge.session import open_session
 from pfspark.lake import portrait
 from pfspark.lake.fitting import fitting

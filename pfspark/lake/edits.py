@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pfspark.edge import door, repeats, shown
+from pfspark.edge import door, repeats
+from pfspark.edge.asked import shown
 from pfspark.errors import RefusedError
 from pfspark.lake.known import Line, When
 from pfspark.lake.questions import Questions

@@ -12,7 +12,8 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.edge import copying, naming
+from pfspark.edge import copying
+from pfspark.edge.asked import naming
 from pfspark.errors import RefusedError, UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
-from pfspark.edge import copying, shown
+from pfspark.edge import copying
+from pfspark.edge.asked import shown
 from pfspark.errors import UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When

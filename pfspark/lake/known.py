@@ -9,16 +9,18 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 from pyspark.sql import DataFrame
 
-from pfspark.edge import naming
-from pfspark.edge.delta import Snapshot, Tables
+from pfspark.edge.asked import naming
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.delta.tables import Tables
 from pfspark.edge.runner import Runner
-from pfspark.edge.world import DIRECTORY, as_between, as_frame, latest, trees, world_between
+from pfspark.edge.world.directory import DIRECTORY, latest
+from pfspark.edge.world.facts import as_between, as_frame, trees, world_between
 from pfspark.errors import UsageError
 from pfspark.rows import rows_of
 from pfspark.units import TICK, confirmed, nearest, parse_time, unknown
 
 if TYPE_CHECKING:
-    from pfspark.edge.ledger import AsOf
+    from pfspark.edge.delta.ledger import AsOf
 
 
 Line = dict[str, Any]

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge import mail, repeats
-from pfspark.edge.session import computed_once
+from pfspark.edge.spark.tuned import computed_once
 from pfspark.errors import LakeError, UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When

@@ -16,7 +16,7 @@ from pfspark.edge import plan
 from pfspark.edge.config import conf_folder
 from pfspark.edge.door import View, properties_of
 from pfspark.edge.plan import Organization, Plan
-from pfspark.edge.world import policy_of
+from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError
 from pfspark.lake.directory import Directory
 from pfspark.lake.folders import Folders

@@ -15,10 +15,11 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask import lines
-from pfspark.edge import naming
-from pfspark.edge.answers import Answers
-from pfspark.edge.damage import damage
-from pfspark.edge.world import clocks, directory, policies_of, policy_of, world_between
+from pfspark.edge.asked import naming
+from pfspark.edge.asked.answers import Answers
+from pfspark.edge.delta.damage import damage
+from pfspark.edge.world.directory import directory, policies_of, policy_of
+from pfspark.edge.world.facts import clocks, world_between
 from pfspark.errors import LakeError, UsageError
 from pfspark.keys import HERE
 from pfspark.lake.known import Known, Line, When, round_or_time
@@ -172,7 +173,7 @@ class Questions(Known):
 
     def event_logs(self, as_of: When = None, *, org: str | None = None) -> Iterator[Log]:
         """The replication events of each organization, as Exchange logs them."""
-        from pfspark.edge import eventlog
+        from pfspark.edge.asked import eventlog
 
         return eventlog.logs(self.answers(as_of, org))
 
@@ -214,7 +215,7 @@ class Questions(Known):
         Raises UsageError for a folder or store that is not known, and for an item that the folder does not have.
         """
         from pfspark.ask.about import About
-        from pfspark.edge import explained
+        from pfspark.edge.asked import explained
 
         if item is not None and folder is None:
             raise UsageError(f"found the item {item!r}, expected its folder too: --folder")
@@ -251,7 +252,7 @@ class Questions(Known):
         """
         from pfspark.ask.about import About
         from pfspark.ask.hops import took_part
-        from pfspark.edge import explained
+        from pfspark.edge.asked import explained
 
         org = self._org(org, *([store] if store else []))
         seen = self.answers(as_of, org)
@@ -265,7 +266,7 @@ class Questions(Known):
 
     def _when_asking(self, org: str, number: int) -> Mapping[str, pa.Table] | None:
         """What the stores of an organization went by as they asked in a round; None where upkeep has let go of it."""
-        from pfspark.edge import explained
+        from pfspark.edge.asked import explained
 
         try:
             return explained.when_asking(self.answers(number, org))

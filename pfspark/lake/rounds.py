@@ -13,10 +13,12 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.edge import certificates, restoring, shown
-from pfspark.edge.delta import Snapshot
+from pfspark.edge.asked import shown
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.keeping import certificates
 from pfspark.edge.runner import Played
-from pfspark.edge.world import clocks
+from pfspark.edge.world import restoring
+from pfspark.edge.world.facts import clocks
 from pfspark.errors import UsageError
 from pfspark.lake.known import Line, When, round_or_time, time_of
 from pfspark.lake.questions import Questions
@@ -25,7 +27,7 @@ from pfspark.units import NOW
 from pfspark.words import LAST, Outcome
 
 if TYPE_CHECKING:
-    from pfspark.edge.repair import Remedy
+    from pfspark.edge.keeping.repair import Remedy
 
 
 class Rounds(Questions):
@@ -172,7 +174,7 @@ class Rounds(Questions):
 
     def audit(self, as_of: When = None) -> Iterator[Line]:
         """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
-        from pfspark.edge import auditing
+        from pfspark.edge.keeping import auditing
 
         facts = partial(self.answers, as_of, standing=True)
         for line in auditing.audit(self._tables, facts, self._runner.at_hand_after, round_or_time(as_of)):
@@ -182,13 +184,13 @@ class Rounds(Questions):
 
     def remedies(self) -> list[Remedy]:
         """What would mend the promises that are broken (`repair`): nothing is done yet."""
-        from pfspark.edge import repair
+        from pfspark.edge.keeping import repair
 
         return repair.plan(self.answers(standing=True), self._runner.at_hand_after)
 
     def mend(self, remedies: Sequence[Remedy]) -> None:
         """Does that: tables are taken back and bodies set aside in a round of upkeep, then stores begin new lives."""
-        from pfspark.edge import repair
+        from pfspark.edge.keeping import repair
 
         by_hand = [remedy for remedy in remedies if remedy.what in (repair.TAKE_BACK, repair.SET_ASIDE)]
         if any(remedy.what == repair.READ_ANEW for remedy in remedies):

@@ -20,9 +20,9 @@ import pytest
 
 from pfspark import cnset
 from pfspark.between import Between
-from pfspark.edge import prepared
 from pfspark.edge.config import conf_folder
-from pfspark.edge.crossing import suited
+from pfspark.edge.spark import prepared
+from pfspark.edge.spark.crossing import suited
 from pfspark.rows import local
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, parse

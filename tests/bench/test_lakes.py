@@ -15,8 +15,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pfspark.edge import bases
-from pfspark.edge.delta import Tables
+from pfspark.edge.delta.tables import Tables
+from pfspark.edge.world import bases
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from tests.bench.test_answers import QUARTER, START, lake_of, took

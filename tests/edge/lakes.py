@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from pfspark import cntext
-from pfspark.edge.ledger import FACTS
+from pfspark.edge.delta.ledger import FACTS
 from pfspark.lake import Lake
 
 Copy = Callable[[str], Path]

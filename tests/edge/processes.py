@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pyspark
 
-from pfspark.edge.session import jar_files
+from pfspark.edge.spark.installed import jar_files
 
 ROOT = Path(__file__).parents[2]
 PFSPARK = "from pfspark.edge.cli import main; main()"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge import session
+from pfspark.edge.spark import installed
 from tests.edge.processes import pfspark, python
 
 pytestmark = pytest.mark.lakes
@@ -39,7 +39,7 @@ def test_it_is_made_once_and_begun_with(spark: SparkSession, tmp_path: Path) -> 
     """In a folder with a blank in its name. `spark`: the jars are fetched by then."""
     jars = tmp_path / "some jars"
     jars.mkdir()
-    for jar in session.jar_files():
+    for jar in installed.jar_files():
         shutil.copy(jar, jars)
     before = doctor(jars)
     assert before["ok"] is None and "pfspark doctor --prepare" in before["saw"]

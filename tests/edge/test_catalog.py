@@ -12,10 +12,13 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark.between import Between
-from pfspark.edge import bases_by_spark, cli, places, runner, scratch
-from pfspark.edge.agreement import disagreements
-from pfspark.edge.delta import Snapshot, Tables
-from pfspark.edge.world import world
+from pfspark.edge import cli, runner
+from pfspark.edge.delta import places, sql
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.delta.tables import Tables
+from pfspark.edge.keeping.agreement import disagreements
+from pfspark.edge.world import bases_by_spark, scratch
+from pfspark.edge.world.facts import world
 from pfspark.errors import LakeError
 from pfspark.lake import Lake
 from pfspark.suited import Suited
@@ -96,7 +99,7 @@ def test_what_is_said_and_done_in_a_catalog_is_as_in_a_folder(
 def test_a_schema_is_named_as_sql_names_it(named: str, parts: list[str], quoted: str) -> None:
     assert places.SCHEMA.fullmatch(named)
     assert places.parts_of(named) == parts
-    assert places.quoted(*parts) == quoted
+    assert sql.named(*parts) == quoted
 
 
 @pytest.mark.parametrize("named", ["lake", "./a.b", "a/b.c", "s3://a.b", "main.", "`main`", "a.`b"])

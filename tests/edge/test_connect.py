@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pfspark.edge.config import conf_folder
-from pfspark.edge.session import FOR_LITTLE
+from pfspark.edge.spark.tuned import FOR_LITTLE
 from pfspark.sim.player import play
 from pfspark.sim.scenario import read
 from tests.edge.processes import ROOT, SMALL, SPARK_HOME, environment, pfspark, python, spark_submit

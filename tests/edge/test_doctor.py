@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge import doctor, session
+from pfspark.edge import doctor
 from pfspark.edge.doctor import Check
+from pfspark.edge.spark import installed, tuned
 
 
 def by_name(lake: str | None = None) -> dict[str, Check]:
@@ -16,7 +17,7 @@ def by_name(lake: str | None = None) -> dict[str, Check]:
 
 
 def test_a_machine_that_is_well(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PFSPARK_JARS", str(session.jar_files()[0].parent))
+    monkeypatch.setenv("PFSPARK_JARS", str(installed.jar_files()[0].parent))
     monkeypatch.setenv("HOME", str(tmp_path))  # whatever the local Maven folder of this machine holds
     seen = list(doctor.checks())
     assert [check.name for check in seen] == [
@@ -28,8 +29,8 @@ def test_a_machine_that_is_well(spark: SparkSession, tmp_path: Path, monkeypatch
 
 def test_for_how_much_a_session_is_set_is_told(spark: SparkSession) -> None:
     """One of our own for little, and one that is set otherwise as it was found."""
-    assert session.tuning(spark) == "set for rounds of few rows, from 30,000 on for many"
-    assert session.tuning(session.for_rows(spark, session.MANY)) == "set as it was found"
+    assert tuned.tuning(spark) == "set for rounds of few rows, from 30,000 on for many"
+    assert tuned.tuning(tuned.for_rows(spark, tuned.MANY)) == "set as it was found"
 
 
 def test_a_lake_is_known_by_its_rounds(begun: Path, spark: SparkSession, tmp_path: Path) -> None:

@@ -14,8 +14,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pfspark.edge import cli, door, native
-from pfspark.edge.world import clocks
+from pfspark.edge import cli, door
+from pfspark.edge.delta import native
+from pfspark.edge.world.facts import clocks
 from pfspark.errors import RefusedError, UsageError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.ledger import FACTS
+from pfspark.edge.delta.ledger import FACTS
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, Copy, Ended, Point, broken, counted, ending_at, facts, ledger
 from tests.edge.processes import kill, talking

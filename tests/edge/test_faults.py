@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.world import world
+from pfspark.edge.world.facts import world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from pfspark.tables import TABLES

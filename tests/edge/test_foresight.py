@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.ledger import FACTS, LEDGER
+from pfspark.edge.delta.ledger import FACTS, LEDGER
 from pfspark.errors import ScenarioError, UsageError
 from pfspark.lake import Lake
 from pfspark.sim import whatif

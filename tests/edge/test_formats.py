@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.ledger import FORMAT
+from pfspark.edge.delta.ledger import FORMAT
 from pfspark.lake import Lake
 from pfspark.tables import TABLES
 from tests.edge.lakes import DAY, LAKES, broken

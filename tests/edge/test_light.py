@@ -15,11 +15,11 @@ print("loaded", *sorted({"pandas", "pfspark.lake", *HEAVY} & sys.modules.keys())
 """
 HEAVY = (
     "pfspark.round", "pfspark.rules.packing", "pfspark.sim.scenario", "pfspark.sim.language", "pfspark.ask.why",
-    "pfspark.edge.explained", "pfspark.edge.report", "pfspark.edge.cli.keeping", "pfspark.edge.mail.rows",
+    "pfspark.edge.asked.explained", "pfspark.edge.report", "pfspark.edge.cli.keeping", "pfspark.edge.mail.rows",
 )  # fmt: skip
 ARRAYS = """
 import sys
-from pfspark.edge.without_pandas import leave_pandas_out, take_pandas_in
+from pfspark.edge.spark.without_pandas import leave_pandas_out, take_pandas_in
 leave_pandas_out()
 import pyarrow as pa
 print("pandas" in sys.modules, pa.array([1, None]).null_count)

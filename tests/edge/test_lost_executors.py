@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 import pfspark.execute
-from pfspark.edge import crossing
-from pfspark.edge.ledger import FACTS
+from pfspark.edge.delta.ledger import FACTS
+from pfspark.edge.spark import crossing
 from pfspark.errors import LakeError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pfspark.edge import session
+from pfspark.edge.spark import tuned
 from pfspark.words import MessageType
 from tests.bench.test_bench import Made, Played, scenario
 
@@ -44,7 +44,7 @@ def told(made: Made) -> dict[str, Counter[str]]:
 def test_many_rows_and_few_say_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Posts, changes of them in the same round, deletions, refusals, and messages that hold no more than their limit."""
     few = rounds(spark)
-    monkeypatch.setattr(session, "MANY", 1)
+    monkeypatch.setattr(tuned, "MANY", 1)
     many = rounds(spark)
     assert list(map(told, many)) == list(map(told, few))
     first = few[0]

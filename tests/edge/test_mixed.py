@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge import native
-from pfspark.edge.ledger import FACTS
+from pfspark.edge.delta import native
+from pfspark.edge.delta.ledger import FACTS
 from pfspark.lake import Lake
 from pfspark.words import Reason
 from tests.edge import mailbox as post

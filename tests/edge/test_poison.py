@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark import cntext
-from pfspark.edge.world import policies_of
+from pfspark.edge.world.directory import policies_of
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
 from pfspark.rows import local, rows_of, schema_of

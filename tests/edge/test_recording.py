@@ -14,11 +14,13 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 import pfspark.execute
-from pfspark.edge import native, scratch, session
-from pfspark.edge.delta import Tables
-from pfspark.edge.digests import digest
-from pfspark.edge.ledger import FACTS
+from pfspark.edge.delta import native
+from pfspark.edge.delta.digests import digest
+from pfspark.edge.delta.ledger import FACTS
+from pfspark.edge.delta.tables import Tables
 from pfspark.edge.recording import Recording
+from pfspark.edge.spark import files
+from pfspark.edge.world import scratch
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from tests.edge.lakes import broken
@@ -94,7 +96,7 @@ def test_what_lies_on_the_executors_is_appended_from_there(
         raise PySparkException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute.")
 
     def as_on_serverless() -> None:
-        monkeypatch.setattr(session, "executors_are_here", lambda spark: False)
+        monkeypatch.setattr(files, "executors_are_here", lambda spark: False)
         monkeypatch.setattr(type(spark.range(1)), "localCheckpoint", refused)
 
     ways = {"files": lambda: None, "tables": as_on_serverless}

@@ -15,7 +15,9 @@ from typing import Any
 import pytest
 
 from pfspark import cntext
-from pfspark.edge import certificates, report
+from pfspark.edge import report
+from pfspark.edge.delta import beside
+from pfspark.edge.keeping import certificates
 from pfspark.edge.plain import terminal
 from pfspark.lake import Lake
 
@@ -94,11 +96,11 @@ def test_the_page_says_what_the_last_audit_found(holed: Lake, figures: report.Fi
             f"After round {row.round}, 2026-01-06T00:00:00Z: I3 broken in 2 rows; bodies could not be looked at;"
         )
         assert left("0" * 64).startswith("It was of another ledger than this")
-        (place / certificates.NAME).write_text('{"at": 1}')
+        (place / beside.CERTIFICATE).write_text('{"at": 1}')
         assert "None is known here" in said()
-        assert [file.name for file in place.glob("_audit*")] == [certificates.NAME]
+        assert [file.name for file in place.glob("_audit*")] == [beside.CERTIFICATE]
     finally:
-        (place / certificates.NAME).unlink()
+        (place / beside.CERTIFICATE).unlink()
 
 
 def test_as_of_an_earlier_round(holed: Lake) -> None:

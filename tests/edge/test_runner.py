@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.ledger import FACTS
-from pfspark.edge.world import clocks, world
+from pfspark.edge.delta.ledger import FACTS
+from pfspark.edge.world.facts import clocks, world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, assert_same_world, small_disk

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from pfspark.edge import session
+from pfspark.edge.spark import installed, temporary, tuned
 from pfspark.errors import SparkStartError
 from pfspark.rows import IN_ONE_PART, local, struct
 from tests.edge.processes import DELTA, kill, python, talking, with_delta
@@ -31,7 +32,7 @@ def java_that(says: str, folder: Path) -> Path:
 @pytest.fixture
 def folder_of_jars(spark: SparkSession) -> Path:
     """Delta's two jars, present because a session has been opened."""
-    return session.jar_files()[0].parent
+    return installed.jar_files()[0].parent
 
 
 def test_a_session_is_tuned_and_keeps_to_itself(spark: SparkSession) -> None:
@@ -102,16 +103,16 @@ def test_a_session_for_little_has_one_for_much_beside_it(spark: SparkSession) ->
     """Always the same, and itself as it was; one that somebody has set otherwise is taken as it is."""
 
     def seen(one: SparkSession) -> dict[str, str | None]:
-        return {name: one.conf.get(name) for name in session.FOR_MUCH}
+        return {name: one.conf.get(name) for name in tuned.FOR_MUCH}
 
-    assert session.for_rows(spark, session.MANY - 1) is spark
-    much = session.for_rows(spark, session.MANY)
-    assert (seen(spark), seen(much)) == (session.FOR_LITTLE, session.FOR_MUCH)
+    assert tuned.for_rows(spark, tuned.MANY - 1) is spark
+    much = tuned.for_rows(spark, tuned.MANY)
+    assert (seen(spark), seen(much)) == (tuned.FOR_LITTLE, tuned.FOR_MUCH)
     assert much.conf.get("spark.sql.session.timeZone") == "UTC"
-    assert session.for_rows(spark, 2 * session.MANY) is much
+    assert tuned.for_rows(spark, 2 * tuned.MANY) is much
     try:
         spark.conf.set("spark.sql.codegen.factoryMode", "CODEGEN_ONLY")
-        assert session.for_rows(spark, session.MANY) is spark
+        assert tuned.for_rows(spark, tuned.MANY) is spark
     finally:
         spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
 
@@ -202,7 +203,7 @@ except SparkStartError as error:
 def test_a_java_that_does_not_fit_is_refused(says: str, expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(java_that(says, tmp_path)))
     with pytest.raises(SparkStartError) as refusal:
-        session.find_java()
+        installed.find_java()
     assert expected in str(refusal.value)
     assert str(refusal.value).endswith("or name it by JAVA_HOME.")
 
@@ -210,17 +211,17 @@ def test_a_java_that_does_not_fit_is_refused(says: str, expected: str, tmp_path:
 def test_a_java_that_fits_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     home = java_that("echo java.base@21.0.1; echo jdk.incubator.vector@21.0.1", tmp_path)
     monkeypatch.setenv("JAVA_HOME", str(home))
-    assert session.find_java() == (home / "bin" / "java", 21)
+    assert installed.find_java() == (home / "bin" / "java", 21)
 
 
 def test_no_java_at_all_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("JAVA_HOME", str(tmp_path))
     with pytest.raises(SparkStartError, match=r"No `java` in .*bin \(JAVA_HOME\)"):
-        session.find_java()
+        installed.find_java()
     monkeypatch.delenv("JAVA_HOME")
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(SparkStartError, match="No `java` in PATH"):
-        session.find_java()
+        installed.find_java()
 
 
 def test_another_spark_home_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -228,7 +229,7 @@ def test_another_spark_home_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "jars" / "spark-core_2.12-3.5.1.jar").touch()
     monkeypatch.setenv("SPARK_HOME", str(tmp_path))
     with pytest.raises(SparkStartError, match=r"is not a Spark .* Unset SPARK_HOME"):
-        session.spark_home()
+        installed.spark_home()
 
 
 def mirror_of(folder: Path, settings: Path) -> None:
@@ -246,16 +247,16 @@ def test_the_jars_come_from_the_mirror_that_is_named(
     mirror_of(folder_of_jars, tmp_path / "ivy.xml")
     monkeypatch.setenv("PFSPARK_IVY_SETTINGS", str(tmp_path / "ivy.xml"))
     monkeypatch.setenv("PFSPARK_JARS", str(tmp_path / "jars"))
-    fetched = session.delta_jars(session.find_java().path)
+    fetched = installed.delta_jars(installed.find_java().path)
     assert sorted(os.listdir(tmp_path / "jars")) == sorted(jar.name for jar in fetched)
     assert [jar.read_bytes() for jar in fetched] == [(folder_of_jars / jar.name).read_bytes() for jar in fetched]
 
 
 def test_jars_that_are_there_are_not_fetched(folder_of_jars: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for jar in session.jar_files():
+    for jar in installed.jar_files():
         shutil.copy(jar, tmp_path)
     monkeypatch.setenv("PFSPARK_JARS", str(tmp_path))
-    assert session.delta_jars(Path("no java here")) == session.jar_files()
+    assert installed.delta_jars(Path("no java here")) == installed.jar_files()
 
 
 def test_jars_that_cannot_be_had_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +264,7 @@ def test_jars_that_cannot_be_had_are_told(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setenv("PFSPARK_IVY_SETTINGS", str(tmp_path / "ivy.xml"))
     monkeypatch.setenv("PFSPARK_JARS", str(tmp_path / "jars"))
     with pytest.raises(SparkStartError) as refusal:
-        session.delta_jars(session.find_java().path)
+        installed.delta_jars(installed.find_java().path)
     assert "delta-spark_4.2_2.13-4.4.0.jar could not be fetched" in str(refusal.value)
     assert f"put the file into {tmp_path / 'jars'}" in str(refusal.value)
     assert "io.delta#delta-spark_4.2_2.13;4.4.0: not found" in str(refusal.value)
@@ -272,13 +273,13 @@ def test_jars_that_cannot_be_had_are_told(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_package_that_is_absent_is_told() -> None:
     with pytest.raises(SparkStartError, match=r"no-such-package is not installed here\. .*'pfspark\[local\]'"):
-        session.installed("no-such-package")
+        installed.installed("no-such-package")
 
 
 OWNER = """
 import sys
 from pfspark.edge import session
-print(session.own_folder(), flush=True)
+print(temporary.own_folder(), flush=True)
 sys.stdin.readline()
 """
 
@@ -294,11 +295,11 @@ def test_what_a_killed_process_left_is_swept_away(tmp_path: Path, monkeypatch: p
     killed, alive = (Path(child.stdout.readline().strip()) for child in children if child.stdout)
     assert killed.parent == alive.parent == tmp_path
     try:
-        session.sweep()
+        temporary.sweep()
         assert set(tmp_path.iterdir()) == {*others, killed, alive}
         kill(children[0])
         assert killed.is_dir()
-        session.sweep()
+        temporary.sweep()
         assert set(tmp_path.iterdir()) == {*others, alive}
         children[1].communicate("go\n", timeout=60)
         assert set(tmp_path.iterdir()) == set(others)  # who ends by himself takes his folder away
@@ -310,7 +311,7 @@ def test_what_a_killed_process_left_is_swept_away(tmp_path: Path, monkeypatch: p
 def test_where_nothing_may_be_kept_rows_are_computed_at_each_use(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Serverless compute refuses to keep a frame."""
     frame = spark.range(3)
-    with session.computed_once(frame) as kept:
+    with tuned.computed_once(frame) as kept:
         assert kept.is_cached and kept.count() == 3
     assert not frame.is_cached
 
@@ -318,5 +319,5 @@ def test_where_nothing_may_be_kept_rows_are_computed_at_each_use(spark: SparkSes
         raise PySparkException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute.")
 
     monkeypatch.setattr(type(frame), "persist", refused)
-    with session.computed_once(frame) as kept:
+    with tuned.computed_once(frame) as kept:
         assert kept is frame and kept.count() == 3

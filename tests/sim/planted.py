@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark.edge import prepared
+from pfspark.edge.spark import prepared
 from pfspark.frame import Frame
 from pfspark.rules import (
     addressing,

@@ -25,9 +25,10 @@ import pytest
 
 from pfspark import mapped
 from pfspark.between import Between
-from pfspark.edge import bases
 from pfspark.edge.config import conf_folder
-from pfspark.edge.crossing import suited
+from pfspark.edge.delta import beside
+from pfspark.edge.spark.crossing import suited
+from pfspark.edge.world import bases
 from pfspark.errors import ScenarioError
 from pfspark.sim import player
 from pfspark.sim.scenario import Scenario, parse
@@ -223,7 +224,7 @@ def leaving(play: Callable[..., Rows], place: Path) -> Callable[..., Rows]:
             assert found is not None
             for name, rows in found[1].tables.items():
                 world.put(name, rows)
-            FOUND_AGAIN.append(len(list(place.glob(f"{bases.FILES}/*"))))
+            FOUND_AGAIN.append(len(list(place.glob(f"{beside.BASE_FILES}/*"))))
         return made
 
     return left

@@ -47,10 +47,10 @@ def demo(lake: given.LakeName = None, json: given.Json = False) -> None:
         f"ones, on Delta tables in {where}; the hours between them are skipped.",
     )
     screen.note(("starting Spark …", "dim"))
-    from pfspark.edge import session
+    from pfspark.edge.spark import temporary
     from pfspark.lake import Lake
 
-    with Lake.create(where) as made, tempfile.TemporaryDirectory(dir=session.own_folder()) as folder:
+    with Lake.create(where) as made, tempfile.TemporaryDirectory(dir=temporary.own_folder()) as folder:
         story = _Story(made, Path(folder), tell)
         story.begin()
         story.a_day_of_mail()

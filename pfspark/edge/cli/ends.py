@@ -38,6 +38,6 @@ def known(error: BaseException) -> PfsparkError | None:
         return SparkStartError(lacking)
     if not isinstance(error, Exception) or not type(error).__module__.startswith(("py4j", "pyspark")):
         return None
-    from pfspark.edge.damage import damage
+    from pfspark.edge.delta.damage import damage
 
     return damage(error)

@@ -99,7 +99,7 @@ def opened(lake: str | None, what: str = "reading", *, examine: bool = False) ->
 def started(where: str) -> SparkSession:
     """A session for that lake, for what needs one: that takes a while, and is said."""
     with live.doing("starting Spark"):
-        from pfspark.edge import waiting
+        from pfspark.edge.delta import waiting
         from pfspark.edge.session import open_session
 
         return open_session(lasting=waiting.much(where))

@@ -44,9 +44,9 @@ def play(
             screen.note(f"{each.file}: step {step.number} comes after the last round, and never happens")
 
     with live.doing("starting Spark"):
-        from pfspark.edge.crossing import suited
         from pfspark.edge.played import written
         from pfspark.edge.session import open_session
+        from pfspark.edge.spark.crossing import suited
         from pfspark.sim.player import play
 
     reached = {each.name: each.start for each in scenarios}

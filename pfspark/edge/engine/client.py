@@ -19,7 +19,7 @@ from types import FrameType
 from pfspark.edge import engine
 from pfspark.edge.briefly import briefly
 from pfspark.edge.engine.wire import Line, Message
-from pfspark.edge.without_pandas import leave_pandas_out
+from pfspark.edge.spark.without_pandas import leave_pandas_out
 
 NEED_SPARK = frozenset({
     "audit", "diff", "drain", "export", "gaps", "maintain", "metrics", "referrals", "report", "restore", "round", "trace",

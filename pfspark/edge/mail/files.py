@@ -11,7 +11,7 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import BinaryIO, NamedTuple
 
-from pfspark.edge.mime import KIB, MIB, Reason
+from pfspark.edge.mail.mime import KIB, MIB, Reason
 from pfspark.errors import MailError, UsageError
 
 # A larger mail stays in its file: a row is held several times over on its way through Python, Arrow and Java, and with

@@ -13,8 +13,8 @@ from typing import IO
 import pyarrow as pa
 
 from pfspark.edge.mail.files import Source
+from pfspark.edge.mail.mime import MIB
 from pfspark.edge.mail.rows import BATCH_BYTES, MAIL, RANGE, RANGE_BYTES, Range, as_arrow, filled, length, parse, ranges_of
-from pfspark.edge.mime import MIB
 from pfspark.errors import MailError
 
 GROUP_BYTES = MIB

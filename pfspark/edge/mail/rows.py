@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from pfspark.edge.mail.files import Kind, Piece, Source, split_mbox, whole
-from pfspark.edge.mime import MIB, Derived, Reason, derive
+from pfspark.edge.mail.mime import MIB, Derived, Reason, derive
 
 RANGE_BYTES = 8 * MIB
 BATCH_BYTES = 128 * MIB

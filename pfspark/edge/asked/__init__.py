@@ -1,0 +1,1 @@
+"""Answers about a lake after one of its rounds."""

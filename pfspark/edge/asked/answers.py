@@ -1,0 +1,181 @@
+"""A lake after one of its rounds, to be asked: each answer as lines (JSON), by organization."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import said
+from pfspark.ask import edits, gaps, lines, standing
+from pfspark.edge.asked import shown
+from pfspark.edge.asked.pages import paged
+from pfspark.edge.config import conf_folder
+from pfspark.edge.delta.ledger import Row
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.world.facts import as_frame
+from pfspark.keys import HERE
+from pfspark.rules import items, referral, state
+from pfspark.settings import OPTIONS, Policy, load_profile, text_of
+from pfspark.words import HIERARCHY
+
+Line = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What can be asked of a lake: the tables after a round, the world they say, each organization's stores, time and policy."""
+
+    snapshot: Snapshot
+    world: Mapping[str, pa.Table]
+    views: Mapping[str, lines.Stores]
+    at: Mapping[str, datetime]
+    """The time of each organization's last round; before the first, of its start."""
+    played: Mapping[str, bool]
+    """Whether each organization has had a round."""
+    policies: Mapping[str, Policy]
+    organizations: Mapping[str, Line]
+    """Their rows of the directory."""
+
+    def frame(self, name: str) -> DataFrame:
+        """A table or view of the world as a frame."""
+        return as_frame(self.snapshot.tables.spark, name, self.world[name])
+
+    def state(self) -> Iterator[Line]:
+        """Each replica: its sets, what it believes of others, what it misses."""
+        for org, stores in self.views.items():
+            yield from lines.state(stores, org, self.at[org])
+
+    def replicas(self) -> Iterator[Line]:
+        """Each replica: what it misses since when, belief and truth about others."""
+        for org, stores in self.views.items():
+            yield from standing.replicas(self.world, stores, org, self.at[org])
+
+    def folders(self) -> Iterator[Line]:
+        """Each folder as each store sees it."""
+        for org, stores in self.views.items():
+            yield from lines.folders(stores, org, self.at[org])
+
+    def stores(self) -> Iterator[Line]:
+        """The stores of the directory."""
+        for row in sorted(self.world["stores"].to_pylist(), key=lambda row: (row["org"], row["store"])):
+            if row["org"] in self.views:
+                yield {**row, "kind": "store", "at": lines.moment(self.at[row["org"]])}
+
+    def status(self, now: datetime | None) -> Iterator[Line]:
+        """Each organization at a glance; `now`: the clock on the wall, where it counts by how much theirs is ahead."""
+        counted = self.world["edits"]["org"].value_counts().to_pylist()
+        waiting = Counter({each["values"]: each["counts"] for each in counted})
+        for org, stores in self.views.items():
+            yield standing.organization(
+                stores, org, self.at[org], played=self.played[org], waiting=waiting[org],
+                due=self.snapshot.row.next_due.get(org), now=now,
+            )  # fmt: skip
+
+    def overdue(self, age: timedelta, now: datetime | None) -> Iterator[str]:
+        """What is missing, waits or is due for longer than that, a sentence each; `now` None: by each organization's clock."""
+        for org, stores in self.views.items():
+            by = now or self.at[org]
+            yield from standing.overdue(self.world, stores, org, by - age)
+            due = self.snapshot.row.next_due.get(org)
+            if due and due < by - age:
+                yield f"{org}: a round is due since {lines.moment(due)}"
+
+    def edits(self) -> Iterator[Line]:
+        """What was done at stores, and what became of it, in the order of its time."""
+        for org, stores in self.views.items():
+            told = [self._of(name, org) for name in ("edits", "receipts", "changes")]
+            yield from edits.lines_of(*told, stores=stores)
+
+    def _of(self, name: str, org: str) -> pa.Table:
+        """The rows of an organization that are about edits."""
+        found = self.snapshot.arrow(name, (pc.field("org") == org) & pc.field("edit_id").is_valid(), edits.COLUMNS[name])
+        if found is None:
+            rows = self.snapshot.read(name).where((F.col("org") == org) & F.col("edit_id").isNotNull())
+            found = rows.select(*edits.COLUMNS[name]).toArrow()
+        return said.legible(found) if name == "edits" else found
+
+    def links(self) -> Iterator[Line]:
+        """The links between sites."""
+        rows = (row for row in self.world["links"].to_pylist() if row["org"] in self.views)
+        for row in sorted(rows, key=lambda row: (row["org"], row["from_site"], row["to_site"])):
+            yield {**row, "kind": "link", "at": lines.moment(self.at[row["org"]])}
+
+    def options(self) -> Iterator[Line]:
+        """The options in force, each beside its profile's."""
+        for org, policy in self.policies.items():
+            value, profile = policy.texts(), load_profile(policy.profile, conf_folder()).texts()
+            for name, says in OPTIONS.items():
+                yield {
+                    "org": org, "at": lines.moment(self.at[org]), "kind": "option", "option": name,
+                    "value": text_of(value[name]), "profile": text_of(profile[name]),
+                    "differs": value[name] != profile[name], "says": says,
+                }  # fmt: skip
+
+    def gaps(self) -> Iterator[Line]:
+        """Open ranges; of one that was asked for, of whom, and when it is asked for again unless it comes."""
+        if not self.world["array"].num_rows:
+            return
+        found = gaps.gaps(self.frame("array"), steps=self.snapshot.read("backfill"), agenda=self.frame("agenda"))
+        rows = found.where(F.col("org").isin(*self.views)).toArrow().to_pylist()
+        for row in sorted(rows, key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))):
+            yield {
+                "org": row["org"], "at": lines.moment(self.at[row["org"]]), "kind": "gap", "store": row["store"],
+                **self.views[row["org"]].called(row["store"], row["folder"]), "origin": row["origin"],
+                "cn_min": row["cn_min"], "cn_max": row["cn_max"], "heard": lines.moment(row["heard"]),
+                "attempt": row["attempt"], "asked": lines.when(row["asked"]), "of": row["of"], "due": lines.when(row["due"]),
+            }  # fmt: skip
+
+    def versions(self) -> DataFrame:
+        """Each version of each item that readers at each store may see: what `rules.items.versions` says."""
+        own = state.held(self.frame("state"), replicas=items.open_to_readers(self.frame("replicas")))
+        return items.versions(items.seen(self.frame("changes"), applied=own))
+
+    def items(self) -> Iterator[Line]:
+        """Each item as each store sees it."""
+        quiet = lines.last_writer_only(self.world, {org: policy.conflict for org, policy in self.policies.items()})
+        rows = [
+            {**row, "conflict": row["conflict"] and (row["org"], row["store"], row["folder"]) not in quiet}
+            for row in shown.everywhere(self.world, self.views)
+        ]
+        for org in self.views:
+            yield from lines.items([row for row in rows if row["org"] == org], self.views, self.at)
+
+    def messages(self) -> Iterator[Line]:
+        """All messages, by round; read by pages, not all at once."""
+        for org in self.views:
+            for rows in paged(self.snapshot, "messages", org):
+                for number in sorted(set(rows["round"].to_pylist())):
+                    yield from lines.messages(rows.filter(pc.equal(rows["round"], number)), self.views)
+
+    def events(self) -> Iterator[Line]:
+        """The same events as lines."""
+        from pfspark.edge.asked import eventlog
+
+        return (line for log in eventlog.logs(self) for line, _ in log.lines())
+
+    def referrals(self) -> Iterator[Line]:
+        """Each folder as each store sees it: to which stores it sends a reader, in order."""
+        readers = self.frame("lists").where(F.col("folder") != HIERARCHY).select(*HERE)
+        given = {name: self.frame(name) for name in ("lists", "replicas", "stores", "links")}
+        rows = referral.refer(readers, **given).toArrow().to_pylist()
+        for org, stores in self.views.items():
+            yield from lines.referrals([row for row in rows if row["org"] == org], stores, org, self.at[org])
+
+    def rounds(self) -> Iterator[Line]:
+        """The ledger; read by pages, not all at once."""
+        found = (page.sort_by("round").to_pylist() for page in paged(self.snapshot, "rounds"))
+        for row in (Row.read(each) for rows in found for each in rows):
+            yield {
+                "kind": "round", "round": row.round, "what": row.kind, "writer": row.writer,
+                "turns": {org: lines.moment(now) for org, now in row.turns.items()},
+                "began": lines.moment(row.began), "ended": lines.moment(row.ended), "counts": row.counts,
+                "next_due": {org: lines.moment(due) for org, due in row.next_due.items()},
+            }  # fmt: skip

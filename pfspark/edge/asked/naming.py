@@ -1,0 +1,93 @@
+"""Folders and items as people name them: by a path that a store sees, by an id, or by the edit that makes them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.edge.asked.around import Around
+from pfspark.errors import CnSetError, RefusedError
+from pfspark.units import unknown
+from pfspark.words import NAME, PARENT, ROOT, Action
+
+World = Mapping[str, pa.Table]
+
+
+def stores_of(world: World, org: str) -> list[str]:
+    """The stores of an organization, by name."""
+    stores: list[str] = world["stores"].filter(pc.equal(world["stores"]["org"], org))["store"].to_pylist()
+    return sorted(stores)
+
+
+def seen_paths(world: World, org: str, store: str) -> dict[str, list[str]]:
+    """The folders that a store sees, and those that edits there are about to make (`@` and the edit), by path (R149).
+
+    Folders of one path, which only stores that had not heard of each other make, are in the order of their ids.
+    """
+    own = {
+        name: world[name].filter((pc.field("org") == org) & (pc.field("store") == store)) for name in ("tree", "folders", "edits")
+    }
+    stores = lines.Stores({"tree": own["tree"]}, org)
+    dead = {*own["folders"].filter(pc.field("dead"))["folder"].to_pylist()}
+    seen: dict[str, list[str]] = defaultdict(list)
+    by_id = {ROOT: ""}
+    for folder in sorted(stores.tree[store], key=place_of):
+        by_id[folder] = stores.path(store, folder)
+        if folder not in dead:
+            seen[by_id[folder]].append(folder)
+    making = own["edits"].filter((pc.field("action") == str(Action.CREATE_FOLDER)) & pc.field("at").is_valid()).to_pylist()
+    for row in sorted(making, key=lambda row: (row["at"], row["place"] or 0)):
+        sets = dict(row["properties"] or ())
+        if sets.get(NAME) is not None:  # else it will be refused
+            ref = f"@{row['edit_id']}"
+            by_id[ref] = f"{by_id.get(sets.get(PARENT, ROOT), '')}/{sets[NAME]}"
+            if not seen[by_id[ref]]:
+                seen[by_id[ref]].append(ref)
+    return seen
+
+
+def folder_named(world: World, org: str, store: str, folder: str) -> str | None:
+    """The folder that has that id, or that a store sees by that path; one that is named like an id needs the slash.
+
+    Raises RefusedError where a store sees two of that path: they are told apart by their ids.
+    """
+    if folder.startswith("@") or is_id(folder):
+        return folder
+    path = "/" + folder.strip("/")
+    named = seen_paths(Around(world, org, store).of_path(path), org, store).get(path, ())
+    if len(named) > 1:
+        raise RefusedError(f"{store} sees {len(named)} folders called {folder!r}; name one by its id: {' or '.join(named)}")
+    return named[0] if named else None
+
+
+def folders_named(world: World, org: str, store: str | None, folder: str) -> set[str]:
+    """The folders that a store, or any store, sees by that path or id.
+
+    Raises UsageError where there is none.
+    """
+    viewers = [store] if store else stores_of(world, org)
+    named = {each for viewer in viewers if (each := folder_named(world, org, viewer, folder)) is not None}
+    if not named:
+        paths = sorted({path for viewer in viewers for path in seen_paths(world, org, viewer)})
+        raise unknown("the folder", folder, paths, f" at {store}" if store else "")
+    return named
+
+
+def is_id(text: str) -> bool:
+    """Whether it is written like the id of a folder or an item: a label and a number."""
+    label, _, number = text.rpartition(":")
+    try:
+        return number.isascii() and number.isdigit() and bool(cntext.split_label(label))
+    except CnSetError:
+        return False
+
+
+def place_of(item: str) -> tuple[tuple[bytes, int], int]:
+    """Where an item stands among others: by the label of its origin, then by its number."""
+    label, _, number = item.rpartition(":")
+    return cntext.label_key(label), int(number)

@@ -1,0 +1,56 @@
+"""Reading long tables by pages of rounds, never all at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pfspark.edge.delta.snapshot import Snapshot
+
+PAGE = 10_000
+"""Rows that are read at once."""
+
+
+def pages(rows: DataFrame) -> Iterator[range]:
+    """Rounds one behind the other, of about `PAGE` of these rows each; a round is never cut."""
+    return _pages(rows.groupBy("round").count().toArrow())
+
+
+def within(page: range) -> Column:
+    """The rows of a page."""
+    return F.col("round").between(page.start, page.stop - 1)
+
+
+def by_pages(rows: DataFrame) -> Iterator[pa.Table]:
+    """All the rows, page by page; those of a round are together."""
+    return (rows.where(within(page)).toArrow() for page in pages(rows))
+
+
+def paged(snapshot: Snapshot, name: str, org: str | None = None) -> Iterator[pa.Table]:
+    """All valid rows of a table, or those of an organization, page by page; those of a round are together."""
+    mine = pc.scalar(True) if org is None else pc.field("org") == org
+    rounds = snapshot.arrow(name, mine, ["round"])
+    if rounds is None:
+        rows = snapshot.read(name)
+        yield from by_pages(rows if org is None else rows.where(F.col("org") == org))
+        return
+    counted = rounds.group_by("round").aggregate([([], "count_all")]).rename_columns({"count_all": "count"})
+    for page in _pages(counted):
+        here = (pc.field("round") >= page.start) & (pc.field("round") < page.stop)
+        yield snapshot.arrow(name, mine & here)
+
+
+def _pages(counted: pa.Table) -> Iterator[range]:
+    first = last = held = 0
+    in_order = counted.sort_by("round")
+    for number, count in zip(in_order["round"].to_pylist(), in_order["count"].to_pylist(), strict=True):
+        if held and held + count > PAGE:
+            yield range(first, last + 1)
+            first, held = last + 1, 0
+        last, held = number, held + count
+    if held:
+        yield range(first, last + 1)

@@ -1,0 +1,108 @@
+"""Which version of an item a store shows: what `rules.items` says of frames, said once more of a world whose tables are here.
+
+So who names an item starts no Spark. `tests/edge/asked/test_shown.py` holds each answer beside what the rules say.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from functools import reduce
+from operator import and_
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pfspark import cntext
+from pfspark.ask import lines
+from pfspark.edge.asked.naming import place_of
+from pfspark.keys import NUMBER
+from pfspark.words import HIERARCHY, Action, Standing
+
+Row = dict[str, Any]
+World = Mapping[str, pa.Table]
+TOLD = [*NUMBER, "object", "action", "name", "predecessors", "made_at"]
+"""What a change says of which version is shown, and by which name."""
+
+
+def items(world: World, org: str, store: str, folder: str, item: str | None = None) -> list[Row]:
+    """Each item as readers at a store see it, by its id; `item`: only what has that id, or that name in one of its versions."""
+    changes = _of(world["changes"].select(TOLD), org=org, folder=folder)
+    if item is not None:
+        called = changes.filter((pc.field("object") == item) | (pc.field("name") == item))
+        changes = changes.filter(pc.field("object").isin(called["object"].unique()))
+    seen = map(_read, _undominated(changes.to_pylist(), _held_at(world, org, store, folder)))
+    return sorted(seen, key=lambda row: place_of(row["object"]))
+
+
+def in_conflict(world: World, org: str, store: str, folder: str, item: str) -> list[Row]:
+    """The versions of an item between which a store has to choose, as rows of `changes`, the one that it shows first."""
+    changes = _of(world["changes"], org=org, folder=folder, object=item).to_pylist()
+    return next(_undominated(changes, _held_at(world, org, store, folder)), [])
+
+
+def everywhere(world: World, views: Mapping[str, lines.Stores]) -> Iterator[Row]:
+    """Each item as readers at each store of those organizations see it, with its `store`."""
+    changes = defaultdict(list)
+    for row in world["changes"].select(TOLD).to_pylist():
+        changes[row["org"], row["folder"]].append(row)
+    for org, stores in views.items():
+        for store, folder in stores.replicas:
+            for versions in _undominated(changes[org, folder], _held(stores, store, folder)):
+                yield {**_read(versions), "store": store}
+
+
+def _held_at(world: World, org: str, store: str, folder: str) -> cntext.CnSet:
+    own = {name: _of(world[name], org=org, store=store, folder=folder) for name in ("replicas", "state")}
+    return _held(lines.Stores({**own, "stores": _of(world["stores"], org=org)}, org), store, folder)
+
+
+def _held(stores: lines.Stores, store: str, folder: str) -> cntext.CnSet:
+    """The numbers of the changes that readers at a store may see: of a replica that is active, and not of the hierarchy."""
+    replica = stores.replicas.get((store, folder))
+    is_open = replica is not None and replica["standing"] == Standing.ACTIVE and folder != HIERARCHY
+    return stores.content(store, folder) if is_open else {}
+
+
+def _undominated(changes: Iterable[Row], held: cntext.CnSet) -> Iterator[list[Row]]:
+    """Of each item the versions that are held, less those upon which another one that is held was made; the winner first."""
+    seen = defaultdict(list)
+    for row in changes:
+        ranges = held.get(row["origin"], ())
+        place = bisect_right(ranges, (row["cn"], cntext.MAX_CN))
+        if place and row["cn"] <= ranges[place - 1][1]:
+            seen[row["object"]].append(row)
+    for versions in seen.values():
+        upon: dict[str, int] = {}
+        for before in (each for row in versions for each in row["predecessors"] or ()):
+            upon[before["origin"]] = max(before["cn"], upon.get(before["origin"], 0))
+        left = [row for row in versions if row["cn"] > upon.get(row["origin"], 0)]
+        if left:
+            yield sorted(left, key=_rank, reverse=True)
+
+
+def _rank(version: Row) -> tuple[bool, bool, Any, tuple[bytes, int], int]:
+    """The order of `rules.items.rank_of`, the winner highest; a time that nobody knows is the lowest, as Spark has it."""
+    stays, made_at = version["action"] != Action.DELETE, version["made_at"]
+    return stays, made_at is not None, made_at, cntext.label_key(version["origin"]), version["cn"]
+
+
+def _read(versions: list[Row]) -> Row:
+    """An item of which these versions are left, the winner first: the columns of `rules.items.readable`."""
+    winner, *others = versions
+    losers = sorted(others, key=lambda row: (cntext.label_key(row["origin"]), row["cn"]))
+    return {
+        **winner, "version": _written(winner), "deleted": winner["action"] == Action.DELETE, "conflict": bool(losers),
+        "losers": [_written(row) for row in losers],
+    }  # fmt: skip
+
+
+def _written(version: Row) -> str:
+    return f"{version['origin']}:{version['cn']}"
+
+
+def _of(table: pa.Table, **values: str) -> pa.Table:
+    """The rows that have these values."""
+    return table.filter(reduce(and_, (pc.field(name) == value for name, value in values.items())))

@@ -1,0 +1,65 @@
+"""Where a lake is: a folder of this machine, a path of another file system, or a schema of a catalog."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from pathlib import Path
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from pfspark.edge.spark.files import files_are_local
+from pfspark.edge.spark.installed import GIVEN
+
+REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
+PART = re.compile(r"`((?:[^`]|``)+)`|([^./\\:`]+)")
+SCHEMA = re.compile(rf"(?:{PART.pattern})(?:\.(?:{PART.pattern}))+")
+"""A catalog, and the schema in it: two names, or more where schemas lie in each other. Who likes may quote them as SQL does."""
+
+
+def path_of(named: str) -> str:
+    """A path without `file:`, and without what stands at its end for nothing."""
+    return re.sub(r"^file:(//(?=/))?", "", named).rstrip("/") or "/"
+
+
+def parts_of(schema: str) -> list[str]:
+    """The names that a schema's name is made of.
+
+    >>> parts_of("main.`my.lake`")
+    ['main', 'my.lake']
+    """
+    return [quoted.replace("``", "`") or plain for quoted, plain in PART.findall(schema)]
+
+
+def local_folder(where: str | os.PathLike[str]) -> Path | None:
+    """The folder of this machine that is named, as far as can be said without Spark: not where a schema, or another file
+    system, may be meant."""
+    named = os.fspath(where)
+    path = path_of(named)
+    if named.startswith("file:") or Path(path).exists():
+        return Path(path).absolute()
+    configured = {"HADOOP_CONF_DIR", "DATABRICKS_RUNTIME_VERSION"} & os.environ.keys()
+    other = REMOTE.match(path) or SCHEMA.fullmatch(path) or configured
+    session = SparkSession.getActiveSession()
+    return None if other or (session and not files_are_local(session)) else Path(path).absolute()
+
+
+def surely_local(named: str) -> Path | None:
+    """The folder of this machine that is named, where nothing hints at another file system that Spark might take it for."""
+    hints = {*GIVEN, "HADOOP_CONF_DIR", "SPARK_CONF_DIR"} & os.environ.keys()
+    defaults = Path(os.environ.get("SPARK_HOME", "/nowhere")) / "conf" / "spark-defaults.conf"
+    path = path_of(named)
+    hinted = hints or defaults.exists() or REMOTE.match(path) or (SCHEMA.fullmatch(path) and not Path(path).exists())
+    return Path(path).absolute() if named.startswith("file:") or not (hinted or SparkSession.getActiveSession()) else None
+
+
+def is_catalog(spark: SparkSession, schema: str) -> bool:
+    """Whether the first part of that name is a catalog of the session."""
+    name = parts_of(schema)[0]
+    if name in {catalog.name for catalog in spark.catalog.listCatalogs()}:
+        return True
+    with contextlib.suppress(PySparkException):  # not every session lets its settings be read
+        return spark.conf.get(f"spark.sql.catalog.{name}", None) is not None  # one that nobody has used yet is not listed
+    return False

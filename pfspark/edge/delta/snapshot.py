@@ -1,0 +1,157 @@
+"""A lake after one of its rounds."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import reduce
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+
+from pfspark.edge.delta import native
+from pfspark.edge.delta.damage import damaged
+from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, LEDGER, LOOKED_AT, AsOf, Restored, Row
+from pfspark.errors import LakeError
+from pfspark.rows import columns_of, local, nothing, rows_of, schema_of
+from pfspark.tables import TABLES
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
+
+    from pfspark.edge.delta.tables import Tables
+
+CREATED = 0
+"""The version of a table that nobody has written to."""
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """The lake after one of its rounds: facts are read at the versions that its row of the ledger names.
+
+    So whoever reads while rounds are played, or tables tidied, reads one round and not parts of two.
+    """
+
+    tables: Tables
+    row: Row
+    void: frozenset[int]
+    """Numbers in the ledger whose facts do not count."""
+    restores: Mapping[int, tuple[Restored, ...]] = field(default_factory=dict)
+    """The rounds in which stores were restored."""
+    people: Mapping[str, int] = field(default_factory=dict)
+    """The versions at which is read what people say; what is not named is read as it stands."""
+    standing: bool = False
+    """Whether facts too are read as they stand, with what other hands have written since."""
+    furthest: datetime | None = None
+    """The latest time to which any organization has ever been played; null: none was."""
+
+    def arrow(self, name: str, keep: pc.Expression | None = None, columns: Sequence[str] = ()) -> pa.Table | None:
+        """The valid rows of a table, all or those to `keep`, without Spark; None where that cannot be."""
+        if self.untouched(name):
+            return rows_of(name, ()).select(list(columns or TABLES[name].names))
+        valid = [] if keep is None else [keep]
+        if name in (*FACTS, LEDGER):
+            valid.append(pc.field("round") <= self.row.round)
+        if name in FACTS and self.void:
+            valid.append(~pc.field("round").isin(sorted(self.void)))
+        if name == LEDGER and {*columns} <= {*LOOKED_AT} and columns and (ledger := self.tables.ledger()) is not None:
+            return ledger.rows.filter(reduce(operator.and_, valid)).select(list(columns))
+        return self.tables.arrow(name, self.version(name), reduce(operator.and_, valid) if valid else None, columns)
+
+    def _few(self, name: str) -> pa.Table | None:
+        """The valid rows of a table of this machine that has few; None where it has many, or cannot be read so."""
+        return self.arrow(name) if self._is_within(name, native.SMALL_ROWS, native.SMALL_SIZE) else None
+
+    def is_at_hand(self, name: str) -> bool:
+        """Whether some columns of a table fit into memory, and can be read without Spark."""
+        return self._is_within(name, native.AT_HAND_ROWS, native.AT_HAND_SIZE)
+
+    def _is_within(self, name: str, most: int, size: int) -> bool:
+        folder = self.tables.folder
+        return folder is not None and native.IS_HERE and native.is_within(folder / name, self.version(name), most, size)
+
+    def version(self, name: str) -> int | None:
+        """The version at which a table is read; None: as it stands."""
+        pinned = self.people if name in BY_PEOPLE else {} if self.standing or name == LEDGER else self.row.versions
+        return pinned.get(name)
+
+    def untouched(self, name: str) -> bool:
+        """Whether no round has written to that table."""
+        return name in FACTS and not self.standing and self.row.versions[name] == CREATED
+
+    def broken_links(self) -> int:
+        """How many rows of the ledger do not follow from the row before: a number left out, another digest."""
+        rows = [Row.read(row) for row in self.read(LEDGER).orderBy("round").toArrow().to_pylist()]
+        before = [Row(0, "", "", {}, rows[0].began, rows[0].ended, {}, {}), *rows]
+        return sum(
+            row.round != last.round + 1 or row.sealed(last.digest).digest != row.digest
+            for last, row in zip(before, rows, strict=False)
+        )
+
+    def read(self, name: str) -> DataFrame:
+        """The valid rows of a table; the void ones are never read.
+
+        Raises LakeError when the history no longer reaches back so far; where it ends while the rows are being read, Spark
+        raises what `damage` reads.
+        """
+        if name not in TABLES:
+            raise LakeError(f"there is no table {name!r}; there are {', '.join(TABLES)}")
+        if self.untouched(name):
+            return nothing(self.tables.spark, name)
+        version = self.version(name)
+        if (few := self._few(name)) is not None:
+            return local(self.tables.spark, few, schema_of(name))
+        try:
+            rows = self.tables.stored(name, version)
+        except PySparkException as error:
+            if version is None and "NOT_FOUND" in (error.getCondition() or ""):
+                raise damaged(name, self.tables.where, "_delta_log") from error
+            raise LakeError(
+                f"Round {self.row.round} of {self.tables.where} can no longer be read: the history of its table "
+                f"`{name}` does not reach back so far."
+            ) from error
+        if name == LEDGER:
+            return rows.where(f"round <= {self.row.round}")
+        if name not in FACTS:
+            return rows
+        void = ", ".join(str(number) for number in sorted(self.void) if number <= self.row.round)
+        return rows.where(f"round <= {self.row.round}" + (f" AND round NOT IN ({void})" if void else ""))
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The ledger at a version: its rows in the columns of `LOOKED_AT`, and the whole of it, of which single rows are read."""
+
+    rows: pa.Table
+    whole: ds.Dataset
+    _known: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def row(self, round: int) -> dict[str, Any] | None:
+        """The row of a round, whole; None where it cannot be read."""
+        if round not in self._known:
+            found = native.rows(self.whole, columns_of(LEDGER), pc.field("round") == round)
+            if found is None or not found.num_rows:
+                return None
+            [self._known[round]] = found.to_pylist()
+        return self._known[round]
+
+
+def what_a_snapshot_needs(as_of: AsOf) -> list[Column]:
+    """Of the ledger, as `looked_up` says it."""
+    number = F.col("round")
+    if isinstance(as_of, datetime):
+        wanted = F.coalesce(F.array_max("turns.now"), "ended") <= F.lit(as_of)
+    else:
+        wanted = number <= as_of if as_of is not None else F.lit(True)
+    opened = F.when(F.col("kind") == "opened", number)
+    picked = F.max_by(F.struct(*TABLES[LEDGER].names), F.when(wanted, number))
+    back = F.when(F.col("kind") == "restored", F.struct("round", "restored"))
+    asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
+    asked += [F.collect_list(back).alias("restores"), F.max(F.array_max("turns.now")).alias("furthest")]
+    return [*asked, F.max("format").alias("format")]

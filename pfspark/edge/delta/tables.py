@@ -1,0 +1,471 @@
+"""The tables of a lake on Delta: the ledger that makes rounds count, and the one door through which they are read.
+
+Delta commits one table at a time, so the facts of a round count only once its row is in the ledger `rounds`: a fact is
+valid if its round is in the ledger and its row there is not `opened`. A writer begins by taking a number with an `opened`
+row; whatever another writer, killed or only slow, has left or may still leave under that number is void for ever.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import cached_property
+from pathlib import Path
+from threading import Lock
+from typing import Any, cast
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Row as SparkRow
+from pyspark.sql import functions as F
+
+from pfspark import execute, said
+from pfspark.edge.delta import log, making, native, places, sql
+from pfspark.edge.delta.beside import APPEND_LOCK
+from pfspark.edge.delta.damage import damage, damaged, is_full, unwritten
+from pfspark.edge.delta.digests import numbered
+from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, FORMAT, LEDGER, LOOKED_AT, AsOf, Row, looked_up, restored_of
+from pfspark.edge.delta.locks import lock, lock_file
+from pfspark.edge.delta.snapshot import Ledger, Snapshot, what_a_snapshot_needs
+from pfspark.edge.delta.writer import Writer
+from pfspark.edge.spark.crossing import handed
+from pfspark.edge.spark.files import files_are_local
+from pfspark.errors import LakeError, NoLakeError, NoPlaceError
+from pfspark.rows import Session, columns_of, schema_of
+from pfspark.rules import intake
+from pfspark.tables import TABLES
+from pfspark.threads import callers_threads
+
+OF_A_FILE = 500_000
+"""Rows of a table that is written anew that come into one file, and are written by one task."""
+MANY_FILES = 200
+"""So many small files are read in a quarter of a second."""
+THREADS = 4
+"""Commits wait for the disk more than they work."""
+
+TIDIED = ("OPTIMIZE", "VACUUM START", "VACUUM END")
+"""What Delta calls commits after which a table says the same as before."""
+
+REFUSALS = (PySparkException, Py4JError)
+"""What Spark raises where it cannot read or write; what its jobs meet comes as Java's own."""
+
+Hook = Callable[[str], object]
+
+
+class Tables:
+    """The tables of one lake, in a folder or in a schema of a catalog."""
+
+    def __init__(self, spark: Session, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> None:
+        """`where`: a folder, or `catalog.schema`. `hook` is told each commit, `before changes`, `after changes`.
+
+        A name of two parts is that of a schema if Spark knows such a catalog and no such folder is there. A path without a
+        scheme is what Spark takes it for: where its default file system (`fs.defaultFS`) is another than this machine's,
+        a local folder is named by `file:`. A session that is still to be started is, unless nothing hints at anything but a
+        folder of this machine.
+        """
+        self._spark = spark
+        self._read: tuple[int, Ledger] | None = None
+        """The ledger as it was read last, with its version."""
+        self._starting = Lock()
+        self.hook = hook
+        named = os.fspath(where)
+        path = places.path_of(named)
+        self._schema: list[str] | None = None
+        self.folder = places.surely_local(named) if callable(spark) and native.IS_HERE else None
+        if self.folder is None:
+            said_local = named.startswith("file:")
+            if (
+                not said_local
+                and places.SCHEMA.fullmatch(path)
+                and not Path(path).exists()
+                and places.is_catalog(self.spark, path)
+            ):
+                self._schema = places.parts_of(path)
+            elif said_local or (not places.REMOTE.match(path) and files_are_local(self.spark)):
+                self.folder = Path(path).absolute()
+        self.where = str(self.folder or path)
+
+    @property
+    def spark(self) -> SparkSession:
+        """The session, started when it is first needed."""
+        with self._starting:
+            if callable(self._spark):
+                self._spark = self._spark()
+            return self._spark
+
+    @cached_property
+    def _place(self) -> str:
+        """The lake as Spark names it."""
+        return f"file:{self.where}" if self.folder and not files_are_local(self.spark) else self.where
+
+    @property
+    def is_native(self) -> bool:
+        """Whether what is small is read here, and rows that are here are written, without Spark."""
+        return self.folder is not None and native.IS_HERE
+
+    @property
+    def in_schema(self) -> bool:
+        """Whether the lake is a schema of a catalog."""
+        return self._schema is not None
+
+    def others(self, prefix: str) -> list[str]:
+        """The tables of the schema whose names begin so; none where it cannot be asked."""
+        assert self._schema is not None
+        with contextlib.suppress(*REFUSALS):
+            there = self.spark.sql(f"SHOW TABLES IN {sql.named(*self._schema)} LIKE {sql.literal(prefix + '*')}").collect()
+            return sorted(row["tableName"] for row in there if row["tableName"].startswith(prefix))
+        return []
+
+    def create_schema(self) -> None:
+        """The schema of the catalog, where it is not there and the lake is one."""
+        if self._schema is not None:
+            self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {sql.named(*self._schema)}")
+
+    @classmethod
+    def create(cls, spark: Session, where: str | os.PathLike[str], *, history: timedelta = timedelta(days=30)) -> Tables:
+        """A new lake, empty; `history`: how far back `as_of` reads.
+
+        Raises LakeError where there is a lake already, or anything else.
+        """
+        tables = cls(spark, where)
+        making.refuse_taken_place(tables)
+        with tables.threads() as threads:
+            list(threads.map(lambda name: making.create(tables, name, history), TABLES))
+        now = datetime.now(UTC)
+        versions = tables.versions(name for name in TABLES if name != LEDGER)
+        cursors = {"edits": versions["edits"]}
+        with tables.writing() as writer:
+            writer.record(Row(1, "created", writer.name, {}, now, now, versions, cursors))
+        return tables
+
+    @classmethod
+    def open(cls, spark: Session, where: str | os.PathLike[str], hook: Hook = lambda point: None) -> Tables:
+        """The lake that is there.
+
+        Raises LakeError where there is none, or one of a newer pfspark.
+        """
+        tables = cls(spark, where, hook)
+        tables.snapshot()
+        return tables
+
+    @staticmethod
+    def expect(where: str | os.PathLike[str], *, whole: bool = True) -> None:
+        """Raises LakeError where a folder of this machine is named in which no lake is, or, if it need not be `whole`, not even
+        one of its tables: that is told before Spark starts."""
+        folder = places.local_folder(where)
+        if folder and not folder.exists():
+            raise NoPlaceError(f"{folder} is not a lake: there is no such folder. Make one with `pfspark init`.")
+        if folder and whole and not (folder / LEDGER / "_delta_log").is_dir():
+            raise NoLakeError(f"{folder} is not a lake: it has no ledger. Make one with `pfspark init`.")
+        if folder and not any((folder / name).is_dir() for name in TABLES):
+            raise NoLakeError(f"{folder} is not a lake: it has none of its tables. Make one with `pfspark init`.")
+
+    def name(self, table: str) -> str:
+        """The name of a table in SQL."""
+        return sql.named(*self._schema, table) if self._schema else sql.named("delta", f"{self._place}/{table}")
+
+    def version(self, table: str) -> int:
+        """The newest version of a table."""
+        if self.folder is None:
+            return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
+        newest = log.newest(self.folder / table)
+        if newest is None:
+            raise FileNotFoundError(self.folder / table / "_delta_log")
+        return newest
+
+    def versions(self, names: Iterable[str]) -> dict[str, int]:
+        """The newest version of each table."""
+        wanted = list(names)
+        with self.threads() as threads:
+            return dict(zip(wanted, threads.map(self.version, wanted), strict=True))
+
+    def threads(self) -> ThreadPoolExecutor:
+        """Threads that read and write tables at once, in the name of who calls where Spark does it."""
+        return ThreadPoolExecutor(THREADS) if self.is_native else callers_threads(self.spark, THREADS)
+
+    def settled(self, name: str, version: int) -> int:
+        """The newest version of a table that says the same as that one: those between were only tidied."""
+        tidied = {commit["version"] for commit in self._commits(name, version) if commit["operation"] in TIDIED}
+        while version + 1 in tidied:
+            version += 1
+        return version
+
+    def written_anew(self, name: str, since: int) -> bool:
+        """Whether upkeep has written a table anew after that version."""
+        return any((commit["operationParameters"] or {}).get("mode") == "Overwrite" for commit in self._commits(name, since))
+
+    def _commits(self, name: str, since: int) -> list[SparkRow]:
+        """The commits of a table after that version; where there is none, Delta is not asked."""
+        newer = self.version(name) - since
+        return self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect() if newer > 0 else []
+
+    def snapshot(self, as_of: AsOf = None) -> Snapshot:
+        """The lake after its last round; after the round of that number; or after the last round not after that time.
+
+        A time is compared with the organizations' own, so a lake that is played in advance or afterwards is asked by the
+        time that was played.
+        """
+        if isinstance(as_of, datetime):
+            as_of = as_of if as_of.tzinfo else as_of.replace(tzinfo=UTC)
+        found = self._looked_up(as_of) or self._ledger(as_of)
+        if found["last"] is None:
+            raise NoLakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
+        if found["format"] > FORMAT:
+            raise LakeError(
+                f"{self.where} was made by a newer pfspark (format {found['format']}, this one knows {FORMAT}). Update pfspark."
+            )
+        if found["row"] is None and isinstance(as_of, datetime):
+            raise LakeError(f"{self.where} had no round yet at {as_of:%Y-%m-%dT%H:%M:%SZ}.")
+        if found["row"] is None or (isinstance(as_of, int) and not 1 <= as_of <= found["last"]):
+            raise LakeError(f"{self.where} has no round {as_of}: its rounds are 1 to {found['last']}.")
+        row = Row.read(found["row"])
+        restores = {each["round"]: restored_of(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
+        people = {} if as_of is None else {name: row.versions[name] for name in BY_PEOPLE}
+        return Snapshot(self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"])
+
+    def ledger(self) -> Ledger | None:
+        """The ledger without Spark; None where that cannot be. Of a version that was read it is as it was."""
+        if self.folder is None or not native.IS_HERE or (version := log.newest(self.folder / LEDGER)) is None:
+            return None
+        if self._read is None or self._read[0] != version:
+            opened = native.dataset(self.folder / LEDGER, version)
+            rows = None if opened is None else native.rows(opened, columns_of(LEDGER, LOOKED_AT))
+            if opened is None or rows is None:
+                return None
+            self._read = version, Ledger(rows, opened)
+        return self._read[1]
+
+    def _looked_up(self, as_of: AsOf) -> dict[str, Any] | None:
+        """What a snapshot needs of the ledger, without Spark; None where that cannot be."""
+        if (ledger := self.ledger()) is None:
+            return None
+        found = looked_up(ledger.rows, as_of)
+        if found["round"] is None:
+            return {**found, "row": None}
+        row = ledger.row(found["round"])
+        return None if row is None else {**found, "row": row}
+
+    def _ledger(self, as_of: AsOf) -> dict[str, Any]:
+        """What a snapshot needs of the ledger, by Spark: see `looked_up`."""
+        try:
+            rows = self.stored(LEDGER)  # first: without a session there are no columns either
+            [found] = rows.agg(*what_a_snapshot_needs(as_of)).toArrow().to_pylist()
+        except LakeError:
+            raise
+        except REFUSALS as error:
+            if known := damage(error):
+                raise known from error
+            raise NoLakeError(f"{self.where} is not a lake: it has no ledger. Make one with `pfspark init`.") from error
+        return cast(dict[str, Any], found)
+
+    def arrow(
+        self,
+        name: str,
+        version: int | None = None,
+        keep: pc.Expression | None = None,
+        columns: Sequence[str] = (),
+    ) -> pa.Table | None:
+        """All rows of a table, void ones too, or those to `keep`, without Spark; None where that cannot be."""
+        if self.folder is None or not native.IS_HERE:
+            return None
+        return native.read(self.folder / name, columns_of(name, columns), version, keep)
+
+    def read(self, name: str, as_of: AsOf = None) -> DataFrame:
+        """The valid rows of a table, now or `as_of` a round or a time."""
+        return self.snapshot(as_of).read(name)
+
+    def edits_between(self, first: int, last: int) -> pa.Table:
+        """The edits that came with the versions after `first` up to `last`, as rounds are given them (`intake.legible`)."""
+        if self.folder and native.IS_HERE:
+            fresh = native.added(self.folder / "edits", columns_of("edits"), first, last, said.legible)
+            if fresh is not None:
+                return fresh
+        asked = self.spark.read.option("readChangeFeed", "true").option("startingVersion", str(first + 1))
+        asked = asked.option("endingVersion", str(last))
+        feed = asked.table(self.name("edits")) if self._schema else asked.format("delta").load(f"{self._place}/edits")
+        return intake.legible(feed.where("_change_type = 'insert'").select(*TABLES["edits"].names)).toArrow()
+
+    def append(self, name: str, rows: pa.Table | DataFrame, round: int | None = None) -> None:
+        """More rows of a table: facts of that `round`, or what people say, which any number of writers may append.
+
+        Raises LakeError if they cannot be written; then none of them is.
+        """
+        with contextlib.nullcontext() if name in FACTS else self._appending_whole(name):
+            if self.is_native and not isinstance(rows, DataFrame):
+                self._append_natively(name, self._fit(name, rows, round), round)
+            else:
+                said = {} if round is None else {"userMetadata": str(round)}
+                self._save(name, self._frame(name, rows, round), "append", said)
+
+    def rewrite(self, name: str, rows: DataFrame, round: int) -> None:
+        """Other rows, no more than those, in place of the ones up to that `round`, of a table that rounds write; older versions
+        stay as they are.
+
+        Where another, of a later round, has rewritten the table meanwhile, nothing is done.
+        """
+        options = {"replaceWhere": f"round <= {round}", "txnAppId": "pfspark", "txnVersion": str(round)}
+        files = -(-self.count(name) // OF_A_FILE) or 1
+        self._save(name, rows.select(*TABLES[name].names).coalesce(files), "overwrite", options)
+
+    def replace(self, name: str, rows: DataFrame) -> None:
+        """Other rows in place of all, of a table that is made where there is none: nothing that the ledger tells of.
+
+        Raises LakeError if they cannot be written, as into a table of other columns.
+        """
+        self._save(name, rows, "overwrite", {})
+
+    def take_back(self, name: str, version: int) -> None:
+        """The rows of a table become again those of an earlier version; the versions between stay as they are."""
+        self.spark.sql(f"RESTORE TABLE {self.name(name)} TO VERSION AS OF {version}")
+
+    def delete(self, name: str, condition: str) -> None:
+        """Rows go from the newest version of a table; what stands in one comes into the condition by `among` alone."""
+        with contextlib.nullcontext() if name in FACTS else self._appending():
+            self.spark.sql(f"DELETE FROM {self.name(name)} WHERE {condition}")
+
+    def delete_these(self, name: str, keys: DataFrame, condition: str) -> None:
+        """Rows go from the newest version of a table that have the columns of a row of `keys`, and of which the condition holds:
+        however many keys there are, in one commit."""
+        with contextlib.nullcontext() if name in FACTS else self._appending():
+            view = f"pfspark_{name}_that_go"
+            keys.createOrReplaceTempView(view)
+            same = " AND ".join(f"{name}.{column} = {view}.{column}" for column in keys.columns)
+            merged = f"MERGE INTO {self.name(name)} AS {name} USING {view} ON {same} AND {condition}"
+            keys.sparkSession.sql(f"{merged} WHEN MATCHED THEN DELETE")
+            keys.sparkSession.catalog.dropTempView(view)
+
+    def tidy(self, name: str) -> None:
+        """Small files of a table are joined; files that its history no longer reaches are removed."""
+        with contextlib.nullcontext() if name in FACTS else self._appending():
+            self.spark.sql(f"OPTIMIZE {self.name(name)}")
+            self.spark.sql(f"VACUUM {self.name(name)}")
+
+    def gather(self, name: str) -> None:
+        """The files of a table of this machine are joined where they are many; its rows and its history stay as they are.
+
+        Each round adds one to the ledger, and every command reads them all: 2,000 of them take two seconds and a half.
+        """
+        if self.is_native and self.folder is not None and native.files(self.folder / name) > MANY_FILES:
+            native.compact(self.folder / name)
+
+    def count(self, name: str) -> int:
+        """How many rows a table has, void ones too."""
+        return self.stored(name).count()
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Writer]:
+        """The one who plays rounds here, for a while."""
+        writer = Writer(self)
+        try:
+            yield writer
+        finally:
+            writer.close()
+
+    def _frame(self, name: str, rows: pa.Table | DataFrame, round: int | None) -> DataFrame:
+        if isinstance(rows, DataFrame):
+            frame = rows if round is None else rows.withColumn("round", F.lit(round).cast("bigint"))
+            return frame.select(*TABLES[name].names)
+        frame = handed(self.spark, self._fit(name, rows, round), schema_of(name))
+        return frame.coalesce(1) if rows.num_rows < execute.LARGE else frame
+
+    def _fit(self, name: str, rows: pa.Table, round: int | None) -> pa.Table:
+        """Rows in the columns of a table, as Arrow has them."""
+        if round is not None:
+            rows = numbered(rows, round)
+        return rows.select(list(TABLES[name].names)).cast(columns_of(name))
+
+    def _append_natively(self, name: str, rows: pa.Table, round: int | None) -> None:
+        assert self.folder is not None
+        self.hook(f"before {name}")
+        try:
+            native.append(self.folder / name, rows, None if round is None else str(round))
+        except Exception as error:
+            raise unwritten(self.where, name, error) from error
+        self.hook(f"after {name}")
+
+    def _append_once(self, name: str, rows: pa.Table, app: str, number: int) -> bool:
+        assert self.folder is not None
+        self.hook(f"before {name}")
+        try:
+            done = native.append_once(self.folder / name, rows, str(number), app, number)
+        except Exception as error:
+            raise unwritten(self.where, name, error) from error
+        self.hook(f"after {name}")
+        return done
+
+    @contextlib.contextmanager
+    def _appending_whole(self, name: str) -> Iterator[None]:
+        """An append of people: in turns, and with nothing left where it fails."""
+        with self._appending(), self._clearing(name):
+            yield
+
+    def _save(self, name: str, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
+        self.hook(f"before {name}")
+        writer = frame.write.format("delta").mode(mode).options(**options)
+        try:
+            if self._schema:
+                writer.saveAsTable(self.name(name))
+            else:
+                writer.save(f"{self._place}/{name}")
+        except Exception as error:
+            raise unwritten(self.where, name, error) from error
+        self.hook(f"after {name}")
+
+    def stored(self, name: str, version: int | None = None) -> DataFrame:
+        """All rows of a table, void ones too."""
+        asked = f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}")
+        try:
+            rows = self.spark.sql(asked)
+        except REFUSALS as error:
+            flaws = self.flaws(name)
+            if flaws or not isinstance(error, PySparkException):
+                raise damaged(name, self.where, flaws[0] if flaws else "_delta_log") from error
+            raise
+        if name == LEDGER and "facts" not in rows.columns:  # of format 1
+            return rows.withColumn("facts", F.lit(None).cast("map<string,string>"))
+        return rows
+
+    def flaws(self, name: str) -> list[str]:
+        """Files of a table's log that are gone or torn, as far as its folder tells: see `log.flaws`."""
+        return [] if self.folder is None else log.flaws(self.folder, name)
+
+    @contextlib.contextmanager
+    def _appending(self) -> Iterator[None]:
+        """Appends of people take turns in a local folder, where Delta itself may lose one of two at a time."""
+        if self.folder is None:
+            yield
+            return
+        with lock_file(self.folder / APPEND_LOCK) as file:
+            lock(file, self.folder, fcntl.LOCK_EX)
+            yield
+
+    @contextlib.contextmanager
+    def _clearing(self, name: str) -> Iterator[None]:
+        """Where an append fails, its files go again: no commit names them. Nobody else may write to that table meanwhile."""
+        if self.folder is None or not (self.folder / name / "_delta_log").is_dir():
+            yield
+            return
+        place, version = self.folder / name, self.version(name)
+        before = log.names_in(place)
+        try:
+            yield
+        except LakeError as error:
+            if self.version(name) != version:  # committed, and failed afterwards
+                raise
+            left = [place / file for file in log.names_in(place) - before if (place / file).is_file()]
+            size = sum(file.stat().st_size for file in left)
+            for file in left:
+                with contextlib.suppress(OSError):
+                    os.truncate(file, 0)  # whoever failed may still have it open, and then it would keep its room
+                file.unlink(missing_ok=True)
+            if is_full(error):
+                told = f"Its {size / 2**20:.1f} MB written so far are removed; free more than that where {self.where} is."
+                raise LakeError(f"{error} {told}") from error
+            raise

@@ -1,0 +1,129 @@
+"""The one who plays rounds on a lake: takes numbers, and makes rounds count."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import uuid
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, BinaryIO
+
+from pfspark.edge.delta.beside import WRITER_LOCK
+from pfspark.edge.delta.damage import damaged
+from pfspark.edge.delta.ledger import LEDGER, REWRITTEN, Row
+from pfspark.edge.delta.locks import lock, lock_file, read_left
+from pfspark.errors import LakeError, OtherWriterError
+from pfspark.rows import rows_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from pfspark.edge.delta.snapshot import Snapshot
+    from pfspark.edge.delta.tables import Tables
+
+APP = "pfspark"
+"""Under whose name the numbers of rounds are taken in the log of the ledger."""
+LOOKED_AT_EVERY = 100
+"""Rounds after which is looked whether the ledger has come to many files: who plays for long leaves it no slower to read."""
+
+
+class Writer:
+    """The one who plays rounds on a lake."""
+
+    def __init__(self, tables: Tables) -> None:
+        """Raises OtherWriterError at once if there is another in this local folder."""
+        self._tables = tables
+        self._lock: BinaryIO | None = None
+        self.name = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
+        self.last: Row | None = None
+        """The last row of the ledger; None: not known."""
+        if tables.folder is not None:
+            self._lock = lock_file(tables.folder / WRITER_LOCK)
+            try:
+                lock(self._lock, tables.folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                holder = self._lock.read(200).decode("utf-8", "replace").partition("\n")[0] or "not known"
+                self._lock.close()
+                raise OtherWriterError(
+                    f"Another writer plays rounds in {tables.where} (host, process: {holder}). "
+                    "Wait until it is through, or end it; reading and posting go on meanwhile."
+                ) from error
+            self._tell(read_left(self._lock.read(200)))
+
+    def open(self) -> Snapshot:
+        """Takes the next number with an `opened` row, so that what others left under it is void; the lake as it stands.
+
+        A table that an upkeep wrote anew which never counted is taken back: of what it wrote the ledger has no digest.
+        """
+        found = self._tables.snapshot()
+        before = found.row
+        if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
+            raise damaged(LEDGER, self._tables.where, flaws[0])
+        self._tables.gather(LEDGER)
+        self.last = before
+        now = datetime.now(UTC)
+        row = Row(before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)
+        opened = self.record(row)
+        for name in REWRITTEN:
+            if self._tables.written_anew(name, before.versions[name]):
+                self._tables.take_back(name, before.versions[name])
+        return replace(found, row=opened, void=found.void | {opened.round})
+
+    def record(self, row: Row) -> Row:
+        """Appends a row to the ledger: from now on its round counts.
+
+        Raises OtherWriterError when another writer has taken that number.
+        """
+        tables, last = self._tables, self.last
+        if row.round % LOOKED_AT_EVERY == 0:
+            tables.gather(LEDGER)
+        sealed = row.sealed(last.digest if last else "")
+        told = rows_of(LEDGER, [sealed.written()])
+        self.last = None
+        if row.kind == "created" and tables.is_native:  # nobody else can know of it yet
+            tables._append_natively(LEDGER, tables._fit(LEDGER, told, None), row.round)
+        elif tables.is_native:
+            if not tables._append_once(LEDGER, tables._fit(LEDGER, told, None), APP, row.round):
+                raise self._taken_over(row.round)
+            self._tell(tables.version(LEDGER))
+        else:
+            self._record_by_spark(row.round, told)
+        self.last = sealed
+        return sealed
+
+    def _record_by_spark(self, round: int, told: pa.Table) -> None:
+        tables = self._tables
+        # A number that is committed already is skipped in silence, also by one who slept meanwhile: hence the reading back.
+        options = {"userMetadata": str(round), "txnAppId": APP, "txnVersion": str(round), "mergeSchema": "true"}
+        try:
+            tables._save(LEDGER, tables._frame(LEDGER, told, None), "append", options)
+        except LakeError as error:
+            if "Concurrent" in str(error.__cause__):
+                raise self._taken_over(round) from error
+            raise
+        rows = tables.stored(LEDGER).where(f"round = {round}").select("writer").collect()
+        if [each["writer"] for each in rows] != [self.name]:
+            raise self._taken_over(round)
+
+    def _tell(self, left: int) -> None:
+        """Says in the file of the lock who holds it, and at which version the ledger was left."""
+        if self._lock is not None:
+            self._lock.seek(0)
+            self._lock.truncate()
+            self._lock.write(f"{self.name.rsplit(':', 1)[0]}\n{left}\n".encode())
+            self._lock.flush()
+
+    def _taken_over(self, round: int) -> OtherWriterError:
+        return OtherWriterError(
+            f"Another writer has taken round {round} of {self._tables.where}; what this one has written under that number "
+            "does not count. Begin again."
+        )
+
+    def close(self) -> None:
+        """Lets another writer in."""
+        self.last = None
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None

@@ -1,0 +1,1 @@
+"""What keeps a lake sound: upkeep, audits and repairs."""

@@ -1,0 +1,127 @@
+"""What mends a broken promise: a table taken back, a body set aside, a base taken away, a store that begins a new life.
+
+A plan is made of what the tables say, and nothing is done before it is asked for. First comes what undoes the work of
+other hands; only where there is none, stores that know too much or too little begin anew, and ask everybody.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.between import Between
+from pfspark.edge.asked.answers import Answers
+from pfspark.edge.delta import beside
+from pfspark.edge.delta.ledger import FACTS, LEDGER
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.delta.sql import among
+from pfspark.edge.delta.tables import Tables
+from pfspark.edge.keeping.agreement import disagreements
+from pfspark.edge.keeping.auditing import altered, digest, forgotten, unequal_at_rest
+from pfspark.edge.world import bases_by_spark
+from pfspark.rules import checks
+
+TAKE_BACK, SET_ASIDE, READ_ANEW, NEW_LIFE = "take back", "set aside", "read anew", "new life"
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One thing to do: `what`, to which table, body or store (`target`), why, and a command that does it."""
+
+    what: str
+    target: str
+    says: str
+    command: str
+    org: str | None = None
+
+    def line(self) -> dict[str, Any]:
+        """As JSON."""
+        return {"kind": "remedy", **asdict(self)}
+
+
+def plan(answers: Answers, world: Callable[[int], Between | None]) -> list[Remedy]:
+    """What would mend what is broken; empty where nothing is, or where nothing here can.
+
+    `world`: the one that rounds go on with after a round, if it is at hand.
+    """
+    return [*_other_hands(answers.snapshot)] or [*_another_world(answers, world)] or [*_new_lives(answers)]
+
+
+def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
+    tables, last = snapshot.tables, snapshot.row
+    as_played = replace(snapshot, standing=False)
+    for name in FACTS:
+        version = last.versions[name]
+        # What a killed writer has left makes a version too, but counts nowhere.
+        if tables.version(name) != version and digest(name, snapshot.read(name)) != digest(name, as_played.read(name)):
+            says = f"`{name}` was written to by other hands since round {last.round}: it goes back to version {version}"
+            yield Remedy(TAKE_BACK, name, says, f"RESTORE TABLE {tables.name(name)} TO VERSION AS OF {version}")
+    for row in altered(snapshot).select("hash").distinct().orderBy("hash").collect():
+        says = "the body is not what its name says: it goes, and comes back from the history of its table if that has it whole"
+        yield Remedy(SET_ASIDE, row["hash"], says, shlex.join(("pfspark", "audit", "--repair", "--lake", tables.where)))
+
+
+def _another_world(answers: Answers, world: Callable[[int], Between | None]) -> Iterator[Remedy]:
+    """Of a base that says what the facts do not."""
+    tables, found = answers.snapshot.tables, world(answers.snapshot.row.round)
+    if found and disagreements(tables.spark, found.tables, answers.world):
+        says = "the base is not what the facts say: it goes, and they are read anew"
+        name = beside.BASE if tables.folder else bases_by_spark.NAME
+        yield Remedy(READ_ANEW, name, says, shlex.join(("pfspark", "audit", "--repair", "--lake", tables.where)))
+
+
+def _new_lives(answers: Answers) -> Iterator[Remedy]:
+    """Of every store that misses something nobody will bring it, or is believed to hold what it does not."""
+    seen = checks.Seen.of(answers.frame)
+    broken = [rule(seen) for rule in (checks.honest_table, checks.complete_array, checks.lean_array, checks.array_of_the_living)]
+    stores = [_whose(rows) for rows in (*broken, forgotten(answers.snapshot), unequal_at_rest(answers, seen))]
+    found = reduce(DataFrame.unionByName, stores)
+    number, where = answers.snapshot.row.round, answers.snapshot.tables.where
+    for row in found.distinct().orderBy("org", "store").collect():
+        words = ("restore", "--store", row["store"], "--to", str(number), "--org", row["org"], "--yes", "--lake", where)
+        says = f"{row['store']} begins a new life with what it holds, asks all others for status, and gets what it lacks"
+        yield Remedy(NEW_LIFE, row["store"], says, shlex.join(("pfspark", *words)), row["org"])
+
+
+def _whose(rows: DataFrame) -> DataFrame:
+    """The stores of those rows; where they are about somebody, the one that is spoken of."""
+    spoken_of = cnset.store_of("about") if "about" in rows.columns else F.col("store")
+    return rows.select("org", spoken_of.alias("store"))
+
+
+def undo(tables: Tables, remedies: Iterable[Remedy]) -> tuple[None, dict[str, str]]:
+    """Takes tables back and sets bodies aside, no table is written anew; what they were before stays in their history."""
+    snapshot, aside = tables.snapshot(), []
+    for remedy in remedies:
+        if remedy.what == TAKE_BACK:
+            tables.take_back(remedy.target, snapshot.row.versions[remedy.target])
+        if remedy.what == SET_ASIDE:
+            aside.append(remedy.target)
+    if aside:
+        whole = _whole(snapshot, aside)
+        tables.delete("content", among("hash", aside))
+        for bodies in whole:
+            tables.append("content", bodies)
+    return None, {}
+
+
+def _whole(snapshot: Snapshot, hashes: list[str]) -> list[DataFrame]:
+    """Those bodies as the newest earlier round found them whole."""
+    found, missing = [], set(hashes)
+    ledger = snapshot.read(LEDGER).select("versions").toArrow().to_pylist()
+    for version in sorted({dict(row["versions"])["content"] for row in ledger}, reverse=True):
+        if not missing:
+            break
+        rows = snapshot.tables.stored("content", version).where(F.col("hash").isin(*sorted(missing)))
+        good = rows.where(F.sha2("body", 256) == F.col("hash")).dropDuplicates(["hash"])
+        here = {row["hash"] for row in good.select("hash").collect()}
+        found += [good] if here else []
+        missing -= here
+    return found

@@ -1,0 +1,114 @@
+"""The upkeep of a lake: what may be written shorter, or left out, without changing any answer (F56, in its order).
+
+Each table is rewritten by itself, and what is left says the same as before: so upkeep may end anywhere, and what was
+answered as of an earlier round is answered from the versions of that round as before, as far as the history reaches.
+What grows old at night, and which replica is erased, rounds decide (`rules.aging`, `rules.removal`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
+
+from pfspark import cnset
+from pfspark.between import RANGE_KEY
+from pfspark.edge.asked.pages import by_pages
+from pfspark.edge.delta.digests import digest_of_pages
+from pfspark.edge.delta.ledger import FACTS
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.world import bases_by_spark, scratch
+from pfspark.edge.world.directory import newest
+from pfspark.edge.world.facts import begun, open_array, own_rows, waiting
+from pfspark.keys import AGENDA, HERE, OBJECT
+from pfspark.rules import items, state
+from pfspark.tables import TABLES
+
+ON_ITS_WAY = timedelta(days=1)
+"""A body is written before its edit; one so young may belong to an edit still to come."""
+
+
+def shortened(snapshot: Snapshot) -> Mapping[str, DataFrame]:
+    """The tables of which a shorter form says the same: their rows from now on."""
+    own = own_rows(snapshot, snapshot.read)
+    return {
+        "state": merged_state(own["state"]),
+        "agenda": newest(own["agenda"], AGENDA, "round").where("due is not null"),
+        "backfill": needed_steps(snapshot, own),
+    }
+
+
+def merged_state(rows: DataFrame) -> DataFrame:
+    """Ranges merged, sorted and disjoint; each keeps the highest round that it replaces."""
+    latest = rows.groupBy(*RANGE_KEY).agg(F.max("round").alias("round"), F.max("at").alias("at"))
+    return cnset.canonical(rows, RANGE_KEY).join(latest, list(RANGE_KEY)).select(*TABLES["state"].names)
+
+
+def needed_steps(snapshot: Snapshot, own: Mapping[str, DataFrame]) -> DataFrame:
+    """Steps of folders that still miss something, and those that say when a store last asked another (R105, R122)."""
+    replicas, began = newest(own["replicas"], HERE, "round"), begun(own["replicas"])
+    array = open_array(own["backfill"], table=own["state"], replicas=replicas, begun=began)
+    missing = array.select(*HERE).distinct()
+    told = snapshot.read("receipts").where("message_id is not null and outcome != 'lost'")
+    heard = told.groupBy("org", "store", cnset.store_of("sender").alias("of")).agg(F.max("round").alias("heard"))
+    pair = ["org", "store", "of"]
+    last = F.max("round").over(Window.partitionBy(*pair))
+    asked = own["backfill"].where("of is not null").withColumn("last", last).join(heard, pair, "left")
+    contacts = asked.where("round = last or round >= coalesce(heard, 0)").select(*TABLES["backfill"].names)
+    return own["backfill"].join(missing, list(HERE), "left_semi").unionByName(contacts).distinct()
+
+
+def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> DataFrame:
+    """Hashes of bodies that no replica shows, keeps for its conflict, or may still send.
+
+    A body is needed by an edit that waits, by a version that some replica holds and that nothing it holds was made upon,
+    and by every item that was changed after the moment in `retention` of its organization (Q20).
+    """
+    changes = snapshot.read("changes")
+    since = snapshot.tables.spark.createDataFrame(sorted(retention.items()), "org string, since timestamp")
+    recent = changes.join(since, "org").where("at >= since").select(*OBJECT).distinct()
+    young = changes.join(recent, list(OBJECT), "left_semi")
+    own = own_rows(snapshot, snapshot.read)
+    applied = state.held(own["state"], replicas=newest(own["replicas"], HERE, "round"))
+    shown = items.versions(items.seen(changes, applied=applied)).where("not dominated")
+    edits = waiting(snapshot.read("edits"), receipts=snapshot.read("receipts"))
+    in_need = [young.select("hash"), shown.select("hash"), edits.select("hash")]
+    needed = in_need[0].unionByName(in_need[1]).unionByName(in_need[2]).where("hash is not null").distinct()
+    return snapshot.read("content").select("hash").distinct().join(needed, "hash", "left_anti")
+
+
+def keep_up(
+    snapshot: Snapshot, retention: Mapping[str, datetime], told: Callable[[str], object]
+) -> tuple[dict[str, int], dict[str, str]]:
+    """Does it all; how many rows went from each table, and the digests of those it wrote anew.
+
+    `told` is told what is being done.
+    """
+    tables, began = snapshot.tables, datetime.now(UTC)
+    before = {name: tables.count(name) for name in (*FACTS, "content")}
+    for name in FACTS:
+        if snapshot.void:
+            told(f"sweeping {name}")
+            tables.delete(name, f"round IN ({', '.join(map(str, sorted(snapshot.void)))})")
+    facts = {}
+    for name, rows in shortened(snapshot).items():
+        told(f"rewriting {name}")
+        tables.rewrite(name, rows, snapshot.row.round)
+        facts[name] = digest_of_pages(name, by_pages(replace(snapshot, standing=True).read(name)))
+    told("bodies")
+    with (beside := scratch.Scratch(tables)):  # computed before anybody has to wait: none may be appended while rows go
+        unneeded = unneeded_bodies(snapshot, retention)
+        left = beside.suited.computed(unneeded)
+        if left is None or left.rows:
+            old = f"content.at < TIMESTAMP '{(began - ON_ITS_WAY).isoformat()}'"
+            tables.delete_these("content", left.frame if left else unneeded, old)
+    for name in TABLES:
+        told(f"tidying {name}")
+        tables.tidy(name)
+    bases_by_spark.tidy(tables)
+    scratch.sweep(tables)
+    after = {name: tables.count(name) for name in before}
+    return {name: before[name] - after[name] for name in before if before[name] != after[name]}, facts

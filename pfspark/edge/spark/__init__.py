@@ -1,0 +1,1 @@
+"""What a session of Spark is made of, and set to."""

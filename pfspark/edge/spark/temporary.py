@@ -1,0 +1,39 @@
+"""Temporary folders, each of one process; of one that was killed the next start sweeps it away."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    pass
+
+TEMPORARY, OWNED = "pfspark-", "owned"
+"""How our temporary folders begin, and the file in each that its process keeps locked as long as it lives."""
+
+
+def own_folder() -> Path:
+    """A new temporary folder, gone when this process ends; of one that is killed, the next start sweeps it away."""
+    place = Path(tempfile.mkdtemp(prefix=TEMPORARY))
+    # The lock is not let go before the process ends, and is there before anybody can look for it.
+    lock = os.open(place / "new", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    os.rename(place / "new", place / OWNED)
+    atexit.register(shutil.rmtree, place, ignore_errors=True)
+    return place
+
+
+def sweep() -> None:
+    """Removes the temporary folders of processes of this user that were killed: nobody holds their locks any more."""
+    for place in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):
+        # What is another's, gone meanwhile, or still owned stays.
+        with contextlib.suppress(OSError), open(place / OWNED, "r+b") as lock:
+            if os.fstat(lock.fileno()).st_uid == os.getuid():
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(place, ignore_errors=True)

@@ -1,0 +1,1 @@
+"""The world that rounds go on with, and where it lies between them."""

@@ -1,0 +1,142 @@
+"""The directory of a lake: organizations, stores and links as administrators say them, and the policies by which they play."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from pfspark import cntext, said
+from pfspark.edge.config import conf_folder
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.errors import UsageError
+from pfspark.execute import Made, execute
+from pfspark.frame import source
+from pfspark.keys import STORE
+from pfspark.rules import intake
+from pfspark.rules.frames import once
+from pfspark.settings import Policy, load_profile, override
+from pfspark.words import FIRST, LARGEST, LAST, LONGEST_S, SLOTS
+
+DIRECTORY = {"organizations": ("org",), "stores": STORE, "links": ("org", "from_site", "to_site")}
+"""The tables that administrators write, with what names an entry; the latest row wins."""
+
+
+def directory(snapshot: Snapshot, names: Iterable[str] = DIRECTORY) -> dict[str, pa.Table]:
+    """The entries of the directory, each table by its name: the latest row of each; links that were taken away are none."""
+    there = pc.field("cost").is_valid() | pc.field("delay_s").is_valid()
+    return {name: rows.filter(there) if name == "links" else rows for name, rows in latest(snapshot, names).items()}
+
+
+def latest(snapshot: Snapshot, names: Iterable[str]) -> dict[str, pa.Table]:
+    """The latest row of each entry of the directory, each table by its name; a start outside all calendars is none, for
+    Python has no word for it."""
+    known = {name: said.entries(rows, DIRECTORY[name]) for name in names if (rows := snapshot.arrow(name)) is not None}
+    given = {name: Made(partial(_entries, snapshot=snapshot, name=name)) for name in names if name not in known}
+    asked = execute(snapshot.tables.spark, {name: once(source(name)) for name in given}, given) if given else {}
+    return known | asked
+
+
+def _entries(_spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
+    rows = newest(snapshot.read(name), DIRECTORY[name], "at")
+    return rows.withColumns({when: intake.in_time(when) for when in ("at", "start") if when in rows.columns})
+
+
+def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
+    """The row with the highest `by` of each key."""
+    return rows.groupBy(*key).agg(F.max_by(F.struct(*rows.columns), by).alias("row")).select("row.*")
+
+
+def merging_whole(spark: SparkSession, organizations: pa.Table) -> DataFrame:
+    """The organizations in which the whole object of the highest stamp wins: org; of those whose policy cannot be read none."""
+    named = []
+    for row in organizations.to_pylist():
+        with suppress(UsageError):
+            if policy_of(row).hierarchy_merge == "object":
+                named.append((row["org"],))
+    return spark.createDataFrame(named, "org string")
+
+
+def policy_of(row: Mapping[str, Any]) -> Policy:
+    """The policy that a row of `organizations` says.
+
+    Raises UsageError where it says none, or no start.
+    """
+    try:
+        if row["start"] is None:
+            raise UsageError(f"its start is no time, expected one from {FIRST:%Y} to {LAST:%Y}")
+        options = json.loads(row["options"] or "{}")
+        if not isinstance(options, dict):
+            raise UsageError(f"options {row['options'][:80]!r} are no table of options by name")
+        return override(load_profile(row["profile"] or "", conf_folder()), options)
+    except (ValueError, RecursionError) as error:
+        raise _unfit(row, f"options {row['options'][:80]!r} are not JSON: {error}") from None
+    except UsageError as error:
+        raise _unfit(row, str(error)) from None
+
+
+def _unfit(row: Mapping[str, Any], why: str, verb: str = "organization") -> UsageError:
+    return UsageError(f"the organization {row['org']!r} does not play: {why}. Say it anew, by Lake.{verb}()")
+
+
+def policies_of(
+    organizations: pa.Table, stores: pa.Table, links: pa.Table
+) -> tuple[dict[str, tuple[Mapping[str, Any], Policy]], dict[str, str]]:
+    """Each organization's row and policy; and of those whose entries in the directory cannot be followed, what is wrong.
+
+    Anybody who may write the directory may write nonsense into it; it harms the organization that it is about, and no other.
+    """
+    policies: dict[str, tuple[Mapping[str, Any], Policy]] = {}
+    unfit: dict[Any, str] = {}
+    for row in organizations.to_pylist():
+        try:
+            policies[row["org"]] = row, policy_of(row)
+        except UsageError as error:
+            unfit[row["org"]] = str(error)
+    for name, of, faults in (("store", stores, _faults_of_store), ("link", links, _faults_of_link)):
+        for row in of.to_pylist():
+            for column, expected in faults(row):
+                entry = " to ".join(str(row[key]) for key in DIRECTORY[f"{name}s"][1:])
+                why = f"the {name} {entry!r} has {column} {row[column]!r}, expected {expected}"
+                unfit.setdefault(row["org"], str(_unfit(row, why, name)))
+    unfit.pop(None, None)  # a row about nobody
+    return {org: known for org, known in policies.items() if org is not None and org not in unfit}, unfit
+
+
+def turn(row: Mapping[str, Any], policy: Policy, now: datetime) -> dict[str, Any]:
+    """An organization's row of `clock` at that time, but its name; `row` is that of the directory."""
+    return {"now": now, "start": row["start"], "suspended": bool(row["suspended"]), **policy.columns()}
+
+
+def _faults_of_store(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The columns of a store that no rule could follow, each with what it should be."""
+    if row["store"] is None or not cntext.is_store_name(row["store"]):
+        yield "store", "letters, digits and . _ -, a letter or digit first, at most 64"
+    if row["site"] is None:
+        yield "site", "a text"
+    if row["interval_s"] is not None and not 0 < row["interval_s"] <= LONGEST_S:
+        yield "interval_s", f"seconds from 1 to {LONGEST_S}, or null"
+    if row["size_limit"] is not None and not 0 <= row["size_limit"] < LARGEST:
+        yield "size_limit", "bytes from 0 on, or null"
+    if row["schedule"] is not None and not re.fullmatch(SLOTS.removeprefix(r"\A").removesuffix(r"\z"), row["schedule"]):
+        yield "schedule", "opens-closes,... in minutes of the week, or null"
+
+
+def _faults_of_link(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """The columns of a link that no rule could follow, each with what it should be."""
+    for site in ("from_site", "to_site"):
+        if row[site] is None:
+            yield site, "a text"
+    if row["cost"] is None or not -LARGEST < row["cost"] < LARGEST:
+        yield "cost", "a whole number"
+    if row["delay_s"] is None or not 0 <= row["delay_s"] <= LONGEST_S:
+        yield "delay_s", f"seconds from 0 to {LONGEST_S}"

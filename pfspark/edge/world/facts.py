@@ -1,0 +1,294 @@
+"""The world of a lake between two rounds, read from its tables.
+
+A world that is read and one that was carried through any number of rounds are the same, so a process may end between any
+two rounds, or within one, and another goes on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import cache, partial
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from pfspark import cnset
+from pfspark.between import RANGE_KEY, Between
+from pfspark.edge.delta.ledger import last_turns
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.delta.tables import Tables
+from pfspark.edge.spark.crossing import suited
+from pfspark.edge.world.directory import DIRECTORY, directory, merging_whole, newest
+from pfspark.execute import Made, execute
+from pfspark.frame import rule, source
+from pfspark.keys import AGENDA, HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
+from pfspark.rows import local, nothing, rows_of, schema_of
+from pfspark.rules import backfill, hierarchy, intake, items, state
+from pfspark.rules.frames import once
+from pfspark.suited import Suited
+from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing
+
+OWN = ("state", "replicas", "backfill", "agenda")
+"""The tables of what stores know; what a restored store has written in them before counts no more."""
+
+
+def in_flight(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
+    """The view `mail`: messages without a receipt of their recipient."""
+    had = receipts.where("message_id is not null").select("org", "message_id", F.col("store").alias("recipient"))
+    to = F.inline("recipients").alias("recipient", "due", "lost")
+    return messages.select("*", to).join(had, ["org", "message_id", "recipient"], "left_anti")
+
+
+def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun: DataFrame) -> DataFrame:
+    """The view `array`: what a replica has heard of since it last became one, and is not applied.
+
+    A number was heard of when its step says; each request counts one attempt, and the times between one request and the
+    next add up to the time of the last. `begun` says in which round (`since_round`) each replica that misses
+    anything at all began.
+    """
+    current = steps.join(begun, list(HERE)).where("round >= since_round")
+    heard = current.where("step = 'heard'").select(*RANGE_HERE, F.lit(1).alias("open"), F.unix_micros("at").alias("heard"))
+    asked = current.where("step = 'asked'").select(
+        *RANGE_HERE,
+        F.lit(1).alias("attempt"),
+        (F.unix_micros("at") - F.coalesce(F.unix_micros("since"), F.lit(0))).alias("asked"),
+    )
+    applied = state.own(table, replicas=replicas).where(F.col("entry") == Entry.APPLIED)
+    coverage = cnset.coverage(ORIGIN_HERE, heard, asked, applied.select(*RANGE_HERE, F.lit(1).alias("applied")))
+    pieces = cnset.join_up(coverage.where("open > 0 and applied = 0"), ORIGIN_HERE, backfill.TIMES)
+    return pieces.select(
+        *RANGE_HERE,
+        F.timestamp_micros("heard").alias("heard"),
+        F.col("attempt").cast("bigint").alias("attempt"),
+        F.when(F.col("attempt") > 0, F.timestamp_micros("asked")).alias("asked"),
+    )
+
+
+def begun(steps: DataFrame) -> DataFrame:
+    """In which round (`since_round`) each replica last became one: when it was made, or put back after it was gone."""
+    gone = F.col("standing").isin(Standing.DELETE_NOW, Standing.ERASED)
+    last_gone = F.coalesce(F.max(F.when(gone, F.col("round"))).over(Window.partitionBy(*HERE)), F.lit(0))
+    since = steps.withColumn("last_gone", last_gone).where("round > last_gone")
+    return since.groupBy(*HERE).agg(F.min("round").alias("since_round"))
+
+
+def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
+    """The view `contacts`: when each store last heard of another and last asked it; see `sources.hear`, `sources.remember`."""
+    peer = cnset.store_of("sender").alias("peer")
+    got = receipts.where(F.col("message_id").isNotNull() & (F.col("outcome") != Outcome.LOST)).select(
+        *STORE, peer, "round", "at", F.when(F.col("type").isin(*CARRYING), F.col("round")).alias("carrying")
+    )
+    heard = got.groupBy(*PAIR).agg(
+        F.max("round").alias("heard_round"),
+        F.max_by("at", "round").alias("heard"),
+        F.max_by(F.when(F.col("carrying").isNotNull(), F.col("at")), "carrying").alias("sent"),
+    )
+    asked = steps.where("step in ('asked', 'named') and of is not null").withColumnRenamed("of", "peer")
+    last = asked.groupBy(*PAIR).agg(F.max_by("at", "round").alias("asked"))
+    silent = (
+        asked.where("due is not null")
+        .join(heard.select(*PAIR, "heard_round"), list(PAIR), "left")
+        .where("round >= coalesce(heard_round, 0)")
+        .groupBy(*PAIR)
+        .agg(F.min("due").alias("silent"))
+    )
+    known = heard.drop("heard_round").join(last, list(PAIR), "full").join(silent, list(PAIR), "left")
+    return known.select(*PAIR, "heard", "sent", "asked", "silent")
+
+
+def contacts_before_asking(snapshot: Snapshot) -> pa.Table:
+    """The view `contacts` as it stood when the snapshot's round asked: with what had come in, without what that round asked."""
+    earlier = own_rows(snapshot, snapshot.read)["backfill"].where(F.col("round") < snapshot.row.round)
+    return remembered(snapshot.read("receipts"), earlier).toArrow()
+
+
+def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, DataFrame]:
+    """What stores know of themselves and of others, as far as it counts: `state`, `replicas`, `backfill`, `agenda`.
+
+    Without the rows of stores from before their last restore, which wrote them anew as they were then; and without the
+    state of erased replicas: one that is made again begins with an empty table (R7).
+    """
+    last = _last_restores(snapshot)
+
+    def since_restored(rows: DataFrame) -> DataFrame:
+        if last is None:
+            return rows
+        return rows.join(last, list(STORE), "left").where("restored is null or round >= restored").drop("restored", "to")
+
+    own = {name: since_restored(read(name)) for name in OWN}
+    gone = own["replicas"].where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
+    state_since = own["state"].join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
+    return own | {"state": state_since}
+
+
+def clocks(snapshot: Snapshot) -> dict[str, datetime]:
+    """The time of each organization's last round, by the ledger alone; absent: it had none yet."""
+    if (ledger := snapshot.arrow("rounds", columns=["round", "turns"])) is not None:
+        return last_turns(ledger)
+    turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
+    return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
+
+
+def waiting(edits: DataFrame, *, receipts: DataFrame) -> DataFrame:
+    """Edits that have not been taken in."""
+    taken = receipts.where("edit_id is not null").select("org", "edit_id")
+    return intake.legible(edits).join(taken, ["org", "edit_id"], "left_anti")
+
+
+def unheard(receipts: DataFrame, snapshot: Snapshot) -> DataFrame:
+    """Without the receipts of what a restored store had accepted since the moment it went back to."""
+    last = _last_restores(snapshot)
+    if last is None:
+        return receipts
+    gone = "restored is not null and round > to and round < restored"
+    return receipts.join(last, list(STORE), "left").where(f"not ({gone})").drop("restored", "to")
+
+
+def _last_restores(snapshot: Snapshot) -> DataFrame | None:
+    last = {(each.org, each.store): (number, each.to) for number, some in sorted(snapshot.restores.items()) for each in some}
+    rows = [(*key, *rounds) for key, rounds in last.items()]
+    return snapshot.tables.spark.createDataFrame(rows, "org string, store string, restored bigint, to bigint") if rows else None
+
+
+def lists_of(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFrame:
+    """The view `lists`; a store that sees no folder yet has the list of the hierarchy all the same."""
+    return hierarchy.lists(tree, folders=folders).unionByName(hierarchy.everywhere(stores))
+
+
+def world(snapshot: Snapshot) -> dict[str, pa.Table]:
+    """The world between two rounds, from the tables: see `between.Between`.
+
+    `edits` are those without a receipt.
+    """
+    return {name: rows for name, rows in _views(snapshot).items() if name != "organizations"}
+
+
+def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
+    """As much of the world as paths need, and the verdict on an edit: `stores`, `tree`, `folders`, `lists`, `replicas`, and
+    the edits that wait."""
+    return _views(snapshot, ("stores", "edits", "tree", "folders", "lists", "replicas"), folder=HIERARCHY)
+
+
+def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = None) -> dict[str, pa.Table]:
+    """Those views of what the tables say, or all; of the own state of one folder alone if it is named."""
+    spark, read = snapshot.tables.spark, snapshot.read
+    known = directory(snapshot, [name for name in DIRECTORY if name in ("organizations", *(names or DIRECTORY))])
+
+    @cache
+    def own() -> dict[str, DataFrame]:
+        found = own_rows(snapshot, read)
+        return found | {"state": found["state"].where(F.col("folder") == folder)} if folder else found
+
+    def known_of(name: str) -> DataFrame:
+        return own()[name]
+
+    def there(of: str, frame: Callable[[], DataFrame]) -> Made:
+        """Rows of a table to which nobody has written are none."""
+        return Made(lambda _spark: frame(), rows_of(of, ()) if snapshot.untouched(of) else None)
+
+    given = {
+        **{name: Made(partial(as_frame, name=name, rows=rows), rows) for name, rows in known.items()},
+        **{name: there(name, partial(read, name)) for name in ("changes", "messages", "receipts")},
+        **{f"own {name}": there(name, partial(known_of, name)) for name in OWN},
+        "edits": Made(lambda _spark: read("edits")),
+        "delivered": there("receipts", lambda: delivered(snapshot, read)),
+        "whole": Made(lambda spark: merging_whole(spark, known["organizations"])),
+        "no tree": Made(lambda spark: nothing(spark, "tree")),
+        "no lives": Made(lambda spark: nothing(spark, "lives")),
+    }
+    views = _drawn()
+    return execute(spark, {name: views[name] for name in names or views}, given)
+
+
+@cache
+def _drawn() -> dict[str, DataFrame]:
+    """All views, drawn of the tables."""
+    own_state, own_replicas = source("own state"), source("own replicas")
+    table = _canonical_state(own_state)
+    replicas = _latest(own_replicas, key=HERE)
+    held = state.held(table, replicas=replicas)
+    learned = once(items.seen(_of_hierarchy(source("changes")), applied=held))
+    tree = hierarchy.merge(source("no tree"), learned, whole=source("whole"))
+    folders = hierarchy.folders(tree)
+    stores = source("stores")
+    return {
+        **{name: source(name) for name in DIRECTORY},
+        "changes": once(source("changes")),
+        "state": table,
+        "replicas": replicas,
+        "mail": _in_flight(source("messages"), receipts=source("receipts")),
+        "agenda": _standing_entries(source("own agenda")),
+        "contacts": _remembered(source("receipts"), source("own backfill")),
+        "lives": state.read_lives(source("delivered"), lives=source("no lives")),
+        "edits": _waiting(source("edits"), receipts=source("receipts")),
+        "tree": tree,
+        "array": _open_array(source("own backfill"), table=table, replicas=replicas, begun=_begun(own_replicas)),
+        "folders": folders,
+        "lists": _lists_of(stores, tree=tree, folders=folders),
+    }
+
+
+@rule(like="changes", inline=True)
+def _of_hierarchy(changes: DataFrame) -> DataFrame:
+    return changes.where(F.col("folder") == HIERARCHY)
+
+
+@rule("state_rows")
+def _canonical_state(rows: DataFrame) -> DataFrame:
+    return cnset.canonical(rows, RANGE_KEY)
+
+
+@rule(like="rows")
+def _latest(rows: DataFrame, *, key: Sequence[str]) -> DataFrame:
+    return newest(rows, key, "round")
+
+
+@rule(like="agenda")
+def _standing_entries(agenda: DataFrame) -> DataFrame:
+    return newest(agenda, AGENDA, "round").where("due is not null")
+
+
+@rule(like="steps", inline=True)
+def _begun(steps: DataFrame) -> DataFrame:
+    return begun(steps)
+
+
+_in_flight = rule("mail")(in_flight)
+_remembered = rule("contacts")(remembered)
+_open_array = rule("array")(open_array)
+_waiting = rule(like="edits")(waiting)
+
+
+@rule("lists")
+def _lists_of(stores: DataFrame, *, tree: DataFrame, folders: DataFrame) -> DataFrame:
+    return lists_of(tree, folders=folders, stores=stores)
+
+
+def delivered(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> DataFrame:
+    """The messages that were accepted, each with who received it, in which round."""
+    accepted = unheard(read("receipts").where("message_id is not null and reason is null"), snapshot)
+    recipients = accepted.select("org", "message_id", F.col("store").alias("recipient"), "round")
+    return recipients.join(read("messages").drop("store", "round"), ["org", "message_id"])
+
+
+def world_between(snapshot: Snapshot, suited: Suited = suited) -> Between:
+    """That world, to be played on."""
+    return as_between(snapshot.tables, world(snapshot), suited)
+
+
+def as_between(tables: Tables, views: Mapping[str, pa.Table], suited: Suited = suited) -> Between:
+    """Those views of a lake as a world; what is not given is empty. `suited` says how its rounds are made."""
+    made = Between(lambda: tables.spark, suited=suited)
+    for name, rows in views.items():
+        made.append(name, rows)
+    return made
+
+
+def as_frame(spark: SparkSession, name: str, rows: pa.Table) -> DataFrame:
+    """Rows of a table or view as a frame; columns that they do not have are left out."""
+    left_out = [column for column in schema_of(name).names if column not in rows.column_names]
+    schema = schema_of(name, left_out)
+    return local(spark, rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")), schema)

@@ -1,0 +1,70 @@
+"""Tables beside those of a lake, in which many rows lie while a round is made: for lakes in a schema of a catalog, where a
+compute refuses to keep a frame between jobs (serverless).
+
+They hold nothing that the lake would miss: they go when the round is over, and those of a process that was killed go with upkeep.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING
+from uuid import uuid4
+
+from pyspark.errors import PySparkException
+
+from pfspark.edge.delta.tables import REFUSALS, Tables
+from pfspark.edge.spark import crossing
+from pfspark.suited import Left
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+PREFIX = "pfspark_scratch_"
+
+
+class Scratch:
+    """The tables in which rows of one round lie, for as long as that round is made."""
+
+    def __init__(self, tables: Tables) -> None:
+        """`tables` are those of the lake."""
+        self._tables = tables
+        self._names: list[str] = []
+        self.suited = replace(crossing.suited, computed=self._computed)
+        """How rounds of that lake are made."""
+
+    def __enter__(self) -> None:
+        """A round begins."""
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        while self._names:
+            _drop(self._tables, self._names.pop())
+
+    def _computed(self, frame: DataFrame) -> Left | None:
+        return crossing.computed(frame) or self._in_a_table(frame)
+
+    def _in_a_table(self, frame: DataFrame) -> Left | None:
+        """None: the lake lies in no schema, no table may be made there, or the frame cannot be computed, as who asks for its rows
+        will see."""
+        if not self._tables.in_schema:
+            return None
+        name = PREFIX + uuid4().hex
+        self._names.append(name)
+        with suppress(PySparkException):
+            frame.write.format("delta").saveAsTable(self._tables.name(name))
+            left = frame.sparkSession.table(self._tables.name(name))
+            return Left(left, left.count(), left.toArrow)
+        return None
+
+
+def sweep(tables: Tables) -> None:
+    """Removes what processes have left that were killed. Whoever still makes a round of that lake is overtaken by the caller."""
+    if tables.in_schema:
+        for name in tables.others(PREFIX):
+            _drop(tables, name)
+
+
+def _drop(tables: Tables, name: str) -> None:
+    with suppress(*REFUSALS):
+        tables.spark.sql(f"DROP TABLE IF EXISTS {tables.name(name)}")

@@ -1,0 +1,248 @@
+"""Appends by delta-rs beside appends by Spark: the same tables, in any mixture."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import deltalake
+import pyarrow as pa
+import pyarrow.dataset
+import pyarrow.fs
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
+
+from pfspark import execute
+from pfspark.edge.delta import native, writer
+from pfspark.edge.delta import tables as delta
+from pfspark.edge.delta.beside import WRITER_LOCK
+from pfspark.edge.delta.ledger import LEDGER
+from pfspark.edge.delta.tables import Tables
+from pfspark.edge.runner import Runner
+from pfspark.errors import LakeError, OtherWriterError
+from pfspark.lake import Lake
+from pfspark.rows import rows_of, schema_of
+from pfspark.tables import TABLES
+
+AT = datetime(2026, 1, 5, 12, 0, 0, 123456, tzinfo=UTC)
+PLAIN: dict[type[DataType], Any] = {BooleanType: True, LongType: 2**62, TimestampType: AT, BinaryType: b"\x00\xff"}
+
+
+def sample(kind: DataType) -> Any:
+    """A value of that type, nested ones with all that may be in them."""
+    if isinstance(kind, StructType):
+        return {field.name: sample(field.dataType) for field in kind}
+    if isinstance(kind, ArrayType):
+        return [sample(kind.elementType)] * 2
+    if isinstance(kind, MapType):
+        return {"a": sample(kind.valueType), "ü": sample(kind.valueType)}
+    return PLAIN.get(type(kind), "Grüße\n")
+
+
+def rows(name: str) -> pa.Table:
+    """Three rows of a table: full, all null but for what names it, and empty where a cell may be."""
+    full = sample(schema_of(name))
+    empty = {key: [] if isinstance(value, list) else {} if isinstance(value, dict) else value for key, value in full.items()}
+    said = [full, {key: full[key] for key in TABLES[name].key}, empty]
+    maps = [{key: list(cell.items()) if isinstance(cell, dict) else cell for key, cell in row.items()} for row in said]
+    return rows_of(name, maps)
+
+
+def said_by(tables: Tables, name: str) -> list[str]:
+    frame = tables.stored(name).toArrow()
+    return sorted(json.dumps(row, default=str, sort_keys=True) for row in frame.to_pylist())
+
+
+@pytest.fixture(scope="module")
+def tables(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    return Tables.create(spark, tmp_path_factory.mktemp("native") / "lake")
+
+
+@pytest.mark.parametrize("name", sorted(TABLES.keys() - {LEDGER}))
+def test_either_reads_what_the_other_wrote(tables: Tables, name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In turns, and after Spark has joined the files of both: each reads twice what was written twice. To Spark rows go as many
+    do: as few they go to every lake of these tests."""
+    monkeypatch.setattr(execute, "LARGE", 3)
+    written = rows(name)
+    by_whom = []
+    right = native.append
+    monkeypatch.setattr(native, "append", lambda *given: (by_whom.append(name), right(*given)))
+    tables.append(name, written)
+    once = said_by(tables, name)
+    assert len(once) == 3 and by_whom == [name]
+    monkeypatch.setattr(native, "IS_HERE", False)
+    tables.append(name, written)
+    monkeypatch.setattr(native, "IS_HERE", True)
+    assert said_by(tables, name) == sorted(2 * once) and by_whom == [name]
+    if name in ("edits", "state"):
+        tables.tidy(name)
+        tables.append(name, written)
+        assert said_by(tables, name) == sorted(3 * once)
+        from deltalake import DeltaTable
+
+        assert DeltaTable(Path(tables.where) / name).to_pyarrow_table().num_rows == 9
+
+
+def test_no_file_that_arrow_reads_is_pythons(tables: Tables) -> None:
+    """Its threads outlive what they read; one that hands a file back to a Python that ends aborts the process."""
+    opened = native.dataset(Path(tables.where) / LEDGER)
+    assert isinstance(opened, pyarrow.dataset.FileSystemDataset) and opened.to_table().num_rows > 0
+    assert isinstance(opened.filesystem, pyarrow.fs.SubTreeFileSystem)
+    assert isinstance(opened.filesystem.base_fs, pyarrow.fs.LocalFileSystem)
+
+
+def test_edits_come_by_the_feed_whoever_wrote_them(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = tables.version("edits")
+    one = {"org": "o", "edit_id": "one", "store": "A", "at": AT, "action": "post", "properties": [("a", "b")]}
+    tables.append("edits", rows_of("edits", [one]))
+    monkeypatch.setattr(native, "IS_HERE", False)
+    tables.append("edits", rows_of("edits", [{**one, "edit_id": "two"}]))
+    fresh = tables.edits_between(before, tables.version("edits")).to_pylist()
+    assert {row["edit_id"]: row["properties"] for row in fresh} == {"one": [("a", "b")], "two": [("a", "b")]}
+
+
+def test_a_round_is_told_of_its_facts(tables: Tables) -> None:
+    tables.append("state", rows_of("state", [{"org": "o", "store": "A", "folder": "A:1"}], ["round"]), 7)
+    [last] = tables.spark.sql(f"DESCRIBE HISTORY {tables.name('state')} LIMIT 1").collect()
+    assert last["userMetadata"] == "7"
+    assert tables.stored("state").where("round = 7").count() == 1
+
+
+def test_what_cannot_be_written_is_told_as_ever(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*given: Any) -> None:
+        raise OSError("Generic LocalFileSystem error: No space left on device (os error 28)")
+
+    monkeypatch.setattr(native, "append", full)
+    with pytest.raises(LakeError, match=r"`state` of .* could not be written: No space left on device"):
+        tables.append("state", rows_of("state", [], ["round"]), 8)
+
+
+def test_a_small_table_stands_in_the_plan_and_says_what_spark_reads(holed: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each table as of an earlier round; what came later, and what is void, is left out by either."""
+    snapshot = holed.answers(5).snapshot
+    frames: dict[str, list[DataFrame]] = {}
+    for small in (2_000, -1):
+        monkeypatch.setattr(native, "SMALL_ROWS", small)
+        for name in TABLES:
+            frames.setdefault(name, []).append(snapshot.read(name))
+    for name, (few, many) in frames.items():
+        assert few.schema.simpleString() == many.schema.simpleString(), name
+        told = [sorted(repr(row) for row in frame.toArrow().to_pylist()) for frame in (few, many)]
+        assert told[0] == told[1], name
+        if not snapshot.untouched(name):
+            plans = [frame._jdf.queryExecution().toString() for frame in (few, many)]
+            assert "LocalRelation" in plans[0] and "parquet" in plans[1].lower(), name
+
+
+@pytest.mark.parametrize(
+    ("few", "at_hand"), [(native.FEW, 0), (0, native.AT_HAND_ROWS), (0, 0)], ids=["by name", "among all", "by Spark"]
+)
+def test_edits_that_were_taken_in_before_are_found(
+    holed_place: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, few: int, at_hand: int
+) -> None:
+    """However many are asked about, and however many there are; nobody else's, and none that was never seen."""
+    monkeypatch.setattr(native, "FEW", few)
+    monkeypatch.setattr(native, "AT_HAND_ROWS", at_hand)
+    tables = Tables.open(spark, holed_place)
+    receipts = tables.snapshot().read("receipts").where("edit_id is not null").select("org", "edit_id", "at").toArrow()
+    asked = receipts.slice(1).select(["org", "edit_id"])
+    strangers = pa.table({"org": ["main", "another"], "edit_id": ["never seen", receipts["edit_id"][0].as_py()]})
+    found = Runner(tables)._taken_in(pa.concat_tables([asked, strangers.cast(asked.schema)]), tables.snapshot())
+    assert receipts.num_rows > 2
+    by_edit = sorted(map(repr, found.to_pylist()))
+    assert by_edit == sorted(map(repr, receipts.slice(1).to_pylist()))
+
+
+def test_the_files_of_a_long_ledger_are_joined_by_who_plays_next(
+    holed_place: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its rows stay, and its history; the chain is whole, and a round is taken once."""
+
+    def told() -> list[dict[str, Any]]:
+        with Lake.open(holed_place, spark) as lake:
+            return list(lake.lines("rounds"))
+
+    before, there = told(), native.files(holed_place / LEDGER)
+    assert there > 3
+    monkeypatch.setattr(delta, "MANY_FILES", there + 1)
+    with Lake.open(holed_place, spark) as lake:
+        lake.round(lake.answers().at["main"] + timedelta(minutes=15))
+    after = native.files(holed_place / LEDGER)
+    assert after > there
+    with Lake.open(holed_place, spark) as lake:
+        lake.round(lake.answers().at["main"] + timedelta(minutes=15))
+        assert [line["id"] for line in lake.audit() if line.get("rows")] == []
+    assert native.files(holed_place / LEDGER) < after
+    assert told()[: len(before)] == before
+    assert Tables.open(spark, holed_place).snapshot(before[-1]["round"]).row.round == before[-1]["round"]
+
+
+def test_who_plays_for_long_joins_the_files_of_the_ledger(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not at the first of many, and without a row less."""
+    tables = Tables.create(spark, tmp_path / "lake")
+    assert tables.folder is not None
+    monkeypatch.setattr(delta, "MANY_FILES", 4)
+    monkeypatch.setattr(writer, "LOOKED_AT_EVERY", 5)
+    files = []
+    with tables.writing() as playing:
+        playing.open()
+        assert playing.last is not None
+        row, last = playing.last, playing.last.round + 15
+        while row.round < last:
+            row = playing.record(replace(row, round=row.round + 1, kind="played"))
+            files.append(native.files(tables.folder / LEDGER))
+    assert max(files) < 12 and sum(after < before for before, after in pairwise(files)) == 2
+    ledger = tables.arrow(LEDGER)
+    assert ledger is not None and sorted(ledger["round"].to_pylist()) == [*range(1, last + 1)]
+    assert not tables.snapshot().broken_links() and not tables.flaws(LEDGER)
+
+
+def test_a_number_is_taken_once_whoever_takes_it(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is there already, one that Spark has written, and one that another takes meanwhile: their rows do not come in."""
+    assert tables.folder is not None
+    place, some = tables.folder / LEDGER, rows(LEDGER).slice(0, 1)
+
+    def by_spark(number: int) -> None:
+        options = {"txnAppId": "test", "txnVersion": str(number)}
+        tables._save(LEDGER, tables._frame(LEDGER, some, None), "append", options)
+
+    def by_here(number: int) -> bool:
+        return native.append_once(place, tables._fit(LEDGER, some, None), str(number), "test", number)
+
+    before = tables.count(LEDGER)
+    assert by_here(1) and not by_here(1) and by_here(2)
+    by_spark(2)
+    assert tables.count(LEDGER) == before + 2
+    by_spark(3)
+    assert not by_here(3) and tables.count(LEDGER) == before + 3
+
+    def while_another_does(*given: Any, **more: Any) -> None:
+        monkeypatch.undo()
+        assert by_here(4)
+        deltalake.write_deltalake(*given, **more)
+
+    monkeypatch.setattr(deltalake, "write_deltalake", while_another_does)
+    assert not by_here(4) and tables.count(LEDGER) == before + 4
+    assert by_here(5)
+
+
+def test_a_writer_whose_lock_was_taken_away_stops(holed_place: Path, spark: SparkSession) -> None:
+    """The file of the lock was removed by hand: two hold it, and the number is one's alone."""
+    tables = Tables.open(spark, holed_place)
+    with tables.writing() as one:
+        one.open()
+        (holed_place / WRITER_LOCK).unlink()
+        with tables.writing() as other:
+            other.open()
+            assert one.last is not None
+            with pytest.raises(OtherWriterError, match=r"Another writer has taken round \d+"):
+                one.record(replace(one.last, round=one.last.round + 1))
+        last = tables.snapshot().row
+    assert (last.writer, last.kind) == (other.name, "opened")

@@ -1,0 +1,115 @@
+"""What an audit finds of damaged and forged tables, and what every other verb says of a damaged one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.edge.delta import beside
+from pfspark.lake import Lake
+from tests.edge.lakes import DAY, Copy, broken
+
+
+@pytest.fixture(scope="module")
+def one_round(begun: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake with one round: a folder and an item in it."""
+    place = Path(shutil.copytree(begun, tmp_path_factory.mktemp("one round") / "lake"))
+    with Lake.open(place, spark) as lake:
+        lake.round(f"{DAY}00:00:00Z")
+    return place
+
+
+@pytest.fixture
+def played(one_round: Path, tmp_path: Path) -> Copy:
+    """Makes copies of that lake."""
+    return lambda name: Path(shutil.copytree(one_round, tmp_path / name))
+
+
+def a_data_file(place: Path, table: str) -> Path:
+    return next((place / table).glob("part-*.parquet"))
+
+
+def gone(file: Path) -> None:
+    file.unlink()
+
+
+def torn(file: Path) -> None:
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
+
+
+DAMAGES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], None]]] = {
+    "a data file gone": (lambda place: a_data_file(place, "changes"), gone),
+    "a data file torn": (lambda place: a_data_file(place, "messages"), torn),
+    "a log file gone": (lambda place: place / "edits" / "_delta_log" / f"{1:020}.json", gone),
+    "a log file torn": (lambda place: place / "stores" / "_delta_log" / f"{1:020}.json", torn),
+    "the log of the ledger": (lambda place: place / "rounds" / "_delta_log" / f"{1:020}.json", gone),
+    "the last row of the ledger": (lambda place: max((place / "rounds" / "_delta_log").glob("*.json")), gone),
+}
+
+
+SEEN_IN_EVERY_RUN = ("a data file gone", "the last row of the ledger")
+
+
+@pytest.mark.parametrize(
+    "damage", [pytest.param(each, marks=() if each in SEEN_IN_EVERY_RUN else pytest.mark.lakes) for each in DAMAGES]
+)
+def test_what_is_damaged_is_named(damage: str, played: Copy, run: Callable[..., str]) -> None:
+    """By the audit, which goes on with all else; and where another verb meets it, in one sentence."""
+    place = played("lake")
+    which, how = DAMAGES[damage]
+    file = which(place)
+    how(file)
+    table = file.relative_to(place).parts[0]
+    said = run("audit", "--lake", str(place), "--json", code=3, told=file.name)
+    lines = {line.get("id"): line for line in map(json.loads, said.splitlines())}
+    assert lines["tables"]["rows"] == 1 and table in lines["tables"]["sample"]
+    if table != "rounds":
+        assert lines["bodies"]["rows"] == lines["ledger"]["rows"] == 0
+    if damage == "the last row of the ledger":
+        run("round", "--lake", str(place), "--now", f"{DAY}00:05:00Z", code=1, told=file.name)
+    else:
+        (place / beside.BASE).unlink(missing_ok=True)  # with it nobody need read the facts
+        run("state", "--lake", str(place), code=1, told=f"`{table}` of {place} cannot be read: its file ")
+
+
+FORGED = hashlib.sha256(b"forged").hexdigest()
+
+
+@pytest.mark.parametrize(
+    ("statements", "named"),
+    [
+        ([f"UPDATE {{changes}} SET hash = '{FORGED}', size = 6 WHERE name = 'first'",
+          f"UPDATE {{content}} SET hash = '{FORGED}', body = X'{b'forged'.hex()}', size = 6"], {"facts", "edits"}),
+        (["UPDATE {changes} SET name = 'other' WHERE name = 'first'"], {"facts", "edits"}),
+        (["DELETE FROM {edits}"], {"edits"}),
+        (["UPDATE {messages} SET priority = 'urgent'", "UPDATE {changes} SET size = 7, made_at = at WHERE name = 'first'"],
+         {"facts", "edits", "sizes"}),
+    ],
+    ids=["a body and its change", "a name", "all edits", "a message and a size"],
+)  # fmt: skip
+@pytest.mark.lakes
+def test_what_is_forged_is_found(statements: list[str], named: set[str], played: Copy, spark: SparkSession) -> None:
+    lake = Lake.open(played("lake"), spark)
+    for statement in statements:
+        spark.sql(statement.format_map({name: lake._tables.name(name) for name in ("changes", "content", "edits", "messages")}))
+    assert broken(lake) == named
+
+
+@pytest.mark.lakes
+def test_upkeep_seals_what_it_writes_anew(played: Copy, spark: SparkSession) -> None:
+    """A row of the state that was altered afterwards is found in the round of that upkeep; what came later by itself."""
+    with Lake.open(played("lake"), spark) as lake:
+        lake.maintain(f"{DAY}00:00:00Z")
+        lake.round(f"{DAY}00:05:00Z")
+    assert broken(lake) == set()
+    number = max(line["round"] for line in lake.lines("rounds") if line["what"] == "maintained")
+    spark.sql(f"UPDATE {lake._tables.name('state')} SET at = at + INTERVAL 1 SECOND WHERE round < {number}")
+    forged = next(line for line in lake.audit() if line.get("id") == "facts")
+    assert (forged["rows"], json.loads(forged["sample"])) == (1, {"table": "state", "round": number})

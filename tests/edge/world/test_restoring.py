@@ -1,0 +1,71 @@
+"""Restore on a lake: a new life, what comes back, what is lost, what is taken in again (R132, F8)."""
+
+from __future__ import annotations
+
+import pytest
+
+from pfspark.edge.world.facts import world
+from pfspark.lake import Lake
+from tests.edge.lakes import DAY, assert_same_world
+
+pytestmark = pytest.mark.lakes
+
+
+def held(lake: Lake, store: str) -> str:
+    return next(line["applied"] for line in lake.lines("state") if (line["store"], line["folder"]) == (store, "/Sales"))
+
+
+def test_restore(lake: Lake) -> None:
+    assert (held(lake, "PFS1"), held(lake, "PFS2")) == ("PFS1:1-3", "PFS1:1,PFS2:1")
+    [loss] = lake.losses("PFS1", f"{DAY}00:30:00Z")
+    assert (loss["folder"], loss["numbers"], loss["changes"]) == ("/Sales", "PFS1:2-3", 2)
+    played = lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z", again=True)
+    assert held(lake, "PFS1") == "PFS1:1"
+    before = {line["store"]: line["applied"] for line in lake.lines("state", played.round - 1) if line["folder"] == "/Sales"}
+    assert before["PFS1"] == "PFS1:1-3"  # history is not rewound
+    lake.run(f"{DAY}04:00:00Z")
+    # The old life's 2 and 3 are gone; their edits have numbers of the new life; what PFS2 held came back.
+    assert held(lake, "PFS1") == held(lake, "PFS2") == "PFS1:1,PFS1~2:1-2,PFS2:1"
+    bodies = {row["hash"]: bytes(row["body"]) for row in lake.table("content").collect()}
+    for store in ("PFS1", "PFS2"):
+        seen = {row["name"]: bodies[row["hash"]] for row in lake.items(store, "/Sales").collect()}
+        assert seen == {"first": b"first", "mine": b"mine, better", "yours": b"yours"}
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+    assert [line["numbers"] for line in lake.losses("PFS2", 1)] == []  # PFS1 has all that PFS2 would forget
+
+
+def test_what_is_lost_stays_lost(lake: Lake) -> None:
+    lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z")
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+    lake.run(f"{DAY}04:00:00Z")
+    assert held(lake, "PFS1") == held(lake, "PFS2") == "PFS1:1,PFS2:1"
+    lake.post("PFS1", "/Sales", b"next", name="next", at=f"{DAY}04:00:00Z")
+    lake.run(f"{DAY}05:00:00Z")
+    assert held(lake, "PFS2") == "PFS1:1,PFS1~2:1,PFS2:1"  # no number is given twice
+
+
+def test_upkeep_changes_no_answer(lake: Lake) -> None:
+    """Void facts, superseded steps and bodies go; what is answered now, and as of any round, stays."""
+    lake._tables.append("state", lake._tables.stored("state").toArrow().drop_columns(["round"]), 2)  # 2 was opened: void
+    lake.post("PFS1", "/Sales", b"doomed", name="doomed", at=f"{DAY}02:00:00Z")
+    lake.round(f"{DAY}02:00:00Z")
+    lake.delete("PFS1", "/Sales", "doomed", at=f"{DAY}02:05:00Z")
+    lake.run(f"{DAY}04:00:00Z")
+    rounds = [line["round"] for line in lake.lines("rounds")]
+    kinds = ("state", "gaps", "items", "folders")
+    before = {(kind, when): list(lake.lines(kind, when)) for when in (None, rounds[-2], 6) for kind in kinds}
+    lake._tables.spark.sql(f"UPDATE delta.`{lake.where}/content` SET at = at - INTERVAL 2 DAYS")  # as if written long ago
+    gone = lake.maintain(f"{DAY}05:00:00Z")
+    assert gone["state"] > 0 and "content" not in gone
+    gone = lake.maintain("2026-01-20T04:00:00Z")  # past the two weeks that bodies of deleted items are kept
+    assert gone == {"content": 2}  # what was deleted, and the version that another was made upon
+    bodies = {bytes(row["body"]) for row in lake.table("content").collect()}
+    assert bodies == {b"first", b"yours", b"mine, better"}
+    assert [line["what"] for line in lake.lines("rounds")][-1] == "maintained"
+    after = {key: list(lake.lines(*key)) for key in before}
+    for key, found in before.items():
+        assert after[key] == found, key
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+    lake.post("PFS2", "/Sales", b"later", name="later", at="2026-01-20T05:00:00Z")
+    lake.run("2026-01-20T06:00:00Z")
+    assert held(lake, "PFS1") == held(lake, "PFS2") == "PFS1:1-5,PFS2:1-2"
