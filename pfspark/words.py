@@ -229,3 +229,5 @@ REPLICA = "replica:"
 WHOLE = "*"
 """In a tree where whole objects win: no property, but the stamp of the object that won; before the name of a property, what
 a store said of it by itself while an object says something later."""
+BY_ITSELF = "by itself"
+"""The value of `WHOLE` where nobody decided the object that won, as nothing else is held of its folder."""

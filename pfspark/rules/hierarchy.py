@@ -3,7 +3,7 @@
 A hierarchy change carries all properties of its folder, each with the stamp of the change that set it (R27). A store's
 tree keeps, for every property, the value with the highest stamp among the changes that store holds. Under
 `hierarchy_merge = object` only the properties of the last whole object stand (F31). What a store does by itself sets
-its own entry alone, and a deletion is final, either way.
+its own entry alone, and a deletion is final, either way; but a folder of which nothing else is held is seen as that says.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pfspark import ancestors
 from pfspark.frame import rule
 from pfspark.keys import HERE, STORE
-from pfspark.words import DELETED, HIERARCHY, PARENT, REPLICA, WHOLE, Action, Listing, Standing
+from pfspark.words import BY_ITSELF, DELETED, HIERARCHY, PARENT, REPLICA, WHOLE, Action, Listing, Standing
 
 
 @rule(like="tree", inline=True)
@@ -32,29 +32,33 @@ def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame
 
     Source: R27, F31.
     """
+    by_itself = F.col("edit_id").isNull() & (F.col("action") == Action.SET_FOLDER)
     told = learned.select(
         "org",
         "store",
         F.col("object").alias("folder"),
-        (F.col("edit_id").isNull() & (F.col("action") == Action.SET_FOLDER)).alias("alone"),
-        F.struct(F.col("made_at").alias("at"), "origin", "cn").alias("of"),
+        F.struct((~by_itself).alias("decided"), F.struct(F.col("made_at").alias("at"), "origin", "cn").alias("stamp")).alias(
+            "of"
+        ),
         "properties",
-    ).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
-    carried = told.select(*HERE, "alone", "of", "wholly", F.inline("properties")).withColumnRenamed("name", "property")
-    objects = told.where("wholly and not alone").select(*HERE, "of", F.lit(WHOLE).alias("property"), F.col("of").alias("stamp"))
-    said = carried.where("wholly is null or not alone or stamp = of").select(*HERE, "of", "property", "value", "stamp")
-    return _winning(tree, said.unionByName(objects, allowMissingColumns=True), whole=whole)
+    )
+    carried = told.select(*HERE, "of", F.inline("properties")).withColumnRenamed("name", "property")
+    said = F.when(~F.col("of.decided"), BY_ITSELF).alias("value")
+    objects = told.join(whole, "org", "left_semi").select(*HERE, "of", F.lit(WHOLE).alias("property"), said, "of.stamp")
+    return _winning(tree, carried.unionByName(objects), whole=whole)
 
 
 def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame:
-    """The properties that stand, of the folders in `news`; `of` is the stamp of the object that carried a property.
+    """The properties that stand, of the folders in `news`; `of` is the object that carried a property: whether somebody
+    decided it, which comes before what a store says by itself, and its stamp.
 
     Under the whole object, what a store said by itself is kept beside a later value that an object carries (under the
     name of `WHOLE` and the property): another object may overrule that value, and then it stands again.
     """
     of_folder = Window.partitionBy(*HERE)
-    object_held = F.max(F.when(F.col("property") == WHOLE, F.col("stamp"))).over(of_folder)
-    beside = F.col("property").startswith(WHOLE) & (F.col("property") != WHOLE)
+    is_object = F.col("property") == WHOLE
+    object_held = F.max(F.when(is_object, F.struct(F.col("value").isNull().alias("decided"), "stamp"))).over(of_folder)
+    beside = F.col("property").startswith(WHOLE) & ~is_object
     before = (
         tree.join(news.select(*HERE), list(HERE), "left_semi")
         .withColumn("of", object_held)

@@ -14,6 +14,7 @@ from pfspark.execute import Made, execute
 from pfspark.frame import source
 from pfspark.rows import schema_of
 from pfspark.rules import hierarchy
+from pfspark.words import BY_ITSELF, WHOLE
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -59,6 +60,24 @@ def test_whatever_comes_first_the_tree_is_the_same(spark: SparkSession, merge: s
         for store in orders
     }
     assert len(set(map(frozenset, trees.values()))) == 1
+
+
+@pytest.mark.rule("R26")
+def test_what_a_store_says_by_itself_is_seen_where_nothing_else_is_held(spark: SparkSession) -> None:
+    """The whole object that it carries; of one that somebody decided, though earlier, only what the store said stays beside."""
+    schema = StructType([*schema_of("changes"), StructField("store", StringType())])
+    whole = spark.createDataFrame([("o",)], "org string")
+    tree, seen = spark.createDataFrame([], schema_of("tree")), []
+    for number in (2, 1):
+        learned = spark.createDataFrame([tuple(change(number, "PFS3").get(name) for name in schema.names)], schema)
+        made = hierarchy.merge(tree, learned, whole=whole)
+        tree = spark.createDataFrame(made.collect(), made.schema)
+        seen.append({row["property"]: (row["value"], row["stamp"]["cn"]) for row in tree.collect()})
+    gone = {ENTRY: ("gone", 2)}
+    assert seen == [
+        {"name": ("Sales", 1), **gone, WHOLE: (BY_ITSELF, 2)},
+        {"name": ("Sales", 1), **gone, WHOLE: (None, 1)},
+    ]
 
 
 @pytest.mark.rule("R140")

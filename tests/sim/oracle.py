@@ -1136,7 +1136,7 @@ class World:
         return tree
 
     def _merged(self, changes: list[Change]) -> Properties:
-        """The winner of the whole object, or of each property; deletion is final; automatic changes set their own."""
+        """The winner of the whole object, or of each property; deletion is final; so is what stores say of themselves."""
         whole = changes
         if self.policy.hierarchy_merge == "object":
             decided = [change for change in changes if not change.automatic] or changes
@@ -1144,8 +1144,7 @@ class World:
         merged: Properties = {}
         for change in changes:
             for name, (value, stamp) in change.properties.items():
-                own = stamp == change.stamp if change.automatic else stamp in self.automatic
-                counts = own or name == DELETED or change in whole
+                counts = stamp in self.automatic or name == DELETED or change in whole
                 if counts and (name not in merged or stamp > merged[name][1]):
                     merged[name] = value, stamp
         return merged

@@ -300,6 +300,16 @@ STORIES = {  # all messages of the types that are named, as `when type from>to f
         2h 0x4 PFS1>PFS2 /Nightly PFS1:1
         4h 0x2 PFS2>PFS1 1-1 PFS2:1
         4h15m 0x4 PFS1>PFS2 /Plain PFS1:1""",
+    "gone_is_heard_first": """
+        15m 0x20 PFS1>PFS2,PFS3 /New
+        30m 0x20 PFS2>PFS1,PFS3 /New
+        1h 0x20 PFS1>PFS2,PFS3 /New
+        15m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:1
+        1h 0x2 PFS1>PFS2,PFS3 1-1 PFS1:2
+        1h30m 0x2 PFS1>PFS2,PFS3 1-1 PFS1:3
+        1h45m 0x20 PFS3>PFS2 /New
+        7h45m 0x8 PFS3>PFS1 1-1 PFS1:1-2
+        8h15m 0x8 PFS3>PFS2 /New PFS1:1""",
     "hours_hold_back_content_alone": """
         15m 0x2 PFS1>PFS2 1-1 PFS1:2
         30m 0x2 PFS2>PFS1 1-1 PFS2:1
@@ -627,6 +637,13 @@ SEEN: dict[str, dict[str, dict[str, str]]] = {  # `when kind folder key` (-: all
     "folder_schedule_first": {
         "3h state /Plain applied": {"PFS1": "PFS1:1", "PFS2": ""},
         "4h30m state /Plain applied": {"PFS1": "PFS1:1", "PFS2": "PFS1:1"},
+    },
+    "gone_is_heard_first": {
+        "1h45m folder /New replicas": three("PFS2, PFS3"),
+        "1h45m state 1-1 applied": {"PFS1": "PFS1:1-3", "PFS2": "PFS1:1-3", "PFS3": "PFS1:3"},
+        "1h45m state /New standing": {"PFS1": "delete now", "PFS2": "active", "PFS3": "active"},
+        "2h15m state /New missing": {"PFS2": "", "PFS3": "PFS1:1"},
+        "1d item /New item": {"PFS2": "PFS1:1", "PFS3": "PFS1:1"},
     },
     "hours_hold_back_content_alone": {
         "7h45m state /Sales applied": {"PFS1": "PFS1:1", "PFS2": "PFS2:1"},

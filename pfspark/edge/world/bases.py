@@ -32,7 +32,7 @@ from pfspark.tables import EVERY
 if TYPE_CHECKING:
     from pfspark.edge.delta.ledger import Row
 
-FORMAT = 2
+FORMAT = 3
 """The version of what stands in it; another one whenever the same facts say another world."""
 SMALL = 1 << 20
 """Bytes of the rows of a table that are not put into a file."""
