@@ -22,14 +22,26 @@ def test_rows_are_picked_by_key_in_their_order(monkeypatch: pytest.MonkeyPatch, 
     assert having(table.slice(0, 2), keys, ["org"]).num_rows == 2
 
 
+@pytest.mark.parametrize("most", [0, 10**9])
 @pytest.mark.parametrize("fewer", [1, 10**9])
-def test_few_keys_pick_what_many_pick(monkeypatch: pytest.MonkeyPatch, fewer: int) -> None:
-    """A row each of whose columns stands in some key need not be that of one key."""
+def test_few_keys_pick_what_many_pick(monkeypatch: pytest.MonkeyPatch, fewer: int, most: int) -> None:
+    """A row each of whose columns stands in some key need not be that of one key; in whatever order columns are looked at."""
     monkeypatch.setattr(keyed, "FEWER", fewer)
+    monkeypatch.setattr(keyed, "MOST", most)
     table = pa.table({"org": ["o", "o", "p", "p"] * 3, "folder": ["F", "G", "F", "G"] * 3, "n": range(12)})
     keys = pa.table({"org": ["o", "p"], "folder": ["F", "G"]})
     assert having(table, keys, ("org", "folder"))["n"].to_pylist() == [0, 3, 4, 7, 8, 11]
     assert lacking(table, keys, ("org", "folder"))["n"].to_pylist() == [1, 2, 5, 6, 9, 10]
+
+
+def test_the_column_that_leaves_fewest_rows_is_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keyed, "MOST", 0)
+    table = pa.table(
+        {"org": ["o"] * 64, "folder": [f"F{n % 8}" for n in range(64)], "origin": [f"P{n // 16}" for n in range(64)]}
+    )
+    keys = table.slice(8, 1)
+    assert keyed._by_what_is_left(table, keys, ("org", "folder", "origin")) == ["origin", "folder", "org"]
+    assert having(table, keys, ("org", "folder", "origin"))["folder"].to_pylist() == ["F0", "F0"]
 
 
 def test_many_keys_pick_what_few_pick(monkeypatch: pytest.MonkeyPatch) -> None:
