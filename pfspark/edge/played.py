@@ -16,8 +16,8 @@ from pfspark.edge.delta.digests import digest, numbered
 from pfspark.edge.delta.ledger import FACTS, LEDGER, Restored, Row
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.delta.writer import Writer
-from pfspark.edge.runner import named, with_rows
 from pfspark.edge.world import restoring
+from pfspark.edge.world.rounds import named, with_rows
 from pfspark.rows import rows_of
 from pfspark.settings import differences, load_profile
 from pfspark.sim.scenario import Scenario

@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from pfspark.between import Between
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.config import conf_folder
-from pfspark.edge.runner import admit
 from pfspark.edge.spark.crossing import suited
+from pfspark.edge.world.rounds import admit
 from pfspark.errors import UsageError
 from pfspark.lake.known import Line
 from pfspark.schedules import Grid

@@ -196,7 +196,7 @@ class Rounds(Questions):
         if any(remedy.what == repair.READ_ANEW for remedy in remedies):
             self._runner.forget()
         if by_hand:
-            self._runner.tend(lambda: repair.undo(self._tables, by_hand))
+            self._runner.tend(lambda _: repair.undo(self._tables, by_hand))
             self._runner.close()  # the world it knows is the one that is undone
         for remedy in remedies:
             if remedy.what == repair.NEW_LIFE:

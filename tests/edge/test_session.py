@@ -278,7 +278,7 @@ def test_a_package_that_is_absent_is_told() -> None:
 
 OWNER = """
 import sys
-from pfspark.edge import session
+from pfspark.edge.spark import temporary
 print(temporary.own_folder(), flush=True)
 sys.stdin.readline()
 """

@@ -72,7 +72,7 @@ def test_upkeep_is_no_news(copied: Copy, spark: SparkSession) -> None:
         versions = tables.snapshot().row.versions
         assert lake._runner._people() == {name: versions[name] for name in lake._runner._people()}
         lake._runner.world()  # looks
-        assert not lake._runner._news
+        assert not lake._runner._known.news
         assert lake.round(next(minutes)).turns == {}
 
 

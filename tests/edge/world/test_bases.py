@@ -20,13 +20,12 @@ from pyspark.sql import SparkSession
 from pfspark import mapped
 from pfspark.ask import lines
 from pfspark.between import Between
-from pfspark.edge import runner
 from pfspark.edge.delta import beside, native
 from pfspark.edge.delta.ledger import Row
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping import auditing
-from pfspark.edge.world import bases
+from pfspark.edge.world import bases, carried
 from pfspark.edge.world.facts import world_between
 from pfspark.keyed import lacking
 from pfspark.lake import Lake
@@ -185,7 +184,7 @@ def from_the_facts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         read.append(snapshot.row.round)
         return world_between(snapshot, suited)
 
-    monkeypatch.setattr(runner, "world_between", counting)
+    monkeypatch.setattr(carried, "world_between", counting)
     return read
 
 
@@ -226,9 +225,9 @@ def test_else_the_facts_are_read(
     elif why == "tidied":
         lake.maintain(f"{DAY}00:50:00Z")
     elif why == "many rounds":
-        monkeypatch.setattr(runner, "AGAIN", 2)
+        monkeypatch.setattr(carried, "AGAIN", 2)
     elif why == "other facts":
-        monkeypatch.setattr(runner, "digest", lambda name, rows: "another")
+        monkeypatch.setattr(carried, "digest", lambda name, rows: "another")
     elif why == "another base":
         monkeypatch.setattr(bases, "FORMAT", 0)
     lake._runner.close()
@@ -242,7 +241,7 @@ def test_else_the_facts_are_read(
 @pytest.mark.in_turn("bases")
 def test_a_base_is_left_now_and_then(in_trouble: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """By who plays for long, and may be killed."""
-    monkeypatch.setattr(runner, "LEFT_EVERY", 2)
+    monkeypatch.setattr(carried, "LEFT_EVERY", 2)
     place = in_trouble("long")
     lake, left = Lake.open(place, spark), []
     for minutes in range(20, 40, 5):
@@ -619,7 +618,7 @@ def test_wherever_one_ends_who_leaves_a_base_the_world_is_as_the_facts_say(
             file.unlink()
         shutil.copytree(saved / beside.BASE_FILES, place / beside.BASE_FILES)
         shutil.copy(saved / beside.BASE, place)
-        leaver._runner._left = None
+        leaver._runner._known.left = None
         with monkeypatch.context() as patch, pytest.raises(Ended):
             Leaving(patch).leave(leaver, point)
         found = bases.find(place, snapshot.row)

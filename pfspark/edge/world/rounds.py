@@ -1,0 +1,103 @@
+"""A round of a lake's world: who joins before it, what it makes, and what is said where it cannot be made."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pfspark.between import Between
+from pfspark.edge.delta.tables import REFUSALS
+from pfspark.errors import LakeError, ViolationError
+from pfspark.execute import Listener, to_nobody
+from pfspark.keyed import lacking, with_columns
+from pfspark.keys import PAIR, STORE
+from pfspark.words import HIERARCHY, Standing, Why
+
+Rows = Mapping[str, pa.Table]
+
+
+def new_rows(
+    world: Between, clock: Mapping[str, Mapping[str, Any]], told: Listener = to_nobody, cut_off: Iterable[str] = ()
+) -> dict[str, pa.Table]:
+    """Plays a round on that world; the new rows of every table. `clock`: the row of each organization that plays; `told` is told
+    of most of the rows before; `cut_off`: the stores whose mail is lost.
+
+    Raises LakeError where it cannot be made, ViolationError where it breaks a promise; the world is then of no use.
+    """
+    turns: dict[str, datetime] = {org: columns["now"] for org, columns in clock.items()}
+    newcomers = admit(world, turns)
+    cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(cut_off)]
+    world.reset("conditions", cut)
+    try:
+        made = world.play(clock, told)
+    except (*REFUSALS, OSError) as error:  # an executor is lost, or what lay there, or there is no room
+        raise _unmade(error) from error
+    if made["violations"].num_rows:
+        raise _violated(made["violations"])
+    made["replicas"] = with_rows(made["replicas"], newcomers)
+    made["backfill"] = with_rows(made["backfill"], named(made, turns))
+    _forget_repeats(world)
+    return made
+
+
+def admit(world: Between, turns: Mapping[str, datetime]) -> pa.Table:
+    """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R86, R131)."""
+    hierarchies = world.tables["replicas"].filter(pc.equal(world.tables["replicas"]["folder"], HIERARCHY))
+    stores = world.tables["stores"]
+    playing = pc.and_(pc.is_in(stores["org"], pa.array(turns, pa.string())), pc.invert(pc.fill_null(stores["retired"], False)))
+    new = lacking(stores.filter(playing).select(["org", "store"]), hierarchies, STORE)
+    new = with_columns(new, folder=HIERARCHY, now=of_orgs(new, turns))
+    asking = new.filter(pc.is_in(new["org"], hierarchies["org"].combine_chunks()))
+    begun = with_columns(new, life=1, standing=str(Standing.ACTIVE), at=new["now"])
+    world.append("replicas", begun)
+    nobody = pa.nulls(asking.num_rows, pa.timestamp("us", "UTC"))
+    world.append("agenda", with_columns(asking, why=str(Why.ASK), peer="", attempt=0, since=nobody, due=asking["now"]))
+    return begun
+
+
+def named(made: Rows, turns: Mapping[str, datetime]) -> pa.Table:
+    """Rows of `backfill` for those who were named to answer a status request, and so count as asked last (R126)."""
+    contacts, asked = made["contacts"], made["backfill"].select(["org", "store", "of"])
+    now = contacts.filter(pc.equal(contacts["asked"], of_orgs(contacts, turns)))
+    others = lacking(now.select([*PAIR, "asked"]), asked.rename_columns(PAIR), PAIR)
+    return with_columns(others, step="named").rename_columns({"peer": "of", "asked": "at"})
+
+
+def of_orgs(rows: pa.Table, moments: Mapping[str, datetime]) -> pa.ChunkedArray:
+    """The moment of the organization of each row; null where there is none."""
+    orgs, times = pa.array(moments, pa.string()), pa.array(moments.values(), pa.timestamp("us", "UTC"))
+    return pc.take(times, pc.index_in(rows["org"], orgs))
+
+
+def with_rows(table: pa.Table, rows: pa.Table) -> pa.Table:
+    """With those rows, which need not have all columns."""
+    some = rows.select([name for name in table.column_names if name in rows.column_names])
+    return pa.concat_tables([table, some], promote_options="default") if rows.num_rows else table
+
+
+def _forget_repeats(world: Between) -> None:
+    """Edits that were taken in before and are not due yet need not wait to be refused."""
+    if world.tables["taken"].num_rows:
+        world.put("edits", lacking(world.tables["edits"], world.tables["taken"], ("org", "edit_id")))
+        world.reset("taken", ())
+
+
+def _unmade(error: BaseException) -> LakeError:
+    """What went wrong in a line, of the pages that Java says."""
+    said = re.search(r"\[[A-Z][A-Z0-9_.]+\].*", str(error)) or re.search(r"(?m)^(?!An error occurred)[:\s]*(\S.*)", str(error))
+    told = said[said.lastindex or 0][:300].rstrip(". ") if said else type(error).__name__
+    return LakeError(f"The round could not be made: {told}. It does not count, and the lake is as it was before; play it again.")
+
+
+def _violated(violations: pa.Table) -> ViolationError:
+    [first] = violations.slice(0, 1).to_pylist()
+    return ViolationError(
+        f"The round breaks {first['check']} ({violations.num_rows} rows), such as {first['origin']}:{first['cn_min']}-"
+        f"{first['cn_max']} in {first['folder']} at {first['store']} of {first['org']!r}. It does not count, and the lake is "
+        "as it was before; `pfspark rules` and `audit` say more."
+    )
