@@ -57,7 +57,8 @@ class Between:
 
         `suited` says how a step of a round is made.
         """
-        self._spark, self._suited = spark, suited
+        self._spark = spark
+        self.suited = suited
         self._schemas = {
             field.name: schema_of(field.name, _NOT_NEEDED.get(field.name, ())) for field in fields(World) if field.name != "taken"
         }
@@ -120,16 +121,21 @@ class Between:
 
         outcome = drawn()
         wanted = {each.name: getattr(outcome, each.name) for each in fields(Outcome)}
-        return execute(self.spark, wanted, self.given(clock, concern), self._suited, told)
+        return execute(self.spark, wanted, self.given(clock, concern), self.suited, told)
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
         """What a round is given, by name."""
+        views = {name: self._made(concern.read(name, self.tables[name]), schema) for name, schema in self._schemas.items()}
+        return views | {"clock": self._made(clock, schema_of("clock"))}
 
-        def made(rows: pa.Table, schema: StructType) -> Made:
-            return Made(lambda spark: self._suited.handed(spark, rows, schema), rows, schema=schema)
+    def of(self, orgs: Iterable[str], *names: str) -> dict[str, Made]:
+        """The rows of those organizations in the tables that are named, as who asks about them is given them."""
+        theirs = pa.array(sorted(orgs), pa.string())
+        rows = {name: self.tables[name].filter(pc.is_in(self.tables[name]["org"], theirs)) for name in names}
+        return {name: self._made(some, self._schemas[name]) for name, some in rows.items()}
 
-        views = {name: made(concern.read(name, self.tables[name]), schema) for name, schema in self._schemas.items()}
-        return views | {"clock": made(clock, schema_of("clock"))}
+    def _made(self, rows: pa.Table, schema: StructType) -> Made:
+        return Made(lambda spark: self.suited.handed(spark, rows, schema), rows, schema=schema)
 
     def ask(self, org: str, stores: Iterable[str], now: datetime, *, seeming_gaps: bool) -> None:
         """Stores that start again ask for status: of the hierarchy, and of all folders or those that seem to lack something.

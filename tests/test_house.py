@@ -38,8 +38,8 @@ BELOW = {
     "branches": {"vocabulary", "keyed", "twins"},
     "views": {"vocabulary", "keyed", "branches"},
     "between": {"vocabulary", "cnset", "keyed", "mapped", "said", "rows", "execute", "round", "views", "suited"},
-    "ask": {"vocabulary", "cnset", "frame", "keyed", "rules", "rows", "execute"},
-    "sim": {"vocabulary", "cnset", "rules", "round", "keyed", "rows", "execute", "views", "between", "ask", "suited"},
+    "ask": {"vocabulary", "cnset", "frame", "keyed", "rules", "rows", "execute", "suited"},
+    "sim": {"vocabulary", "cnset", "frame", "rules", "round", "keyed", "rows", "execute", "views", "between", "ask", "suited"},
     "edge": {
         "vocabulary",
         "cnset",

@@ -22,6 +22,7 @@ from pfspark.keyed import distinct, having, together
 from pfspark.keys import FOLDER
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.schedules import Grid
+from pfspark.suited import Suited, as_it_is
 from pfspark.words import Entry, Outcome
 
 Line = dict[str, Any]
@@ -146,11 +147,13 @@ def explain(
     grid: Mapping[str, Grid],
     facts: Mapping[str, Callable[[], DataFrame]],
     asked: Iterable[About],
+    suited: Suited = as_it_is,
 ) -> list[Line]:
     """What can be said of what is asked about: rows of `explained`.
 
     `tables` are the views of a world, of which only the folders asked about are read; `facts` are those of `FACTS`; `clock` is
-    the time and policy of each organization, `grid` when it plays. Numbers that a folder never had are in no row.
+    the time and policy of each organization, `grid` when it plays; `suited` says how a step is made. Numbers that a folder never
+    had are in no row.
     """
     about = list(asked)
     rows = {
@@ -161,29 +164,26 @@ def explain(
     }
     named = {name: arrow(struct(GIVEN[name]), some) for name, some in rows.items()}
     folders = distinct(together(*(named[name].select(list(FOLDER)) for name in ("asked", "pairs"))), FOLDER)
-    given = {name: _rows_given(table, struct(GIVEN[name])) for name, table in named.items()}
-    given |= {"clock": _rows_given(clock, schema_of("clock"))} | _given(spark, tables, facts, folders)
-    said: list[Line] = execute(spark, {"said": why.drawn()}, given)["said"].to_pylist()
+
+    def made(table: pa.Table, schema: StructType) -> Made:
+        return Made(lambda spark: suited.handed(spark, table, schema), table, schema=schema)
+
+    def view(name: str) -> Made:
+        table = having(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
+        left_out = tuple(each for each in schema_of(name).names if each not in table.column_names)
+        return made(table, schema_of(name, left_out))
+
+    given = {name: made(table, struct(GIVEN[name])) for name, table in named.items()}
+    given |= {"clock": made(clock, schema_of("clock"))} | {name: view(name) for name in VIEWS} | _facts_of(folders, facts, spark)
+    said: list[Line] = execute(spark, {"said": why.drawn()}, given, suited)["said"].to_pylist()
     return said
 
 
-def _given(
-    spark: SparkSession, tables: Tables, facts: Mapping[str, Callable[[], DataFrame]], folders: pa.Table
-) -> dict[str, Made]:
-    """Views and facts by name, those of folders as far as they are asked about."""
-
-    def view(name: str) -> Made:
-        rows = having(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
-        left_out = tuple(each for each in schema_of(name).names if each not in rows.column_names)
-        return _rows_given(rows, schema_of(name, left_out))
-
+def _facts_of(folders: pa.Table, facts: Mapping[str, Callable[[], DataFrame]], spark: SparkSession) -> dict[str, Made]:
+    """The facts of the folders that are asked about, by name."""
     there = local(spark, folders, struct("org string, folder string"))
 
     def fact(name: str) -> Made:
         return Made(lambda _spark: facts[name]().join(there, list(FOLDER), "left_semi"))
 
-    return {name: view(name) for name in VIEWS} | {name: fact(name) for name in FACTS}
-
-
-def _rows_given(rows: pa.Table, schema: StructType) -> Made:
-    return Made(lambda spark: local(spark, rows, schema), rows)
+    return {name: fact(name) for name in FACTS}

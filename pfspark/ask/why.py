@@ -39,7 +39,8 @@ def drawn() -> DataFrame:
     """
     clock, grid, replicas, lists = source("clock"), source("grid"), source("replicas"), source("lists")
     stores, links, agenda, contacts = source("stores"), source("links"), source("agenda"), source("contacts")
-    conditions, mail, log, none = source("conditions"), source("mail"), source("log"), source("none")
+    conditions, mail, none = source("conditions"), source("mail"), source("none")
+    log, requests, refusals = (once(source(fact)) for fact in ("log", "requests", "refusals"))
     own = once(state.own(source("state"), replicas=replicas))
     beliefs = once(state.believed(source("state"), replicas=replicas))
     applied, empty = (once(state.ranges_of(own, entry=entry)) for entry in (Entry.APPLIED, Entry.EMPTY))
@@ -58,18 +59,19 @@ def drawn() -> DataFrame:
     shown = state.shown(applied, hidden=packing.unsent(waiting, replicas=replicas))
     letters = write(agenda, lists=lists, replicas=replicas, stores=stores, links=links, conditions=conditions, grid=grid)
     resting = undisturbed(letters, agenda=agenda, mail=mail, replicas=replicas, grid=grid)
-    evidence = together(
+    versions = items.versions(of_items(asked, changes=source("changes"), applied=applied, empty=empty))
+    evidence = once(together(
         came(log),
         given(asked, log=log),
-        instead(asked, changes=source("changes"), applied=applied, empty=empty, log=log),
+        instead(versions, winners=items.readable(versions), log=log),
         coming(mail),
-        requested(source("requests")),
+        requested(requests),
         asked_next(chosen),
         had(beliefs, contacts=contacts),
-        refused(source("refusals")),
+        refused(refusals),
         told(mail),
         to_be_told(shown, letters=resting),
-    )
+    ))  # fmt: skip
     causes = first_cause(
         asked,
         applied=applied, empty=empty, waiting=waiting, missing=missing, timed=timed, evidence=evidence, replicas=replicas,
@@ -178,23 +180,27 @@ def given(asked: DataFrame, *, log: DataFrame) -> DataFrame:
     return _evidence(own.join(asked.select(*ORIGIN_HERE).distinct(), list(ORIGIN)), at=F.col("at"))
 
 
-@rule("evidence", drives=("asked",), needs=("applied",))
-def instead(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame, log: DataFrame) -> DataFrame:
+@rule("versions_held", drives=("asked",), needs=("applied",))
+def of_items(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:
+    """The versions that the stores asked hold of the items of which a number is asked about."""
+    stores = asked.select(*HERE).distinct()
+    contents = state.contents(applied.join(stores, list(HERE), "left_semi"), empty=empty)
+    objects = cnset.within(changes, asked, ORIGIN).select(*OBJECT).distinct()
+    theirs = changes.where(F.col("folder") != HIERARCHY).join(objects, list(OBJECT), "left_semi")
+    return items.seen(theirs, applied=contents)
+
+
+@rule("evidence")
+def instead(versions: DataFrame, *, winners: DataFrame, log: DataFrame) -> DataFrame:
     """Numbers that are held, and that readers are not shown: which `version` superseded, beat or deleted them, and since when.
 
     Source: F27, F28.
     """
-    stores = asked.select(*HERE).distinct()
-    contents = state.contents(applied.join(stores, list(HERE), "left_semi"), empty=empty)
-    objects = cnset.within(changes, asked, ORIGIN).select(*OBJECT).distinct()
-    of_items = changes.where(F.col("folder") != HIERARCHY).join(objects, list(OBJECT), "left_semi")
-    versions = items.versions(items.seen(of_items, applied=contents))
-    winner = F.struct("origin", "cn").alias("winner")
-    winners = items.readable(versions).select(*ITEM, "version", "deleted", winner)
+    shown = winners.select(*ITEM, "version", "deleted", F.struct("origin", "cn").alias("winner"))
     number = F.struct("origin", "cn")
     cause = F.when(F.col("deleted"), Cause.DELETED).when(F.col("dominated"), Cause.SUPERSEDED).otherwise(Cause.LOSER)
     not_shown = (
-        versions.join(winners, list(ITEM))
+        versions.join(shown, list(ITEM))
         .where(F.col("deleted") | (number != F.col("winner")))
         .select(*HERE, number.alias("number"), "winner", "version", cause.alias("cause"))
     )

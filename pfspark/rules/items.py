@@ -17,6 +17,7 @@ from pfspark.keys import ITEM, ORIGIN, ORIGIN_HERE, RANGE_HERE
 from pfspark.words import HIERARCHY, Action, Standing
 
 
+@rule(like="replicas", inline=True)
 def open_to_readers(replicas: DataFrame) -> DataFrame:
     """The replicas that a reader may use: the active ones, without the hierarchy (R146)."""
     return replicas.where((F.col("standing") == Standing.ACTIVE) & (F.col("folder") != HIERARCHY))

@@ -10,16 +10,17 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import partial
+from functools import cache, partial
 from typing import Any, Protocol
 
 import pyarrow as pa
-from pyspark.sql import SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import DataFrame, SparkSession
 
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.between import Between, due_moments
+from pfspark.execute import execute
+from pfspark.frame import source
 from pfspark.rows import rows_of
 from pfspark.rules import checks, items, state
 from pfspark.sim import invention
@@ -294,14 +295,21 @@ def _items(world: Between, playing: Mapping[str, Playing], orgs: Sequence[str]) 
     """Items as readers see them, by organization."""
     found: dict[str, list[Any]] = defaultdict(list)
     if orgs:
-        frames = world.frames()
-        shown = state.held(frames.state, replicas=items.open_to_readers(frames.replicas)).where(F.col("org").isin(*orgs))
+        given = world.of(orgs, "changes", "state", "replicas")
+        rows = execute(world.spark, {"items": _readable()}, given, world.suited)["items"].to_pylist()
         defaults = {org: playing[org].scenario.policy.conflict for org in orgs}
         quiet = lines.last_writer_only(world.tables, defaults)
-        for row in items.readable(items.versions(items.seen(frames.changes, applied=shown))).toArrow().to_pylist():
+        for row in rows:
             settled = (row["org"], row["store"], row["folder"]) in quiet
             found[row["org"]].append({**row, "conflict": row["conflict"] and not settled})
     return found
+
+
+@cache
+def _readable() -> DataFrame:
+    """Items as readers see them, drawn."""
+    shown = state.held(source("state"), replicas=items.open_to_readers(source("replicas")))
+    return items.readable(items.versions(items.seen(source("changes"), applied=shown)))
 
 
 def _violations(world: Between) -> dict[str, dict[str, int]]:
