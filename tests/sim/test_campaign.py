@@ -310,6 +310,8 @@ def test_all_are_equal_in_time(pytestconfig: pytest.Config) -> None:
     """
     late = {}
     for seed in seeds(pytestconfig):
+        if closed_last(organization(seed, EQUAL_IN // GRID + 1)):
+            continue
         lines = [line for line in expected(seed, EQUAL_IN // GRID + 1) if line["kind"] == "state"]
         at_last = [line for line in lines if line["at"] == lines[-1]["at"] and line["standing"] == "active"]
         missing = [line for line in at_last if line["missing"]]
@@ -317,6 +319,19 @@ def test_all_are_equal_in_time(pytestconfig: pytest.Config) -> None:
         if missing or len(sets) > len({folder for folder, _ in sets}):
             late[seed] = at_last
     assert not late
+
+
+def closed_last(scenario: Scenario) -> bool:
+    """Whether somebody closes a folder by a clock that is ahead of the healing, at which all folders are opened: a store that is
+    down takes in both by what the clock said, and what it holds of the folder rightly stays there."""
+    wrong, healing = timedelta(0), scenario.start + timedelta(minutes=STORY)
+    for step in scenario.steps:
+        if step.verb == "clock":
+            wrong = step.args["wrong"]
+        hours = step.args["properties"].get("schedule", "always") if step.verb == "set_folder" else "always"
+        if hours != "always" and step.at + wrong > healing:
+            return True
+    return False
 
 
 def test_every_bug_can_be_planted(spark: SparkSession) -> None:
