@@ -33,9 +33,16 @@ if TYPE_CHECKING:
     from pfspark.ask.events import Log
     from pfspark.edge.report import Page
 
+
+def _events(seen: Answers) -> Iterator[Line]:
+    from pfspark.edge.asked import eventlog  # a short command makes none
+
+    return eventlog.told(seen)
+
+
 KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
     "state": Answers.state, "items": Answers.items, "folders": Answers.folders, "gaps": Answers.gaps,
-    "messages": Answers.messages, "stores": Answers.stores, "replicas": Answers.replicas, "events": Answers.events,
+    "messages": Answers.messages, "stores": Answers.stores, "replicas": Answers.replicas, "events": _events,
     "referrals": Answers.referrals, "rounds": Answers.rounds, "links": Answers.links, "options": Answers.options,
     "edits": Answers.edits,
 }  # fmt: skip

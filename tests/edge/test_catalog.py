@@ -227,14 +227,14 @@ def test_where_nobody_may_make_a_table_none_is_left(
     schema: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """And nothing is said of it: reading takes longer, and that is all."""
-    saved = Tables._save
+    saved = Tables.save
 
     def refused(tables: Tables, name: str, *rest: Any) -> None:
         if name == bases_by_spark.NAME:
             raise LakeError("PERMISSION_DENIED: User does not have CREATE TABLE on Schema")
         saved(tables, name, *rest)
 
-    monkeypatch.setattr(Tables, "_save", refused)
+    monkeypatch.setattr(Tables, "save", refused)
     with Lake.create(schema, spark) as lake:
         lake.organization(profile="modern", start=START)
         lake.store("PFS1", site="Redmond")

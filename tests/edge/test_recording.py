@@ -102,7 +102,7 @@ def test_what_lies_on_the_executors_is_appended_from_there(
     ways = {"files": lambda: None, "tables": as_on_serverless}
     went: list[tuple[str, str, int]] = []
     beside: dict[str, set[str]] = {}
-    frame_of = Tables._frame
+    frame_of = Tables.frame_of
 
     def watched(tables: Tables, name: str, rows: pa.Table | DataFrame, round: int | None) -> DataFrame:
         there = isinstance(rows, DataFrame)
@@ -111,7 +111,7 @@ def test_what_lies_on_the_executors_is_appended_from_there(
             beside[way].update(tables.others(scratch.PREFIX))
         return frame_of(tables, name, rows, round)
 
-    monkeypatch.setattr(Tables, "_frame", watched)
+    monkeypatch.setattr(Tables, "frame_of", watched)
     monkeypatch.setattr(pfspark.execute, "LARGE", MANY)
     with Lake.open(SCHEMA, spark) as lake:
         for nth, (way, go) in enumerate(ways.items()):

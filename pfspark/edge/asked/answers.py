@@ -155,12 +155,6 @@ class Answers:
                 for number in sorted(set(rows["round"].to_pylist())):
                     yield from lines.messages(rows.filter(pc.equal(rows["round"], number)), self.views)
 
-    def events(self) -> Iterator[Line]:
-        """The same events as lines."""
-        from pfspark.edge.asked import eventlog
-
-        return (line for log in eventlog.logs(self) for line, _ in log.lines())
-
     def referrals(self) -> Iterator[Line]:
         """Each folder as each store sees it: to which stores it sends a reader, in order."""
         readers = self.frame("lists").where(F.col("folder") != HIERARCHY).select(*HERE)

@@ -19,6 +19,11 @@ def logs(seen: Answers) -> Iterator[events.Log]:
     return (_log(seen, org) for org in seen.views)
 
 
+def told(seen: Answers) -> Iterator[Line]:
+    """The same events as lines."""
+    return (line for log in logs(seen) for line, _ in log.lines())
+
+
 def _log(seen: Answers, org: str) -> events.Log:
     read = [seen.snapshot.read(name) for name in ("changes", "messages", "replicas")]
     changes, messages, replicas = (rows.where(F.col("org") == org) for rows in read)

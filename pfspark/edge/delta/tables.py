@@ -299,10 +299,10 @@ class Tables:
         """
         with contextlib.nullcontext() if name in FACTS else self._appending_whole(name):
             if self.is_native and not isinstance(rows, DataFrame):
-                self._append_natively(name, self._fit(name, rows, round), round)
+                self.append_natively(name, self.fit(name, rows, round), round)
             else:
                 said = {} if round is None else {"userMetadata": str(round)}
-                self._save(name, self._frame(name, rows, round), "append", said)
+                self.save(name, self.frame_of(name, rows, round), "append", said)
 
     def rewrite(self, name: str, rows: DataFrame, round: int) -> None:
         """Other rows, no more than those, in place of the ones up to that `round`, of a table that rounds write; older versions
@@ -312,14 +312,14 @@ class Tables:
         """
         options = {"replaceWhere": f"round <= {round}", "txnAppId": "pfspark", "txnVersion": str(round)}
         files = -(-self.count(name) // OF_A_FILE) or 1
-        self._save(name, rows.select(*TABLES[name].names).coalesce(files), "overwrite", options)
+        self.save(name, rows.select(*TABLES[name].names).coalesce(files), "overwrite", options)
 
     def replace(self, name: str, rows: DataFrame) -> None:
         """Other rows in place of all, of a table that is made where there is none: nothing that the ledger tells of.
 
         Raises LakeError if they cannot be written, as into a table of other columns.
         """
-        self._save(name, rows, "overwrite", {})
+        self.save(name, rows, "overwrite", {})
 
     def take_back(self, name: str, version: int) -> None:
         """The rows of a table become again those of an earlier version; the versions between stay as they are."""
@@ -368,37 +368,31 @@ class Tables:
         finally:
             writer.close()
 
-    def _frame(self, name: str, rows: pa.Table | DataFrame, round: int | None) -> DataFrame:
+    def frame_of(self, name: str, rows: pa.Table | DataFrame, round: int | None) -> DataFrame:
+        """Rows in the columns of a table, as Spark has them; few in one part."""
         if isinstance(rows, DataFrame):
             frame = rows if round is None else rows.withColumn("round", F.lit(round).cast("bigint"))
             return frame.select(*TABLES[name].names)
-        frame = handed(self.spark, self._fit(name, rows, round), schema_of(name))
+        frame = handed(self.spark, self.fit(name, rows, round), schema_of(name))
         return frame.coalesce(1) if rows.num_rows < execute.LARGE else frame
 
-    def _fit(self, name: str, rows: pa.Table, round: int | None) -> pa.Table:
+    def fit(self, name: str, rows: pa.Table, round: int | None) -> pa.Table:
         """Rows in the columns of a table, as Arrow has them."""
         if round is not None:
             rows = numbered(rows, round)
         return rows.select(list(TABLES[name].names)).cast(columns_of(name))
 
-    def _append_natively(self, name: str, rows: pa.Table, round: int | None) -> None:
+    def append_natively(self, name: str, rows: pa.Table, round: int | None) -> None:
+        """More rows of a table of this machine, without Spark."""
         assert self.folder is not None
-        self.hook(f"before {name}")
-        try:
+        with self._committing(name):
             native.append(self.folder / name, rows, None if round is None else str(round))
-        except Exception as error:
-            raise unwritten(self.where, name, error) from error
-        self.hook(f"after {name}")
 
-    def _append_once(self, name: str, rows: pa.Table, app: str, number: int) -> bool:
+    def append_once(self, name: str, rows: pa.Table, app: str, number: int) -> bool:
+        """The same, under a number that is taken once; whether it was not taken before."""
         assert self.folder is not None
-        self.hook(f"before {name}")
-        try:
-            done = native.append_once(self.folder / name, rows, str(number), app, number)
-        except Exception as error:
-            raise unwritten(self.where, name, error) from error
-        self.hook(f"after {name}")
-        return done
+        with self._committing(name):
+            return native.append_once(self.folder / name, rows, str(number), app, number)
 
     @contextlib.contextmanager
     def _appending_whole(self, name: str) -> Iterator[None]:
@@ -406,14 +400,21 @@ class Tables:
         with self._appending(), self._clearing(name):
             yield
 
-    def _save(self, name: str, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
-        self.hook(f"before {name}")
-        writer = frame.write.format("delta").mode(mode).options(**options)
-        try:
+    def save(self, name: str, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
+        """Rows of a table, written by Spark: in that `mode` of its, and with those options of Delta's."""
+        with self._committing(name):
+            writer = frame.write.format("delta").mode(mode).options(**options)
             if self._schema:
                 writer.saveAsTable(self.name(name))
             else:
                 writer.save(f"{self._place}/{name}")
+
+    @contextlib.contextmanager
+    def _committing(self, name: str) -> Iterator[None]:
+        """A commit of a table: told before and after; what it fails by is said as LakeError."""
+        self.hook(f"before {name}")
+        try:
+            yield
         except Exception as error:
             raise unwritten(self.where, name, error) from error
         self.hook(f"after {name}")

@@ -83,9 +83,9 @@ class Writer:
         told = rows_of(LEDGER, [sealed.written()])
         self.last = None
         if row.kind == "created" and tables.is_native:  # nobody else can know of it yet
-            tables._append_natively(LEDGER, tables._fit(LEDGER, told, None), row.round)
+            tables.append_natively(LEDGER, tables.fit(LEDGER, told, None), row.round)
         elif tables.is_native:
-            if not tables._append_once(LEDGER, tables._fit(LEDGER, told, None), APP, row.round):
+            if not tables.append_once(LEDGER, tables.fit(LEDGER, told, None), APP, row.round):
                 raise self._taken_over(row.round)
             self._tell(tables.version(LEDGER))
         else:
@@ -98,7 +98,7 @@ class Writer:
         # A number that is committed already is skipped in silence, also by one who slept meanwhile: hence the reading back.
         options = {"userMetadata": str(round), "txnAppId": APP, "txnVersion": str(round), "mergeSchema": "true"}
         try:
-            tables._save(LEDGER, tables._frame(LEDGER, told, None), "append", options)
+            tables.save(LEDGER, tables.frame_of(LEDGER, told, None), "append", options)
         except LakeError as error:
             if "Concurrent" in str(error.__cause__):
                 raise self._taken_over(round) from error

@@ -183,7 +183,7 @@ class Carried:
         """
         if not fresh.num_rows:
             return
-        known = self._taken_in(fresh, snapshot)
+        known = taken_in(fresh, snapshot)
         if repeats:
             fresh = having(fresh, known, ("org", "edit_id"))
         memories = {org: policy.edit_memory for org, (_, policy) in self.policies.items()}
@@ -196,25 +196,26 @@ class Carried:
         self.world.append("edits", fresh)
         self.world.append("taken", remembered.sort_by([("org", "ascending"), ("edit_id", "ascending")]))
 
-    def _taken_in(self, edits: pa.Table, snapshot: Snapshot) -> pa.Table:
-        """The receipts of those edits: org, edit_id, at."""
-        said = ["org", "edit_id", "at"]
-        few = edits.num_rows <= native.FEW
-        if few or snapshot.is_at_hand("receipts"):
-            edit = pc.field("edit_id")
-            found = snapshot.arrow("receipts", edit.isin(edits["edit_id"].unique()) if few else edit.is_valid(), said)
-            if found is not None:
-                return having(found, edits, ("org", "edit_id"))
-        asked = handed(self._tables.spark, edits.select(["org", "edit_id"]), struct("org string, edit_id string"))
-        receipts = snapshot.read("receipts").where("edit_id is not null")
-        return receipts.join(asked.distinct(), ["org", "edit_id"], "left_semi").select(*said).toArrow()
-
 
 def begun(tables: Tables, snapshot: Snapshot, people: Mapping[str, int], suited: Suited) -> Carried:
     """The world after that round: of the base left after it, or one left before and the rounds since, else of the facts."""
     base = base_after(tables, snapshot)
     again = None if base else _played_again(tables, snapshot, suited)
     return again or Carried(tables, snapshot, base, people, suited)
+
+
+def taken_in(edits: pa.Table, snapshot: Snapshot) -> pa.Table:
+    """The receipts of those edits: org, edit_id, at."""
+    said = ["org", "edit_id", "at"]
+    few = edits.num_rows <= native.FEW
+    if few or snapshot.is_at_hand("receipts"):
+        edit = pc.field("edit_id")
+        found = snapshot.arrow("receipts", edit.isin(edits["edit_id"].unique()) if few else edit.is_valid(), said)
+        if found is not None:
+            return having(found, edits, ("org", "edit_id"))
+    asked = handed(snapshot.tables.spark, edits.select(["org", "edit_id"]), struct("org string, edit_id string"))
+    receipts = snapshot.read("receipts").where("edit_id is not null")
+    return receipts.join(asked.distinct(), ["org", "edit_id"], "left_semi").select(*said).toArrow()
 
 
 def base_after(tables: Tables, snapshot: Snapshot) -> Base | None:

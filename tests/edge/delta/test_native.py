@@ -23,7 +23,7 @@ from pfspark.edge.delta import tables as delta
 from pfspark.edge.delta.beside import WRITER_LOCK
 from pfspark.edge.delta.ledger import LEDGER
 from pfspark.edge.delta.tables import Tables
-from pfspark.edge.runner import Runner
+from pfspark.edge.world.carried import taken_in
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of, schema_of
@@ -152,7 +152,7 @@ def test_edits_that_were_taken_in_before_are_found(
     receipts = tables.snapshot().read("receipts").where("edit_id is not null").select("org", "edit_id", "at").toArrow()
     asked = receipts.slice(1).select(["org", "edit_id"])
     strangers = pa.table({"org": ["main", "another"], "edit_id": ["never seen", receipts["edit_id"][0].as_py()]})
-    found = Runner(tables)._taken_in(pa.concat_tables([asked, strangers.cast(asked.schema)]), tables.snapshot())
+    found = taken_in(pa.concat_tables([asked, strangers.cast(asked.schema)]), tables.snapshot())
     assert receipts.num_rows > 2
     by_edit = sorted(map(repr, found.to_pylist()))
     assert by_edit == sorted(map(repr, receipts.slice(1).to_pylist()))
@@ -211,10 +211,10 @@ def test_a_number_is_taken_once_whoever_takes_it(tables: Tables, monkeypatch: py
 
     def by_spark(number: int) -> None:
         options = {"txnAppId": "test", "txnVersion": str(number)}
-        tables._save(LEDGER, tables._frame(LEDGER, some, None), "append", options)
+        tables.save(LEDGER, tables.frame_of(LEDGER, some, None), "append", options)
 
     def by_here(number: int) -> bool:
-        return native.append_once(place, tables._fit(LEDGER, some, None), str(number), "test", number)
+        return native.append_once(place, tables.fit(LEDGER, some, None), str(number), "test", number)
 
     before = tables.count(LEDGER)
     assert by_here(1) and not by_here(1) and by_here(2)

@@ -129,7 +129,7 @@ def test_an_append_that_fails_leaves_nothing_behind(copied: Callable[[str], Path
         left = os.statvfs(disk).f_bavail
         before = sorted((disk / "lake").rglob("*"))
         bodies = ({"hash": str(nth), "body": os.urandom(2**20), "size": 2**20} for nth in range(16))
-        parts = lake._tables._frame("content", rows_of("content", bodies), None).repartition(4)
+        parts = lake._tables.frame_of("content", rows_of("content", bodies), None).repartition(4)
         with pytest.raises(LakeError, match=r"No space left on device.*MB written so far are removed; free more than that"):
             lake._tables.append("content", parts)
         assert sorted((disk / "lake").rglob("*")) in (before, [*before[:1], disk / "lake" / APPEND_LOCK, *before[1:]])
