@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,13 @@ if TYPE_CHECKING:
     from xdist.scheduler import LoadScopeScheduling
 
 __all__ = ["facts", "performance", "played"]
+
+LONG = {
+    "test_amnesia", "test_archive", "test_connect", "test_ends", "test_first_start", "test_formats", "test_lost_executors",
+    "test_mailbox_through_an_outage", "test_many", "test_mixed", "test_notebooks", "test_repeats", "test_submit",
+    "test_two_commands", "test_upkeep", "test_views",
+}  # fmt: skip
+"""Files of few tests that take half a minute and more: they come early, so that of two processes none waits for the other."""
 
 # How long an example takes says how busy the machine is, not whether it is right.
 settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -73,13 +81,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     others = {item for some in in_turn.values() for item in some} - tried
     left_out = [item for item in items if item in others or item.get_closest_marker("lakes")]
     config.hook.pytest_deselected(items=left_out)
-    items[:] = [item for item in items if item not in left_out]
+    tests = Counter(item.path for item in items)
+    items[:] = sorted((item for item in items if item not in left_out), key=partial(_turn, tests=tests))
+
+
+def _turn(item: pytest.Item, tests: Mapping[Path, int]) -> tuple[object, ...]:
+    """When its file comes: those that are played together first, then those that take long, then those of many tests."""
+    together = hasattr(getattr(item, "module", None), "organizations")
+    return not together, item.path.stem not in LONG, -tests[item.path], item.path
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadScopeScheduling:
     """Of several processes (`-n 2`) one tests what is played once for all; the others take the files one by one."""
     from xdist.scheduler import LoadScopeScheduling
+
+    config.option.loadscopereorder = False  # they are in order: see `_turn`
 
     @cache
     def scope(file: str) -> str:
