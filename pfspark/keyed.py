@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 FEWER = 4
 """Where there is at most one key to so many rows, rows are picked column by column before they are joined with the keys."""
 MOST = 1 << 17
-"""Keys that are looked up at once; the names of ten million edits would take 1.7 GB of Arrow's memory."""
+"""Keys that are looked up at once; the names of ten million edits would take 1.7 GB of Arrow's memory. Of a table of no more rows
+it matters little which column is looked at first."""
 PLACES = 16
 """From so many places of a table a hundredth of the rows are looked at, to tell which column of the keys leaves out most."""
 PARTS = 16
@@ -49,8 +50,8 @@ def _alike(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.ChunkedArra
     """Of each row, whether some row of `keys` has the same values in the columns `on`.
 
     Joins of Arrow take no nested columns and keep no order, so only these columns are joined, each row with its number. Where
-    keys are few, rows with a value that no key has are left out before, column by column: to find them is a tenth of the work
-    of the join, and of the columns that come first and leave out most, all others need hold but what is left.
+    keys are few, rows with a value that no key has are left out before: to find them is a tenth of the work of the join.
+    The column that leaves out most comes first, so that the others are looked up in what it leaves.
     """
     if len(on) == 1:
         return _stands_in(table[on[0]], keys[on[0]])

@@ -47,7 +47,7 @@ def lists_anew(lists: pa.Table, stores: pa.Table) -> pa.Table:
 
 
 def entries(rows: pa.Table, key: Sequence[str]) -> pa.Table:
-    """The row with the latest `at` of each key: what `edge.world.newest` says, its moments `in_time`."""
+    """The row with the latest `at` of each key: what `edge.world.directory.newest` says, its moments `in_time`."""
     told = rows.filter(pc.is_valid(rows["at"])).sort_by("at")
     placed = told.select(list(key)).append_column("_place", pa.array(range(told.num_rows), pa.int64()))
     places = placed.group_by(list(key), use_threads=False).aggregate([("_place", "max")])["_place_max"]

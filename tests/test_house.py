@@ -218,17 +218,18 @@ def faults_of_import(module: str, tree: ast.AST) -> Iterator[str]:
 
 def faults_of_rooms(module: str, tree: ast.AST) -> Iterator[str]:
     """Imports of a room of the edge from one above it."""
-    mine = room(module)
+    if (mine := room(module)) not in ROOMS:
+        return
+    below = {"config", *ROOMS[: ROOMS.index(mine) + 1]}
     for line, target in imports(tree):
-        theirs = room(target)
-        if mine and theirs and ROOMS.index(theirs) > ROOMS.index(mine):
+        if (theirs := room(target)) and theirs not in below:
             yield f"line {line} imports {target}: {BETTER_ROOM}"
 
 
 def room(module: str) -> str | None:
-    """The room of the edge in which it is, if in one."""
+    """The room of the edge in which it is, or the module that stands there by itself."""
     parts = module.split(".")
-    return parts[2] if parts[:2] == ["pfspark", "edge"] and len(parts) > 2 and parts[2] in ROOMS else None
+    return parts[2] if parts[:2] == ["pfspark", "edge"] and len(parts) > 2 else None
 
 
 def faults_of_oracle(module: str, tree: ast.AST) -> Iterator[str]:
@@ -397,6 +398,7 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
             "line 1 calls conf.set: serverless compute refuses settings",
         ),
         ("pfspark.edge.delta.log", "from pfspark.edge.world import bases", "rooms of the edge build on those below"),
+        ("pfspark.edge.keeping.upkeep", "from pfspark.edge import runner", "rooms of the edge build on those below"),
         ("pfspark.edge.delta.log", "spark.sql('CACHE TABLE x')", "in SQL: serverless compute refuses it"),
         ("pfspark.ask.gaps", "x = frame.localCheckpoint()", "serverless compute refuses keeping"),
         ("pfspark.rules.state", "if policy.generation == 2000: pass", "generations differ by data"),

@@ -19,7 +19,7 @@ from pfspark.edge.delta.writer import Writer
 from pfspark.edge.keeping import upkeep
 from pfspark.edge.recording import Recording
 from pfspark.edge.world import bases, bases_by_spark, carried, restoring
-from pfspark.edge.world.carried import Carried, base_after, begun
+from pfspark.edge.world.carried import Carried, base_after, known_after
 from pfspark.edge.world.directory import DIRECTORY
 from pfspark.edge.world.facts import as_between
 from pfspark.edge.world.scratch import Scratch
@@ -229,7 +229,7 @@ class Runner:
             self._known = None
         snapshot, people = found or (None, self._people())
         if self._known is None:
-            self._known = begun(self._tables, snapshot or self._tables.snapshot(), people, self._scratch.suited)
+            self._known = known_after(self._tables, snapshot or self._tables.snapshot(), people, self._scratch.suited)
         return self._taken_up(self._known, people)
 
     def _taken_up(self, known: Carried, people: Mapping[str, int]) -> Carried:
@@ -237,7 +237,11 @@ class Runner:
         try:
             known.follow(people, self._tables.snapshot)
         except REFUSALS:  # the history reaches no longer back so far
+            self._known = None
             known = Carried(self._tables, self._tables.snapshot(), None, people, self._scratch.suited)
+        except BaseException:  # half of what they did is no world to go on with
+            self._known = None
+            raise
         self._known, self.unfit = known, known.unfit
         return known
 
@@ -270,8 +274,9 @@ class Runner:
             if turns and writer is None:
                 return self._rehearse(known, turns)
             if turns and writer is not None:
-                before, known = known, self._taken_over(known, writer)
-                if turns := turns if known is before else choose(known):
+                if (now := self._taken_over(known, writer)) is not known:
+                    known, turns = now, choose(now)
+                if turns:
                     return self._commit(known, writer, turns, began)
         if self._writer is not None and self._writer.last is None:
             self.close()
@@ -284,7 +289,7 @@ class Runner:
         snapshot = writer.open()
         if snapshot.row.round != known.number + 1:
             people = self._people()
-            known = self._taken_up(begun(self._tables, snapshot, people, self._scratch.suited), people)
+            known = self._taken_up(known_after(self._tables, snapshot, people, self._scratch.suited), people)
         known.number, known.digest = snapshot.row.round, snapshot.row.digest
         return known
 

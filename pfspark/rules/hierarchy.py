@@ -2,8 +2,9 @@
 
 A hierarchy change carries all properties of its folder, each with the stamp of the change that set it (R27). A store's
 tree keeps, for every property, the value with the highest stamp among the changes that store holds. Under
-`hierarchy_merge = object` only the properties of the last whole object stand (F31). What a store does by itself sets
-its own entry alone, and a deletion is final, either way; but a folder of which nothing else is held is seen as that says.
+`hierarchy_merge = object` only the properties of the last whole object that somebody decided stand (F31). A deletion is final,
+and what stores say of themselves counts whichever object wins; a folder of which nothing is held but what a store said by itself
+is seen as that change says.
 """
 
 from __future__ import annotations
@@ -28,9 +29,10 @@ def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame
     """The folders that `learned` changes (hierarchy changes, each with the `store` that holds it), as they are now seen.
 
     Rows of `tree` for changed folders only. Order and repetition of changes do not matter: the highest stamp wins
-    whatever comes first; in the organizations of `whole` that of the whole object.
+    whatever comes first; in the organizations of `whole` that of the whole object, of those that somebody decided before those
+    that stores made by themselves.
 
-    Source: R27, F31.
+    Source: R26, R27, F31.
     """
     by_itself = F.col("edit_id").isNull() & (F.col("action") == Action.SET_FOLDER)
     told = learned.select(
@@ -65,7 +67,8 @@ def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame
         .withColumn("property", F.when(beside, F.expr(f"substring(property, {len(WHOLE) + 1})")).otherwise(F.col("property")))
     )
     known = before.unionByName(news).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
-    stays = F.col("value").isin(Listing.LEAVING, Listing.GONE) | (F.col("property") == DELETED)
+    said_of_itself = F.col("property").startswith(REPLICA) & F.col("value").isin(Listing.LEAVING, Listing.GONE)
+    stays = said_of_itself | (F.col("property") == DELETED)
     last = F.max(F.when(~F.coalesce(stays, F.lit(False)), F.col("of"))).over(of_folder)
     counted = known.withColumns({"stays": stays, "last": last}).where("wholly is null or stays or of <=> last")
     said = F.struct("stamp", "value")

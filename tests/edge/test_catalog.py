@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark.between import Between
-from pfspark.edge import cli, runner
+from pfspark.edge import cli
 from pfspark.edge.delta import places, sql
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping.agreement import disagreements
-from pfspark.edge.world import bases_by_spark, scratch
+from pfspark.edge.world import bases_by_spark, carried, scratch
 from pfspark.edge.world.facts import world
 from pfspark.errors import LakeError
 from pfspark.lake import Lake
@@ -153,7 +153,7 @@ def test_who_comes_next_goes_on_from_the_base(left: str, spark: SparkSession, mo
         raise AssertionError("the facts are read")
 
     with monkeypatch.context() as patch:
-        patch.setattr(runner, "world_between", read)
+        patch.setattr(carried, "world_between", read)
         with Lake.open(left, spark) as lake:
             there = lake._runner.world().tables
             assert there["changes"].num_rows and there["state"].num_rows

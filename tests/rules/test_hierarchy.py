@@ -80,6 +80,18 @@ def test_what_a_store_says_by_itself_is_seen_where_nothing_else_is_held(spark: S
     ]
 
 
+@pytest.mark.rule("R27")
+def test_a_folder_may_be_called_as_what_stores_say_of_themselves(spark: SparkSession) -> None:
+    """Its name is overruled by a later whole object that knows nothing of it, like any."""
+    schema = StructType([*schema_of("changes"), StructField("store", StringType())])
+    named = [{"name": "name", "value": "gone", "stamp": stamp(1)}]
+    rows = [{**change(1, "PFS3"), "properties": named}, change(5, "PFS3")]
+    learned = spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
+    tree = spark.createDataFrame([], schema_of("tree"))
+    made = hierarchy.merge(tree, learned, whole=spark.createDataFrame([("o",)], "org string")).collect()
+    assert {row["property"]: row["value"] for row in made} == {"name": "Sales", ENTRY: "listed", WHOLE: None}
+
+
 @pytest.mark.rule("R140")
 def test_a_deletion_takes_along_all_that_merging_puts_beneath_it(spark: SparkSession) -> None:
     """Twice as many levels as edits may make, in a row: the lowest is dead too, and what lies beside lives."""

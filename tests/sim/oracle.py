@@ -33,7 +33,8 @@ Readings, where the texts are silent:
   answers nothing.
 - A deleted folder's replicas are erased at once: nothing of them is preserved.
 - Erasure looks whether active and delete-pending replicas elsewhere hold what is not empty here.
-- `gone` beats whatever the object says of that replica before its stamp, whichever change it is read in. A list without
+- `gone` beats whatever the object says of that replica before its stamp, whichever change it is read in. Where nothing
+  but automatic changes is held of a folder, the newest of them is its object. A list without
   anyone keeps, among the removed before the gone, the one with the highest stamp.
 - A delete-pending replica that its list does not call removed (the whole object overruled it, or it was restored from
   before it was gone) says so itself by an automatic change, before the edits of its round: else nobody would take it
@@ -1136,7 +1137,7 @@ class World:
         return tree
 
     def _merged(self, changes: list[Change]) -> Properties:
-        """The winner of the whole object, or of each property; deletion is final; so is what stores say of themselves."""
+        """The winner of the whole object, or of each property; deletions, and what stores say of themselves, count beside it."""
         whole = changes
         if self.policy.hierarchy_merge == "object":
             decided = [change for change in changes if not change.automatic] or changes

@@ -13,3 +13,4 @@ CERTIFICATE = "_audit.json"
 """What the last audit found."""
 
 NAMES = {WRITER_LOCK, APPEND_LOCK, BASE, BASE_FILES, CERTIFICATE}
+"""All of it."""

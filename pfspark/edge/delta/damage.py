@@ -45,5 +45,5 @@ def unwritten(where: str, name: str, error: Exception) -> LakeError:
 
 
 def is_full(error: LakeError) -> bool:
-    """Whether it could not be, as there is no room."""
+    """Whether a table could not be written as there is no room."""
     return _FULL.search(str(error)) is not None

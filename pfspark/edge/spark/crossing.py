@@ -58,19 +58,19 @@ def _in_files(frame: DataFrame) -> Left:
 
     with _new_place() as place:
         frame.write.mode("append").option("parquet.block.size", BLOCK).parquet(place.as_uri())
-    files = ds.dataset(place, format=ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"))
+    written = ds.dataset(place, format=ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"))
     opened = _opened(frame.sparkSession, place, frame.schema)
-    return Left(opened, files.count_rows(), partial(_rows, files, opened))
+    return Left(opened, written.count_rows(), partial(_rows, written, opened))
 
 
-def _rows(files: pa.dataset.Dataset, opened: DataFrame) -> pa.Table:
+def _rows(written: pa.dataset.Dataset, opened: DataFrame) -> pa.Table:
     """The rows of those files, which stay as long as the frame that reads them."""
     from pyspark.sql.pandas.types import to_arrow_schema
 
     schema = to_arrow_schema(opened.schema, timezone="UTC")
 
     def pieces() -> Iterator[pa.RecordBatch]:
-        for batch in files.to_batches(columns=schema.names):
+        for batch in written.to_batches(columns=schema.names):
             yield from pa.Table.from_batches([batch]).cast(schema).to_batches()
 
     return mapped.gathered(pieces(), schema)

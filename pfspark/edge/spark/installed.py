@@ -10,12 +10,9 @@ import subprocess
 import tempfile
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from pfspark.errors import SparkStartError
-
-if TYPE_CHECKING:
-    pass
 
 # Each says that somebody else starts Spark: a Databricks cluster, spark-submit, the user of a Spark Connect server.
 GIVEN = ("DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")

@@ -9,10 +9,6 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    pass
 
 TEMPORARY, OWNED = "pfspark-", "owned"
 """How our temporary folders begin, and the file in each that its process keeps locked as long as it lives."""

@@ -4,7 +4,8 @@ Here it lies in the folder of a local lake; where there is none, in a table (`ba
 
 A base says nothing that the facts do not say, and decides nothing: it counts only as long as the ledger's last row is the one
 after which it was left, and only for the pfspark that left it. One that was left some rounds before is played on to the last
-(`Runner`), if those rounds then give what the ledger says they gave. Without it, or where it cannot be read, the facts are.
+(`carried.known_after`), if those rounds then give what the ledger says they gave. Without it, or where it cannot be read, the
+facts are.
 """
 
 from __future__ import annotations

@@ -197,7 +197,7 @@ class Carried:
         self.world.append("taken", remembered.sort_by([("org", "ascending"), ("edit_id", "ascending")]))
 
 
-def begun(tables: Tables, snapshot: Snapshot, people: Mapping[str, int], suited: Suited) -> Carried:
+def known_after(tables: Tables, snapshot: Snapshot, people: Mapping[str, int], suited: Suited) -> Carried:
     """The world after that round: of the base left after it, or one left before and the rounds since, else of the facts."""
     base = base_after(tables, snapshot)
     again = None if base else _played_again(tables, snapshot, suited)
@@ -250,5 +250,6 @@ def _played_again(tables: Tables, snapshot: Snapshot, suited: Suited) -> Carried
     known = Carried(tables, tables.snapshot(round), base, {**base.directory, "edits": base.cursor}, suited)
     with suppress(LakeError, ViolationError, *REFUSALS):
         if all(known.gives_the_same(row) for row in since):
+            known.since_left = sum(row.kind == "played" for row in since)
             return known
     return None

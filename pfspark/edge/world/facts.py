@@ -1,8 +1,4 @@
-"""The world of a lake between two rounds, read from its tables.
-
-A world that is read and one that was carried through any number of rounds are the same, so a process may end between any
-two rounds, or within one, and another goes on.
-"""
+"""The world of a lake between two rounds, read from its tables: from the facts of the first on, and what people say."""
 
 from __future__ import annotations
 

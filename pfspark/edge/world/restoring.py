@@ -55,8 +55,8 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
 def facts(world: Between, org: str, store: str, now: datetime) -> dict[str, pa.Table]:
     """All that a store knows, as new rows of the tables: those from before its restore count no more.
 
-    A number asked for n times has n steps; the times between them add up to the time of the last (`world.open_array`). Whom it
-    had asked last, and since when that store is silent, is a step of its own (`world.remembered`).
+    A number asked for n times has n steps; the times between them add up to the time of the last (`facts.open_array`). Whom it
+    had asked last, and since when that store is silent, is a step of its own (`facts.remembered`).
     """
     own = {
         name: (rows := world.tables[name]).filter(pc.and_(pc.equal(rows["store"], store), pc.equal(rows["org"], org)))

@@ -29,7 +29,7 @@ def without_history(spark: SparkSession, lake: Lake, table: str) -> None:
 
 def tidy(lake: Lake, *names: str) -> None:
     """A round of upkeep of these tables."""
-    lake._runner.tend(lambda: ([lake._tables.tidy(name) for name in names], {}))
+    lake._runner.tend(lambda _: ([lake._tables.tidy(name) for name in names], {}))
 
 
 def edits_that_wait(place: Path, spark: SparkSession) -> set[str]:
