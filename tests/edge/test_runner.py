@@ -9,10 +9,13 @@ from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge.delta.ledger import FACTS
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.world import carried
 from pfspark.edge.world.facts import clocks, world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
@@ -127,6 +130,24 @@ def test_a_dry_run_tells_and_writes_nothing(copied: Callable[[str], Path], spark
     with pytest.raises(OtherWriterError, match="Another writer"):
         Lake.open(place, spark).round(f"{DAY}00:05:00Z")
     lake.close()
+
+
+def test_what_could_not_be_taken_up_is_taken_up_the_next_time(
+    copied: Callable[[str], Path], spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A world that was half carried on is none to go on with: edits that it had not taken would be passed by for ever."""
+
+    def refused(_edits: pa.Table, _snapshot: Snapshot) -> pa.Table:
+        raise LakeError("receipts cannot be read")
+
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.run(f"{DAY}00:10:00Z")
+        lake._runner.due()
+        lake.post("PFS1", "/Sales", b"late", name="late", at=f"{DAY}00:12:00Z")
+        with monkeypatch.context() as patch, pytest.raises(LakeError, match="cannot be read"):
+            patch.setattr(carried, "taken_in", refused)
+            lake._runner.due()
+        assert lake.round(f"{DAY}00:15:00Z").made["changes"]["name"].to_pylist() == ["late"]
 
 
 def test_a_room_that_is_full_is_told_and_nothing_is_lost(begun: Path, spark: SparkSession, tmp_path: Path) -> None:
