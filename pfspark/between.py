@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from pfspark import cnset, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
@@ -125,17 +124,16 @@ class Between:
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
         """What a round is given, by name."""
-        views = {name: self._made(concern.read(name, self.tables[name]), schema) for name, schema in self._schemas.items()}
-        return views | {"clock": self._made(clock, schema_of("clock"))}
+        views = {
+            name: Made.of(concern.read(name, self.tables[name]), schema, self.suited) for name, schema in self._schemas.items()
+        }
+        return views | {"clock": Made.of(clock, schema_of("clock"), self.suited)}
 
     def of(self, orgs: Iterable[str], *names: str) -> dict[str, Made]:
         """The rows of those organizations in the tables that are named, as who asks about them is given them."""
         theirs = pa.array(sorted(orgs), pa.string())
         rows = {name: self.tables[name].filter(pc.is_in(self.tables[name]["org"], theirs)) for name in names}
-        return {name: self._made(some, self._schemas[name]) for name, some in rows.items()}
-
-    def _made(self, rows: pa.Table, schema: StructType) -> Made:
-        return Made(lambda spark: self.suited.handed(spark, rows, schema), rows, schema=schema)
+        return {name: Made.of(some, self._schemas[name], self.suited) for name, some in rows.items()}
 
     def ask(self, org: str, stores: Iterable[str], now: datetime, *, seeming_gaps: bool) -> None:
         """Stores that start again ask for status: of the hierarchy, and of all folders or those that seem to lack something.

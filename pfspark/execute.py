@@ -66,6 +66,11 @@ class Made:
         self._frames: dict[SparkSession, DataFrame] = {}
         self._lock = Lock()
 
+    @classmethod
+    def of(cls, rows: pa.Table, schema: StructType, suited: Suited) -> Made:
+        """Rows that are here, handed over as it is `suited`."""
+        return cls(lambda spark: suited.handed(spark, rows, schema), rows, schema=schema)
+
     def frame(self, spark: SparkSession) -> DataFrame:
         """The frame, in that session."""
         with self._lock:
@@ -267,7 +272,7 @@ class Execution:
         return self._local(no_rows(schema), schema)
 
     def _local(self, rows: pa.Table, schema: StructType) -> Made:
-        return Made(lambda spark: self._suited.handed(spark, rows, schema), rows, schema=schema)
+        return Made.of(rows, schema, self._suited)
 
     def schema(self, frame: Frame) -> StructType:
         """The columns of what it gives, declared or those of what it is like."""

@@ -423,7 +423,7 @@ at | timestamp | when it was sent
 org | string | the organization
 store | string | who sees it
 folder | string | the folder
-property | string | name, parent, deleted, replica:<store>, ...
+property | string | name, parent, ...; where whole objects win also *, which one did, and *replica:<store>, what it overrules
 value | string | its value
 stamp | {STAMP} | the change that set it
 """),

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructType
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines, why
@@ -22,7 +21,7 @@ from pfspark.keyed import distinct, having, together
 from pfspark.keys import FOLDER
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.schedules import Grid
-from pfspark.suited import Suited, as_it_is
+from pfspark.suited import Suited
 from pfspark.words import Entry, Outcome
 
 Line = dict[str, Any]
@@ -147,7 +146,7 @@ def explain(
     grid: Mapping[str, Grid],
     facts: Mapping[str, Callable[[], DataFrame]],
     asked: Iterable[About],
-    suited: Suited = as_it_is,
+    suited: Suited,
 ) -> list[Line]:
     """What can be said of what is asked about: rows of `explained`.
 
@@ -165,16 +164,14 @@ def explain(
     named = {name: arrow(struct(GIVEN[name]), some) for name, some in rows.items()}
     folders = distinct(together(*(named[name].select(list(FOLDER)) for name in ("asked", "pairs"))), FOLDER)
 
-    def made(table: pa.Table, schema: StructType) -> Made:
-        return Made(lambda spark: suited.handed(spark, table, schema), table, schema=schema)
-
     def view(name: str) -> Made:
         table = having(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
         left_out = tuple(each for each in schema_of(name).names if each not in table.column_names)
-        return made(table, schema_of(name, left_out))
+        return Made.of(table, schema_of(name, left_out), suited)
 
-    given = {name: made(table, struct(GIVEN[name])) for name, table in named.items()}
-    given |= {"clock": made(clock, schema_of("clock"))} | {name: view(name) for name in VIEWS} | _facts_of(folders, facts, spark)
+    given = {name: Made.of(table, struct(GIVEN[name]), suited) for name, table in named.items()}
+    given |= {"clock": Made.of(clock, schema_of("clock"), suited)} | {name: view(name) for name in VIEWS}
+    given |= _facts_of(folders, facts, spark)
     said: list[Line] = execute(spark, {"said": why.drawn()}, given, suited)["said"].to_pylist()
     return said
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta.digests import digest, numbered
-from pfspark.edge.delta.ledger import FACTS, LEDGER, Restored, Row
+from pfspark.edge.delta.ledger import LEDGER, Restored, Row, counts_of
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.delta.writer import Writer
 from pfspark.edge.world import restoring
@@ -75,7 +75,7 @@ class Written:
         assert self._writer.last is not None
         number = self._writer.last.round + 1
         self._rounds.append((number, turns))
-        counts = {name: made[name].num_rows for name in FACTS if name in made and made[name].num_rows}
+        counts = counts_of(made)
         for name in counts:
             self._tables.append(name, made[name], number)
         facts = {name: digest(name, numbered(made[name], number)) for name in counts}

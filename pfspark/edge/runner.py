@@ -12,7 +12,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from pfspark.between import Between
-from pfspark.edge.delta.ledger import FACTS, Restored, Row
+from pfspark.edge.delta.ledger import FACTS, Restored, Row, counts_of
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.delta.writer import Writer
@@ -50,7 +50,7 @@ class Played:
     @property
     def counts(self) -> dict[str, int]:
         """How many rows came to each table."""
-        return {name: self.made[name].num_rows for name in FACTS if name in self.made and self.made[name].num_rows}
+        return counts_of(self.made)
 
 
 class Runner:

@@ -32,6 +32,11 @@ MAPS = ("versions", "cursors", "counts", "next_due", "facts")
 AsOf = int | datetime | None
 
 
+def counts_of(made: Mapping[str, pa.Table]) -> dict[str, int]:
+    """How many rows a round made for each table of facts, as its row says it: those for which it made none are left out."""
+    return {name: made[name].num_rows for name in FACTS if name in made and made[name].num_rows}
+
+
 @dataclass(frozen=True)
 class Restored:
     """A store whose own rows (state, replicas, backfill, agenda) were taken back to those of round `to`."""

@@ -57,8 +57,8 @@ def create(tables: Tables, name: str, history: timedelta) -> None:
         raise unwritten(tables.where, name, error) from error
 
 
-def refuse_taken_place(tables: Tables) -> None:
-    """Raises LakeError where there is a lake already, or anything else."""
+def take_place(tables: Tables) -> None:
+    """Makes the folder, or the schema. Raises LakeError where there is a lake already, or anything else."""
     if tables.folder:
         _clear_beginnings(tables.folder)
     if _has_ledger(tables):

@@ -135,7 +135,7 @@ class Tables:
         Raises LakeError where there is a lake already, or anything else.
         """
         tables = cls(spark, where)
-        making.refuse_taken_place(tables)
+        making.take_place(tables)
         with tables.threads() as threads:
             list(threads.map(lambda name: making.create(tables, name, history), TABLES))
         now = datetime.now(UTC)

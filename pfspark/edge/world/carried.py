@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from pfspark.between import Between, due_moments
 from pfspark.edge.delta import native
 from pfspark.edge.delta.digests import digest, numbered
-from pfspark.edge.delta.ledger import FACTS, Row
+from pfspark.edge.delta.ledger import FACTS, Row, counts_of
 from pfspark.edge.delta.snapshot import CREATED, Snapshot
 from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.spark.crossing import handed
@@ -131,7 +131,7 @@ class Carried:
             made = self.play(row.turns)
             self.last |= row.turns
             self.news = False
-            counts = {name: made[name].num_rows for name in FACTS if name in made and made[name].num_rows}
+            counts = counts_of(made)
             told = {name: digest(name, numbered(made[name], row.round)) for name in counts}
             if counts != row.counts or told != row.facts:
                 return False
