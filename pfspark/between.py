@@ -66,6 +66,8 @@ class Between:
         self.tables: dict[str, pa.Table] = {}
         self._joined = arrow(struct("org string, store string, folder string, before bigint"), ())
         """How many rows of `state` a folder of a store had when they were joined last."""
+        self._merges: dict[str, str] = {}
+        """How the trees of organizations are known to be merged."""
         for name, schema in self._schemas.items():
             self.tables[name] = arrow(schema, (rows or {}).get(name, ()))
 
@@ -108,12 +110,36 @@ class Between:
         `told` is told of the rows of each as soon as they are here; where the round must be made once more, again.
         """
         clock = rows_of("clock", ({"org": org, **columns} for org, columns in sorted(turns.items())))
+        self._merge_as(clock)
         concern = Concern.of(self.tables, clock)
         made = self._make(clock, concern, told)
         if (unforeseen := concern.unforeseen(made["tree"], self.tables["tree"])).num_rows:
             made = self._make(clock, concern.and_all_of(unforeseen), told)
         self.fold(made)
         return made
+
+    def _merge_as(self, clock: pa.Table) -> None:
+        """Draws the trees anew of organizations that merge the hierarchy otherwise from now on (F31)."""
+        says = dict(zip(clock["org"].to_pylist(), clock["hierarchy_merge"].to_pylist(), strict=True))
+        if says.items() <= self._merges.items():
+            return
+        from pfspark import merging
+
+        self._merges |= says
+        others = merging.merged_otherwise(self.tables["tree"], clock)
+        if not others.num_rows:
+            return
+        none = {merging.OF_NONE: Made.of(rows_of("tree", ()), schema_of("tree"), self.suited)}
+        given = self.of(others["org"].to_pylist(), "changes", "state", "replicas") | {"clock": self._clock(others)} | none
+        made = execute(self.spark, merging.anew(), given, self.suited)
+        orgs = others.select(["org"])
+        for name, rows in made.items():  # the list of the hierarchy is the directory's
+            of_directory = having(self.tables[name], orgs, ["org"]).filter(pc.field("folder") == HIERARCHY)
+            self.put(name, together(lacking(self.tables[name], orgs, ["org"]), of_directory))
+            self.append(name, rows)
+
+    def _clock(self, rows: pa.Table) -> Made:
+        return Made.of(rows, schema_of("clock"), self.suited)
 
     def _make(self, clock: pa.Table, concern: Concern, told: Listener) -> dict[str, pa.Table]:
         from pfspark.round import drawn  # who only reads a world does not wait for all the rules
@@ -127,7 +153,7 @@ class Between:
         views = {
             name: Made.of(concern.read(name, self.tables[name]), schema, self.suited) for name, schema in self._schemas.items()
         }
-        return views | {"clock": Made.of(clock, schema_of("clock"), self.suited)}
+        return views | {"clock": self._clock(clock)}
 
     def of(self, orgs: Iterable[str], *names: str) -> dict[str, Made]:
         """The rows of those organizations in the tables that are named, as who asks about them is given them."""
@@ -183,6 +209,7 @@ class Between:
             self.put(name, lacking(self.tables[name], keys, STORE))
             for some in rows.get(name) or [_of_store(then[name], org, store)]:
                 self.append(name, some)
+        self._merges.pop(org, None)
         self.put_rows("lists", lists_anew(self.tables["lists"], self.tables["stores"]))  # who is in the directory is so now
 
     def fold(self, made: Mapping[str, pa.Table]) -> None:

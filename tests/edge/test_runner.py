@@ -164,3 +164,38 @@ def test_a_room_that_is_full_is_told_and_nothing_is_lost(begun: Path, spark: Spa
         ballast.unlink()
         assert lake.round(f"{DAY}00:00:00Z").counts["changes"] == 2
         lake.close()
+
+
+def test_trees_are_drawn_anew_where_they_are_merged_otherwise_from_now_on(spark: SparkSession, tmp_path: Path) -> None:
+    """Two stores change one folder, neither knowing of the other's change: both stand by property, the later by object."""
+    with Lake.create(tmp_path / "lake", spark) as lake:
+        lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
+        lake.organization("other", profile="modern", start=f"{DAY}00:00:00Z")
+        for org in ("main", "other"):
+            for name in ("PFS1", "PFS2"):
+                lake.store(name, "Redmond", org=org)
+            lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], org=org, at=f"{DAY}00:00:00Z")
+        lake.round(f"{DAY}00:00:00Z")
+        lake.round(f"{DAY}00:15:00Z")
+        for org in ("main", "other"):
+            lake.folder_set("PFS1", "/Sales", age_limit="1h", org=org, at=f"{DAY}00:20:00Z")
+            lake.folder_rename("PFS2", "/Sales", "Trade", org=org, at=f"{DAY}00:21:00Z")
+        for moment in ("00:30", "00:45"):
+            lake.round(f"{DAY}{moment}:00Z")
+        both, later = {"age_limit": "3600", "name": "Trade"}, {"name": "Trade"}
+        assert [seen(lake, org) for org in ("main", "other")] == [{"PFS1": both, "PFS2": both}] * 2
+        for merge, stands, moment in (("object", later, "01:00"), ("property", both, "01:15")):
+            lake.organization(profile="modern", options={"hierarchy_merge": merge}, start=f"{DAY}00:00:00Z")
+            assert lake.round(f"{DAY}{moment}:00Z").round
+            assert seen(lake, "main") == {"PFS1": stands, "PFS2": stands}
+            assert seen(lake, "other") == {"PFS1": both, "PFS2": both}
+            assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+
+
+def seen(lake: Lake, org: str) -> dict[str, dict[str, str]]:
+    """What each store sees of the only folder's name and age limit, in the world that is carried on."""
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for row in lake._runner.world().tables["tree"].to_pylist():
+        if row["org"] == org and row["property"] in ("age_limit", "name"):
+            found[row["store"]][row["property"]] = row["value"]
+    return dict(found)

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark import cnset
+from pfspark import cnset, merging
 from pfspark.between import RANGE_KEY, Between
 from pfspark.edge.delta.ledger import last_turns
 from pfspark.edge.delta.snapshot import Snapshot
@@ -22,7 +22,7 @@ from pfspark.execute import Made, execute
 from pfspark.frame import rule, source
 from pfspark.keys import AGENDA, HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
 from pfspark.rows import local, nothing, rows_of, schema_of
-from pfspark.rules import backfill, hierarchy, intake, items, state
+from pfspark.rules import backfill, hierarchy, intake, state
 from pfspark.rules.frames import once
 from pfspark.suited import Suited
 from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing
@@ -192,7 +192,7 @@ def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = N
         "edits": Made(lambda _spark: read("edits")),
         "delivered": there("receipts", lambda: delivered(snapshot, read)),
         "whole": Made(lambda spark: merging_whole(spark, known["organizations"])),
-        "no tree": Made(lambda spark: nothing(spark, "tree")),
+        merging.OF_NONE: Made(lambda spark: nothing(spark, "tree")),
         "no lives": Made(lambda spark: nothing(spark, "lives")),
     }
     views = _drawn()
@@ -205,11 +205,7 @@ def _drawn() -> dict[str, DataFrame]:
     own_state, own_replicas = source("own state"), source("own replicas")
     table = _canonical_state(own_state)
     replicas = _latest(own_replicas, key=HERE)
-    held = state.held(table, replicas=replicas)
-    learned = once(items.seen(_of_hierarchy(source("changes")), applied=held))
-    tree = hierarchy.merge(source("no tree"), learned, whole=source("whole"))
-    folders = hierarchy.folders(tree)
-    stores = source("stores")
+    trees = merging.trees(source("changes"), table=table, replicas=replicas, whole=source("whole"))
     return {
         **{name: source(name) for name in DIRECTORY},
         "changes": once(source("changes")),
@@ -220,16 +216,11 @@ def _drawn() -> dict[str, DataFrame]:
         "contacts": _remembered(source("receipts"), source("own backfill")),
         "lives": state.read_lives(source("delivered"), lives=source("no lives")),
         "edits": _waiting(source("edits"), receipts=source("receipts")),
-        "tree": tree,
+        "tree": trees.tree,
         "array": _open_array(source("own backfill"), table=table, replicas=replicas, begun=_begun(own_replicas)),
-        "folders": folders,
-        "lists": _lists_of(stores, tree=tree, folders=folders),
+        "folders": trees.folders,
+        "lists": _lists_of(source("stores"), tree=trees.tree, folders=trees.folders),
     }
-
-
-@rule(like="changes", inline=True)
-def _of_hierarchy(changes: DataFrame) -> DataFrame:
-    return changes.where(F.col("folder") == HIERARCHY)
 
 
 @rule("state_rows")
