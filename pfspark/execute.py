@@ -217,12 +217,14 @@ class Execution:
         if frame.rule.name in TWINS and None not in rows.values():
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
         most = max((self.made[each].most for each in frame.inputs), default=0)
-        many = max((self.made[each].most for each in frame.of(frame.rule.drives or frame.rule.needs)), default=0) >= LARGE
+        driving = frame.of(frame.rule.drives or frame.rule.needs)
+        many = max((self.made[each].most for each in driving), default=0) >= LARGE
         built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most, fused=frame)
         if frame.rule.inline and frame not in self._wanted:
-            # Of few rows those who have a twin are made, and it is known whether there are any; steps may hang upon it.
-            known = not many or frame.rule.name not in TWINS
-            return built if known or self._has_rows(built) else self._nothing(frame)
+            # Of few rows those who have a twin are made, and it is known whether there are any; steps may hang upon it. So many
+            # are asked whether they have any, but for those that are put together of several: one of them will have.
+            picks = frame.rule.name in TWINS and not (frame.rule.amends or len(frame.of(frame.rule.drives)) > 1)
+            return built if not many or not picks or self._has_rows(built) else self._nothing(frame)
         schema = self.schema(frame)
         if many and (computed := self._on_executors(built, schema)):
             return computed

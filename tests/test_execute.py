@@ -19,7 +19,7 @@ from pfspark.edge.spark.crossing import suited
 from pfspark.execute import AT_ONCE, Execution, Made, execute
 from pfspark.frame import RULES, drawn, rule, source
 from pfspark.rows import struct
-from pfspark.rules.frames import going, once
+from pfspark.rules.frames import append, going, once, together
 from pfspark.suited import Left, Suited, as_it_is
 from pfspark.tables import FRAMES, Column, Table
 
@@ -278,6 +278,18 @@ def test_what_is_picked_from_many_is_asked_whether_it_is_any(
     frame = above(hanging(going(decided(source("given")))), least=0)
     assert made(spark, {"last": frame}, 1, 2, 3)[0] == {"last": expected}
     assert built == [True] * goes
+
+
+def test_what_is_put_together_of_many_is_not_asked(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of several, or to a view: one of them will have rows. Whoever reads it says the same where none has."""
+    monkeypatch.setattr(pfspark.execute, "LARGE", 3)
+    monkeypatch.setattr(pfspark.execute.Execution, "_has_rows", never)
+    many, none = more(source("given")), above(more(source("given")), least=99)
+    for frame, expected in (
+        (together(many, none), [1, 2, 3, 11, 12, 13]), (together(none, none), []),
+        (append(none, many), [1, 2, 3, 11, 12, 13]), (append(many, none), [1, 2, 3, 11, 12, 13]),
+    ):  # fmt: skip
+        assert made(spark, {"last": above(frame, least=0)}, 1, 2, 3)[0] == {"last": expected}
 
 
 def test_who_waits_for_all_is_told_of_each(spark: SparkSession) -> None:
