@@ -85,8 +85,19 @@ def _texts(batch: pa.RecordBatch) -> pa.Array:
     return pc.binary_join_element_wise(*map(_text, batch.columns), "")
 
 
+def _is_one(column: pa.Array) -> bool:
+    """Whether it is seen at once that all values are the same, as in half the columns of many rows: one text says them all."""
+    if column.null_count or pa.types.is_struct(column.type):
+        return bool(column.null_count == len(column))
+    if pa.types.is_list(column.type):
+        return not len(column.flatten())
+    return bool(column[0].equals(column[-1]) and pc.all(pc.equal(column, column[0])).as_py())
+
+
 def _text(column: pa.Array) -> pa.Array:
     """Each value as a text which tells where it ends, so that no two rows have the same; of a null, `-`."""
+    if len(column) > 1 and _is_one(column):
+        return pa.repeat(_text(column.slice(0, 1))[0], len(column))
     if pa.types.is_list(column.type):
         lengths = pc.fill_null(pc.list_value_length(column), 0)
         ends = pc.cumulative_sum(lengths).cast(pa.int32())

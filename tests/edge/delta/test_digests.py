@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.delta.digests import digest, digests_by_round
+from pfspark.edge.delta.digests import digest, digests_by_round, texts
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.tables import TABLES
 
@@ -33,6 +33,19 @@ def test_order_and_chunks_make_no_difference() -> None:
     halves = pa.concat_tables([rows_of("changes", [CHANGE]), rows_of("changes", [other])])
     assert of(CHANGE, other) == of(other, CHANGE) == digest("changes", halves) == digest("changes", halves.slice(0, 2))
     assert digest("changes", halves.slice(1)) == of(other)
+
+
+OTHERS: list[dict[str, Any]] = [{}, {"cn": 2, "properties": None}, {"hash": "a", "properties": [], "size": None}]
+
+
+@pytest.mark.parametrize("ends", [(one, other) for one in OTHERS for other in OTHERS], ids=str)
+def test_a_row_says_the_same_whatever_stands_beside_it(ends: tuple[dict[str, Any], dict[str, Any]]) -> None:
+    """Between rows that are alike, and between others."""
+    first, last = ({**CHANGE, **each} for each in ends)
+    for middle in ({**CHANGE, **each} for each in OTHERS):
+        some = rows_of("changes", [first, middle, last]).combine_chunks()
+        alone = [texts(rows_of("changes", [each]))[0].as_py() for each in (first, middle, last)]
+        assert texts(some).to_pylist() == alone
 
 
 @pytest.mark.parametrize(
