@@ -580,7 +580,9 @@ def pack(world: World, known: Known, edits: Edits, cycle: Cycle, replies: Replie
     """What waits and goes at this cycle, and what was asked for, is packed."""
     going_now = once(together(replies.answers, in_folders(cycle.sending, packing.recipients(known.lists))))
     changes = _changes(world, edits, going_now)
-    revisions = together(packing.revisions(world.changes, items=changes), packing.revisions(edits.written, items=changes))
+    revisions = together(
+        packing.revisions(world.changes, items=changes), packing.revisions(packing.upon_others(edits.written), items=changes)
+    )
     superseded = packing.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
     updates = packing.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
     return Packed(going_now, packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock))

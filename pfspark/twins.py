@@ -128,9 +128,12 @@ def _edited(changes: pa.Table, edits: pa.Table) -> pa.Table:
     return having(changes, items, OBJECT)
 
 
+def _upon_others(changes: pa.Table) -> pa.Table:
+    return changes.filter(pc.is_in(changes["action"], pa.array([str(Action.MODIFY), str(Action.DELETE)])))
+
+
 def _revisions(changes: pa.Table, *, items: pa.Table) -> pa.Table:
-    theirs = having(changes, items, OBJECT)
-    return theirs.filter(pc.is_in(theirs["action"], pa.array([str(Action.MODIFY), str(Action.DELETE)])))
+    return _upon_others(having(changes, items, OBJECT))
 
 
 def _last_given(changes: pa.Table, *, issued: pa.Table) -> pa.Table:
@@ -323,6 +326,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "item_edits.taken": _taken,
     "packing.recipients": _recipients,
     "packing.revisions": _revisions,
+    "packing.upon_others": _upon_others,
     "places.with_those_beneath": _with_those_beneath,
     "receipt.accepted": _accepted,
     "receipt.of_hierarchy": _of_hierarchy,

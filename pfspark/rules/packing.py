@@ -123,11 +123,16 @@ def limits(properties: DataFrame) -> DataFrame:
     return said.select(*HERE, *(F.when(fits, F.col(name)).alias(name) for name, fits in kinds.items()))
 
 
+@rule(like="changes", inline=True)
+def upon_others(changes: DataFrame) -> DataFrame:
+    """The changes that are made upon others: modifications and deletions."""
+    return changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE))
+
+
 @rule(like="changes", needs=("changes", "items"))
 def revisions(changes: DataFrame, *, items: DataFrame) -> DataFrame:
-    """The changes that are made upon others, modifications and deletions, of the `items` (org, folder, object) named."""
-    later = changes.where(F.col("action").isin(Action.MODIFY, Action.DELETE))
-    return later.join(items.select(*OBJECT), list(OBJECT), "left_semi")
+    """The changes that are made upon others, of the `items` (org, folder, object) named."""
+    return upon_others(changes).join(items.select(*OBJECT), list(OBJECT), "left_semi")
 
 
 @rule("superseded", needs=("revisions", "ranges"))
