@@ -1,4 +1,5 @@
-"""An executor that is lost takes its round with it: it fails and does not count, and is played again as if nothing had happened.
+"""An executor that is lost takes its round with it, as Java does that ends: it fails and does not count, and is played again as if
+nothing had happened.
 
 Which frames lie on the executors by then is tried in turn: in every run when few do, and one moment more. All by `--lakes`.
 """
@@ -6,6 +7,8 @@ Which frames lie on the executors by then is tried in turn: in every run when fe
 from __future__ import annotations
 
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
@@ -94,3 +97,45 @@ def posts() -> list[dict[str, Any]]:
     at = datetime.fromisoformat(AT)
     said = {"org": "main", "store": "PFS1", "folder": "PFS1:1", "action": "post", "size": 4, "at": at, "written": at}
     return [{**said, "edit_id": f"post {place}", "place": place} for place in range(MANY + 2)]
+
+
+ENDED = """
+import sys
+from pfspark.edge.session import open_session
+from pfspark.errors import LakeError
+from pfspark.execute import Execution
+from pfspark.lake import Lake
+
+spark, run, steps = open_session(), Execution.run, iter(range(30, -1, -1))
+
+def ending(*args):
+    if not next(steps, True):
+        java = spark.sparkContext._gateway.proc
+        java.kill()
+        java.wait()
+    return run(*args)
+
+Execution.run = ending
+with Lake.open(sys.argv[1], spark) as lake:
+    try:
+        lake.round(sys.argv[2])
+    except LakeError as error:
+        print(error)
+"""
+
+
+def test_java_that_ends_takes_its_round_with_it(copied: Copy, spark: SparkSession) -> None:
+    """It is told in a line, as all else that hinders a round; the next process plays it."""
+    place = copied("ended")
+    with Lake.open(place, spark) as lake:
+        lake.round(f"{DAY}00:00:00Z")
+        before = facts(lake)
+    done = subprocess.run([sys.executable, "-c", ENDED, str(place), AT], capture_output=True, text=True)
+    [line] = done.stdout.splitlines()
+    assert line.startswith("The round could not be made: Java has ended (")
+    assert "It does not count" in line
+    assert (done.returncode, done.stderr) == (0, "")
+    with Lake.open(place, spark) as lake:
+        assert facts(lake) == before
+        assert lake.round(AT).round
+        assert not broken(lake)

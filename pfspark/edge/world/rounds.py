@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from concurrent.futures import BrokenExecutor
+from contextlib import suppress
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from py4j.protocol import Py4JError, Py4JNetworkError
 
 from pfspark.between import Between
 from pfspark.edge.delta.tables import REFUSALS
@@ -35,7 +38,7 @@ def new_rows(
     world.reset("conditions", cut)
     try:
         made = world.play(clock, told)
-    except (*REFUSALS, OSError) as error:  # an executor is lost, or what lay there, or there is no room
+    except (*REFUSALS, OSError, BrokenExecutor) as error:  # an executor is lost, or what lay there, or Java; or there is no room
         raise _unmade(error) from error
     if made["violations"].num_rows:
         raise _violated(made["violations"])
@@ -89,9 +92,18 @@ def _forget_repeats(world: Between) -> None:
 
 def _unmade(error: BaseException) -> LakeError:
     """What went wrong in a line, of the pages that Java says."""
-    said = re.search(r"\[[A-Z][A-Z0-9_.]+\].*", str(error)) or re.search(r"(?m)^(?!An error occurred)[:\s]*(\S.*)", str(error))
+    text = _text(error)
+    said = re.search(r"\[[A-Z][A-Z0-9_.]+\].*", text) or re.search(r"(?m)^(?!An error occurred)[:\s]*(\S.*)", text)
     told = said[said.lastindex or 0][:300].rstrip(". ") if said else type(error).__name__
     return LakeError(f"The round could not be made: {told}. It does not count, and the lake is as it was before; play it again.")
+
+
+def _text(error: BaseException) -> str:
+    """What it says. Where Java has ended nobody says why: most often it had too little memory."""
+    with suppress(Py4JError, OSError):  # what went wrong in Java is asked of it only now
+        if not isinstance(error, (Py4JNetworkError, ConnectionError, BrokenExecutor)):
+            return str(error)
+    return f"Java has ended ({type(error).__name__}), perhaps for want of memory: `open_session(memory=...)` gives it more"
 
 
 def _violated(violations: pa.Table) -> ViolationError:
