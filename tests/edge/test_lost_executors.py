@@ -1,5 +1,5 @@
-"""An executor that is lost takes its round with it, as Java does that ends: it fails and does not count, and is played again as if
-nothing had happened.
+"""An executor that is lost takes its round with it, as Java does that ends: the round fails and does not count, and is played
+again as if nothing had happened.
 
 Which frames lie on the executors by then is tried in turn: in every run when few do, and one moment more. All by `--lakes`.
 """
