@@ -121,19 +121,21 @@ class Between:
     def _merge_as(self, clock: pa.Table) -> None:
         """Draws the trees anew of organizations that merge the hierarchy otherwise from now on (F31)."""
         says = dict(zip(clock["org"].to_pylist(), clock["hierarchy_merge"].to_pylist(), strict=True))
-        if says.items() <= self._merges.items():
-            return
+        if not says.items() <= self._merges.items():
+            from pfspark import merging
+
+            if (others := merging.merged_otherwise(self.tables["tree"], clock)).num_rows:
+                self._draw_anew(others)
+            self._merges |= says
+
+    def _draw_anew(self, clock: pa.Table) -> None:
         from pfspark import merging
 
-        self._merges |= says
-        others = merging.merged_otherwise(self.tables["tree"], clock)
-        if not others.num_rows:
-            return
+        orgs = clock.select(["org"])
         none = {merging.OF_NONE: Made.of(rows_of("tree", ()), schema_of("tree"), self.suited)}
-        given = self.of(others["org"].to_pylist(), "changes", "state", "replicas") | {"clock": self._clock(others)} | none
-        made = execute(self.spark, merging.anew(), given, self.suited)
-        orgs = others.select(["org"])
-        for name, rows in made.items():  # the list of the hierarchy is the directory's
+        given = self.of(orgs["org"].to_pylist(), "changes", "state", "replicas") | {"clock": self._clock(clock)} | none
+        for name, rows in execute(self.spark, merging.anew(), given, self.suited).items():
+            # The list of the hierarchy stays: it is the directory's.
             of_directory = having(self.tables[name], orgs, ["org"]).filter(pc.field("folder") == HIERARCHY)
             self.put(name, together(lacking(self.tables[name], orgs, ["org"]), of_directory))
             self.append(name, rows)
