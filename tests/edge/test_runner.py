@@ -183,16 +183,16 @@ def test_trees_are_drawn_anew_where_they_are_merged_otherwise_from_now_on(spark:
         for moment in ("00:30", "00:45"):
             lake.round(f"{DAY}{moment}:00Z")
         both, later = {"age_limit": "3600", "name": "Trade"}, {"name": "Trade"}
-        assert [seen(lake, org) for org in ("main", "other")] == [{"PFS1": both, "PFS2": both}] * 2
+        assert [named(lake, org) for org in ("main", "other")] == [{"PFS1": both, "PFS2": both}] * 2
         for merge, stands, moment in (("object", later, "01:00"), ("property", both, "01:15")):
             lake.organization(profile="modern", options={"hierarchy_merge": merge}, start=f"{DAY}00:00:00Z")
             assert lake.round(f"{DAY}{moment}:00Z").round
-            assert seen(lake, "main") == {"PFS1": stands, "PFS2": stands}
-            assert seen(lake, "other") == {"PFS1": both, "PFS2": both}
+            assert named(lake, "main") == {"PFS1": stands, "PFS2": stands}
+            assert named(lake, "other") == {"PFS1": both, "PFS2": both}
             assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
 
 
-def seen(lake: Lake, org: str) -> dict[str, dict[str, str]]:
+def named(lake: Lake, org: str) -> dict[str, dict[str, str]]:
     """What each store sees of the only folder's name and age limit, in the world that is carried on."""
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for row in lake._runner.world().tables["tree"].to_pylist():
