@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 
 import pyarrow as pa
@@ -13,6 +14,7 @@ from pfspark.edge.delta.snapshot import Snapshot
 
 PAGE = 10_000
 """Rows that are read at once."""
+EVERY_ROUND = range(sys.maxsize)
 
 
 def pages(rows: DataFrame) -> Iterator[range]:
@@ -30,18 +32,21 @@ def by_pages(rows: DataFrame) -> Iterator[pa.Table]:
     return (rows.where(within(page)).toArrow() for page in pages(rows))
 
 
-def paged(snapshot: Snapshot, name: str, org: str | None = None) -> Iterator[pa.Table]:
-    """All valid rows of a table, or those of an organization, page by page; those of a round are together."""
-    mine = pc.scalar(True) if org is None else pc.field("org") == org
+def paged(snapshot: Snapshot, name: str, org: str | None = None, some: range = EVERY_ROUND) -> Iterator[pa.Table]:
+    """All valid rows of a table, or those of an organization or of `some` rounds, page by page; those of a round are together."""
+    mine = _of(some) if org is None else _of(some) & (pc.field("org") == org)
     rounds = snapshot.arrow(name, mine, ["round"])
     if rounds is None:
-        rows = snapshot.read(name)
+        rows = snapshot.read(name).where(within(some))
         yield from by_pages(rows if org is None else rows.where(F.col("org") == org))
         return
     counted = rounds.group_by("round").aggregate([([], "count_all")]).rename_columns({"count_all": "count"})
     for page in _pages(counted):
-        here = (pc.field("round") >= page.start) & (pc.field("round") < page.stop)
-        yield snapshot.arrow(name, mine & here)
+        yield snapshot.arrow(name, mine & _of(page))
+
+
+def _of(rounds: range) -> pc.Expression:
+    return (pc.field("round") >= rounds.start) & (pc.field("round") < rounds.stop)
 
 
 def _pages(counted: pa.Table) -> Iterator[range]:

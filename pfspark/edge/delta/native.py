@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +20,7 @@ from pfspark.keyed import filtered
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
+    from deltalake import DeltaTable
 
 FEW = 20_000
 """Names up to which a table is searched for them by here."""
@@ -94,6 +95,11 @@ def is_within(place: Path, version: int | None, most: int, size: int) -> bool:
     return measured is not None and measured[0] <= most and measured[1] <= size
 
 
+def is_at_hand(place: Path, version: int | None = None) -> bool:
+    """Whether some columns of a table fit into memory, and all of it is soon written anew."""
+    return is_within(place, version, AT_HAND_ROWS, AT_HAND_SIZE)
+
+
 def measure(place: Path, version: int | None) -> tuple[int, int] | None:
     """The rows of a table, and the bytes of its files, as its log says; None where that cannot be said."""
     from deltalake import DeltaTable
@@ -120,6 +126,47 @@ def compact(place: Path) -> None:
 
     with suppress(Exception):
         DeltaTable(place).optimize.compact()
+
+
+def tidy(place: Path) -> bool:
+    """Joins the small files of a table, and removes those that its history no longer reaches, as OPTIMIZE and VACUUM do; whether
+    that could be done. Spark needs two seconds for each, however small the table is.
+
+    A table with features that came later (`_plain`) is Spark's.
+    """
+    with suppress(Exception):
+        if (table := _plain(place)) is not None:
+            table.optimize.compact()
+            table.vacuum(dry_run=False, full=True)
+            return True
+    return False
+
+
+def count(place: Path) -> int | None:
+    """How many rows a table has, as its log says; None where that cannot be said, as its files have rows that do not count."""
+    with suppress(Exception):
+        if (table := _plain(place)) is not None:
+            counted = pa.table(table.get_add_actions(flatten=True))["num_records"]
+            return None if counted.null_count else pc.sum(counted, min_count=0).as_py()
+    return None
+
+
+def commits(place: Path, newest: int) -> list[dict[str, Any]] | None:
+    """So many newest commits of a table: `version`, `operation` and `operationParameters`; None where they cannot be read."""
+    from deltalake import DeltaTable
+
+    with suppress(Exception):
+        return DeltaTable(place).history(newest)
+    return None
+
+
+def _plain(place: Path) -> DeltaTable | None:
+    """A table whose files hold its rows and nothing else; None where some are said not to count in files beside them, which
+    readers from version 2 of the protocol on look at."""
+    from deltalake import DeltaTable
+
+    table = DeltaTable(place)
+    return table if table.protocol().min_reader_version == 1 else None
 
 
 def added(place: Path, schema: pa.Schema, first: int, last: int, as_said: Callable[[pa.Table], pa.Table]) -> pa.Table | None:

@@ -66,15 +66,14 @@ class Snapshot:
 
     def _few(self, name: str) -> pa.Table | None:
         """The valid rows of a table of this machine that has few; None where it has many, or cannot be read so."""
-        return self.arrow(name) if self._is_within(name, native.SMALL_ROWS, native.SMALL_SIZE) else None
+        place = self.tables.here(name)
+        is_small = place is not None and native.is_within(place, self.version(name), native.SMALL_ROWS, native.SMALL_SIZE)
+        return self.arrow(name) if is_small else None
 
     def is_at_hand(self, name: str) -> bool:
         """Whether some columns of a table fit into memory, and can be read without Spark."""
-        return self._is_within(name, native.AT_HAND_ROWS, native.AT_HAND_SIZE)
-
-    def _is_within(self, name: str, most: int, size: int) -> bool:
-        folder = self.tables.folder
-        return folder is not None and native.IS_HERE and native.is_within(folder / name, self.version(name), most, size)
+        place = self.tables.here(name)
+        return place is not None and native.is_at_hand(place, self.version(name))
 
     def version(self, name: str) -> int | None:
         """The version at which a table is read; None: as it stands."""
@@ -85,9 +84,15 @@ class Snapshot:
         """Whether no round has written to that table."""
         return name in FACTS and not self.standing and self.row.versions[name] == CREATED
 
+    def rounds(self) -> list[Row]:
+        """The rows of the ledger up to this one, in their order."""
+        found = self.arrow(LEDGER)
+        rows = self.read(LEDGER).toArrow() if found is None else found
+        return [Row.read(row) for row in rows.sort_by("round").to_pylist()]
+
     def broken_links(self) -> int:
         """How many rows of the ledger do not follow from the row before: a number left out, another digest."""
-        rows = [Row.read(row) for row in self.read(LEDGER).orderBy("round").toArrow().to_pylist()]
+        rows = self.rounds()
         before = [Row(0, "", "", {}, rows[0].began, rows[0].ended, {}, {}), *rows]
         return sum(
             row.round != last.round + 1 or row.sealed(last.digest).digest != row.digest

@@ -23,7 +23,6 @@ import pyarrow.compute as pc
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import Row as SparkRow
 from pyspark.sql import functions as F
 
 from pfspark import execute, said
@@ -109,6 +108,10 @@ class Tables:
     def is_native(self) -> bool:
         """Whether what is small is read here, and rows that are here are written, without Spark."""
         return self.folder is not None and native.IS_HERE
+
+    def here(self, name: str) -> Path | None:
+        """Where a table lies that is read and written here without Spark; None where none is."""
+        return self.folder / name if self.folder is not None and native.IS_HERE else None
 
     @property
     def in_schema(self) -> bool:
@@ -201,10 +204,14 @@ class Tables:
         """Whether upkeep has written a table anew after that version."""
         return any((commit["operationParameters"] or {}).get("mode") == "Overwrite" for commit in self._commits(name, since))
 
-    def _commits(self, name: str, since: int) -> list[SparkRow]:
+    def _commits(self, name: str, since: int) -> Sequence[Mapping[str, Any]]:
         """The commits of a table after that version; where there is none, Delta is not asked."""
         newer = self.version(name) - since
-        return self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect() if newer > 0 else []
+        if newer <= 0:
+            return []
+        if (place := self.here(name)) and (found := native.commits(place, newer)) is not None:
+            return found
+        return [row.asDict() for row in self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect()]
 
     def snapshot(self, as_of: AsOf = None) -> Snapshot:
         """The lake after its last round; after the round of that number; or after the last round not after that time.
@@ -232,10 +239,10 @@ class Tables:
 
     def ledger(self) -> Ledger | None:
         """The ledger without Spark; None where that cannot be. Of a version that was read it is as it was."""
-        if self.folder is None or not native.IS_HERE or (version := log.newest(self.folder / LEDGER)) is None:
+        if (place := self.here(LEDGER)) is None or (version := log.newest(place)) is None:
             return None
         if self._read is None or self._read[0] != version:
-            opened = native.dataset(self.folder / LEDGER, version)
+            opened = native.dataset(place, version)
             rows = None if opened is None else native.rows(opened, columns_of(LEDGER, LOOKED_AT))
             if opened is None or rows is None:
                 return None
@@ -273,9 +280,8 @@ class Tables:
         columns: Sequence[str] = (),
     ) -> pa.Table | None:
         """All rows of a table, void ones too, or those to `keep`, without Spark; None where that cannot be."""
-        if self.folder is None or not native.IS_HERE:
-            return None
-        return native.read(self.folder / name, columns_of(name, columns), version, keep)
+        place = self.here(name)
+        return None if place is None else native.read(place, columns_of(name, columns), version, keep)
 
     def read(self, name: str, as_of: AsOf = None) -> DataFrame:
         """The valid rows of a table, now or `as_of` a round or a time."""
@@ -283,8 +289,8 @@ class Tables:
 
     def edits_between(self, first: int, last: int) -> pa.Table:
         """The edits that came with the versions after `first` up to `last`, as rounds are given them (`intake.legible`)."""
-        if self.folder and native.IS_HERE:
-            fresh = native.added(self.folder / "edits", columns_of("edits"), first, last, said.legible)
+        if place := self.here("edits"):
+            fresh = native.added(place, columns_of("edits"), first, last, said.legible)
             if fresh is not None:
                 return fresh
         asked = self.spark.read.option("readChangeFeed", "true").option("startingVersion", str(first + 1))
@@ -344,6 +350,8 @@ class Tables:
     def tidy(self, name: str) -> None:
         """Small files of a table are joined; files that its history no longer reaches are removed."""
         with contextlib.nullcontext() if name in FACTS else self._appending():
+            if (place := self.here(name)) and native.is_at_hand(place) and native.tidy(place):
+                return
             self.spark.sql(f"OPTIMIZE {self.name(name)}")
             self.spark.sql(f"VACUUM {self.name(name)}")
 
@@ -352,11 +360,13 @@ class Tables:
 
         Each round adds one to the ledger, and every command reads them all: 2,000 of them take two seconds and a half.
         """
-        if self.is_native and self.folder is not None and native.files(self.folder / name) > MANY_FILES:
-            native.compact(self.folder / name)
+        if (place := self.here(name)) and native.files(place) > MANY_FILES:
+            native.compact(place)
 
     def count(self, name: str) -> int:
         """How many rows a table has, void ones too."""
+        if (place := self.here(name)) and (known := native.count(place)) is not None:
+            return known
         return self.stored(name).count()
 
     @contextlib.contextmanager

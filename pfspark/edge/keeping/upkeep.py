@@ -11,12 +11,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.between import RANGE_KEY
-from pfspark.edge.asked.pages import by_pages
+from pfspark.edge.asked.pages import paged
 from pfspark.edge.delta.digests import digest_of_pages
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
@@ -89,15 +90,17 @@ def keep_up(
     """
     tables, began = snapshot.tables, datetime.now(UTC)
     before = {name: tables.count(name) for name in (*FACTS, "content")}
-    for name in FACTS:
-        if snapshot.void:
-            told(f"sweeping {name}")
-            tables.delete(name, f"round IN ({', '.join(map(str, sorted(snapshot.void)))})")
+    void = sorted(snapshot.void)
+    for name in FACTS if void else ():
+        told(f"sweeping {name}")
+        left = tables.arrow(name, keep=pc.field("round").isin(void), columns=["round"])
+        if left is None or left.num_rows:
+            tables.delete(name, f"round IN ({', '.join(map(str, void))})")
     facts = {}
     for name, rows in shortened(snapshot).items():
         told(f"rewriting {name}")
         tables.rewrite(name, rows, snapshot.row.round)
-        facts[name] = digest_of_pages(name, by_pages(replace(snapshot, standing=True).read(name)))
+        facts[name] = digest_of_pages(name, paged(replace(snapshot, standing=True), name))
     told("bodies")
     with (beside := scratch.Scratch(tables)):  # computed before anybody has to wait: none may be appended while rows go
         unneeded = unneeded_bodies(snapshot, retention)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -246,3 +247,70 @@ def test_a_writer_whose_lock_was_taken_away_stops(holed_place: Path, spark: Spar
                 one.record(replace(one.last, round=one.last.round + 1))
         last = tables.snapshot().row
     assert (last.writer, last.kind) == (other.name, "opened")
+
+
+def file_of(place: Path, name: str, age: timedelta) -> Path:
+    """A file of rows that no commit names, so old."""
+    file = place / name
+    file.parent.mkdir(exist_ok=True)
+    file.write_bytes(next(place.glob("*.parquet")).read_bytes())
+    written = (datetime.now(UTC) - age).timestamp()
+    os.utime(file, (written, written))
+    return file
+
+
+def test_a_small_table_is_tidied_without_spark(spark: SparkSession, tmp_path: Path) -> None:
+    """Its rows, its feed and its history stay, and what somebody is writing now; what was left long ago goes."""
+
+    def no_session() -> SparkSession:
+        raise AssertionError("Spark was asked")
+
+    place = tmp_path / "lake" / "edits"
+    Tables.create(spark, tmp_path / "lake")
+    tables = Tables.open(no_session, f"file:{tmp_path}/lake")
+    for nth in range(3):
+        tables.append("edits", rows_of("edits", [{"org": "o", "edit_id": str(nth), "store": "A", "action": "post", "at": AT}]))
+    last = tables.version("edits")
+    young, old = (file_of(place, f"part-{days}.parquet", timedelta(days=days)) for days in (1, 90))
+    kept = [file_of(place, "_beside/part.parquet", timedelta(days=90)), *place.glob("_delta_log/*.json")]
+    files = native.files(place)
+    tables.tidy("edits")
+    assert (files, native.files(place)) == (3, 1)
+    assert not old.exists() and young.exists() and all(file.exists() for file in kept)
+    assert tables.settled("edits", last) == tables.version("edits") > last
+    assert not tables.written_anew("edits", last)
+    for version, rows in ((last - 1, 2), (last, 3), (None, 3)):
+        found = tables.arrow("edits", version)
+        assert found is not None and sorted(found["edit_id"].to_pylist()) == [str(nth) for nth in range(rows)]
+    tables.append("edits", rows_of("edits", [{"org": "o", "edit_id": "3", "store": "A", "action": "post", "at": AT}]))
+    assert tables.edits_between(last, tables.version("edits"))["edit_id"].to_pylist() == ["3"]
+    assert tables.count("edits") == Tables.open(spark, tmp_path / "lake").stored("edits").count() == 4
+
+
+def test_a_table_whose_files_have_rows_that_do_not_count_is_sparks(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where deletion vectors are: its files tell more rows than it has, and beside them lie some that are needed."""
+    tables = Tables.create(spark, tmp_path / "lake")
+    name, place = tables.name("state"), tmp_path / "lake" / "state"
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.enableDeletionVectors' = 'true')")
+    written = rows_of("state", [{"org": "o", "store": store, "folder": "A:1", "round": 1} for store in "ABC"])
+    tables.save("state", tables.frame_of("state", written, None), "append", {})
+    tables.delete("state", "store = 'B'")
+    assert [*place.glob("deletion_vector*")]
+    assert native.count(place) is None and not native.tidy(place)
+    assert tables.count("state") == 2
+    tables.tidy("state")
+    assert sorted(row["store"] for row in tables.stored("state").collect()) == ["A", "C"]
+
+
+def test_where_not_every_file_says_how_many_rows_it_has_nobody_does(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables.create(spark, tmp_path / "lake")
+    row = rows_of("state", [{"org": "o", "store": "A", "folder": "A:1"}], ["round"])
+    tables.append("state", row, 1)
+    spark.conf.set("spark.databricks.delta.stats.collect", "false")
+    try:
+        tables.save("state", tables.frame_of("state", row, 2), "append", {})
+    finally:
+        spark.conf.unset("spark.databricks.delta.stats.collect")
+    assert native.count(tmp_path / "lake" / "state") is None and tables.count("state") == 2
