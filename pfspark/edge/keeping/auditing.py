@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from typing import Any, TypeVar
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.between import Between
 from pfspark.edge.asked.answers import Answers
-from pfspark.edge.asked.pages import by_pages
+from pfspark.edge.asked.pages import EVERY_ROUND, paged
 from pfspark.edge.delta.damage import damage
 from pfspark.edge.delta.digests import digest_of_pages, digests_by_round
-from pfspark.edge.delta.ledger import FACTS, LEDGER, AsOf, Row
+from pfspark.edge.delta.ledger import FACTS, LEDGER, AsOf
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.keeping.agreement import disagreements
@@ -35,6 +37,8 @@ Check = tuple[str, str, Callable[[], DataFrame]]
 T = TypeVar("T")
 CONTENT = ("hash", "size", "at")
 """Of `content`, the digest is over the bodies' own: those are checked one by one."""
+OF_NO_ROWS = hashlib.sha256(b"[]").hexdigest()
+"""The digest of a table without rows."""
 WRITTEN = "the rows of every round are those of which the ledger has the digest"
 AGREES = "the world that rounds go on with is the one that the facts say from the first on"
 AT_ONCE = 4
@@ -91,7 +95,11 @@ def audit(
                 *written(snapshot),
             )
         ]
-        digests = {name: looking.submit(guarded, partial(_digest_of, snapshot, name)) for name in TABLES}
+        whole = looking.submit(guarded, lambda: digests({name: snapshot.read(name) for name in TABLES}))
+        # A table that cannot be read keeps the others from being looked at together.
+        looked_at: dict[str, Line | None] = {**(whole.result() or {})}
+        for name in TABLES if not looked_at else ():
+            looked_at[name] = guarded(partial(_digest_of, snapshot, name))
     chained = "the ledger's rows follow one another, each with the digest of the one before"
     lines = [
         _line("ledger", chained, links.result()),
@@ -106,7 +114,7 @@ def audit(
     yield {
         "kind": "certificate", "lake": snapshot.tables.where, "round": snapshot.row.round, "ledger": snapshot.row.digest,
         "checks": {line["id"]: _sum(each["rows"] for each in broken if each["id"] == line["id"]) for line in broken},
-        "tables": {name: table.result() for name, table in digests.items()},
+        "tables": looked_at,
     }  # fmt: skip
 
 
@@ -116,24 +124,30 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
     Of a table that upkeep wrote anew, those are all rows up to then. A round of which the ledger knows nothing was in it
     once: only the one after the last may have been begun by somebody who never ended it.
     """
-    rows = [Row.read(row) for row in snapshot.read(LEDGER).orderBy("round").toArrow().to_pylist()]
+    rows = snapshot.rounds()
     broken = []
     for name in FACTS:
         anew = max((row.round for row in rows if row.kind == "maintained" and name in row.facts), default=0)
-        there, rewritten = snapshot.read(name), F.col("round") <= anew
         found: dict[int, str] = {}
-        for page in by_pages(there.where(~rewritten)):
+        for page in paged(snapshot, name, some=range(anew + 1, EVERY_ROUND.stop)):
             found |= digests_by_round(name, page)
         if anew:
-            found[anew] = digest_of_pages(name, by_pages(there.where(rewritten)))
+            found[anew] = digest_of_pages(name, paged(snapshot, name, some=range(anew + 1)))
         told = {row.round: row.facts.get(name) for row in rows if row.round >= max(anew, 1) and row.kind != "opened"}
         unknown = {row.round for row in rows if row.format == 1}
         differ = {number for number in {*told, *found} - unknown if found.get(number) != told.get(number)}
         broken += [{"table": name, "round": number} for number in sorted(differ)]
         if snapshot.standing:
-            later = snapshot.tables.stored(name).where(f"round > {rows[-1].round + 1}").select("round").distinct()
-            broken += [{"table": name, "round": row["round"]} for row in later.collect()]
+            broken += [{"table": name, "round": number} for number in _later(snapshot.tables, name, rows[-1].round + 1)]
     return broken
+
+
+def _later(tables: Tables, name: str, round: int) -> list[int]:
+    """Rounds after that one of which a table has rows."""
+    found = tables.arrow(name, keep=pc.field("round") > round, columns=["round"])
+    if found is None:
+        found = tables.stored(name).where(F.col("round") > round).select("round").distinct().toArrow()
+    return sorted(set(found["round"].to_pylist()))
 
 
 def _held_beside(answers: Answers, world: Callable[[int], Between | None], people: Mapping[str, int]) -> list[Line]:
@@ -217,23 +231,35 @@ def bodiless(answers: Answers) -> DataFrame:
 
 def digest(name: str, rows: DataFrame) -> Line:
     """How many rows of a table there are, and a SHA-256 over those of each."""
-    said = F.to_json(F.struct(*(CONTENT if name == "content" else TABLES[name].names)))
-    hashed = rows.select(F.sha2(said, 256).alias("row")).withColumn("begins", F.substring("row", 1, 3))
+    return digests({name: rows})[name]
+
+
+def _digest_of(snapshot: Snapshot, name: str) -> Line:
+    return digest(name, snapshot.read(name))
+
+
+def digests(tables: Mapping[str, DataFrame]) -> dict[str, Line]:
+    """The same of each of these tables, by its name, in one job."""
+    hashed = reduce(DataFrame.unionByName, (_hashed(name, rows) for name, rows in tables.items()))
     joined = F.sha2(F.concat_ws("", F.array_sort(F.collect_list("row"))), 256)
-    parts = hashed.groupBy("begins").agg(joined.alias("part"), F.count(F.lit(1)).alias("rows"))
+    parts = hashed.groupBy("table", F.substring("row", 1, 3).alias("begins")).agg(
+        joined.alias("part"), F.count(F.lit(1)).alias("rows")
+    )
     in_order = F.array_sort(F.collect_list(F.struct("begins", "part")))
-    [found] = parts.agg(F.sum("rows").alias("rows"), F.sha2(F.to_json(in_order), 256).alias("digest")).collect()
-    return {"rows": found["rows"] or 0, "digest": found["digest"]}
+    said = parts.groupBy("table").agg(F.sum("rows").alias("rows"), F.sha2(F.to_json(in_order), 256).alias("digest"))
+    found = {row["table"]: {"rows": row["rows"], "digest": row["digest"]} for row in said.collect()}
+    return {name: found.get(name, {"rows": 0, "digest": OF_NO_ROWS}) for name in tables}
+
+
+def _hashed(name: str, rows: DataFrame) -> DataFrame:
+    said = F.to_json(F.struct(*(CONTENT if name == "content" else TABLES[name].names)))
+    return rows.select(F.lit(name).alias("table"), F.sha2(said, 256).alias("row"))
 
 
 def _counted(id: str, says: str, rows: DataFrame) -> Line:
     sample = F.min(F.to_json(F.struct(*rows.columns)))
     [found] = rows.agg(F.count(F.lit(1)).alias("rows"), sample.alias("sample")).collect()
     return _line(id, says, found["rows"], found["sample"])
-
-
-def _digest_of(snapshot: Snapshot, name: str) -> Line:
-    return digest(name, snapshot.read(name))
 
 
 def _damages_line(damages: set[tuple[str, str]]) -> Line:
