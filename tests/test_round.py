@@ -290,6 +290,7 @@ def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, parti
     assert not differing(rows, run.made)
 
 
+@pytest.mark.in_turn("executors")
 def test_where_rows_lie_does_not_matter(spark: SparkSession, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every frame that has a row stays on the executors; but those that are known here without Spark."""
     stays = []

@@ -138,7 +138,7 @@ def nothing_is_kept(frame: object) -> object:
     raise PySparkException("[NOT_SUPPORTED_WITH_SERVERLESS] PERSIST TABLE is not supported on serverless compute.")
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("executors")
 @pytest.mark.parametrize("is_here", [True, False], ids=["this machine", "executors"])
 def test_what_was_refused_is_imported_where_it_can_be(
     copied: Copy, spark: SparkSession, run: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_here: bool
@@ -177,6 +177,7 @@ def test_what_was_refused_is_imported_where_it_can_be(
         assert lake.import_mail(tmp_path / "b.mbox", "PFS1", "/F") == {"posted": 0, "known": 1, "unkept": 0}
 
 
+@pytest.mark.in_turn("executors")
 def test_every_letter_is_posted_alike_from_this_machine_and_from_the_executors(
     copied: Copy, spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

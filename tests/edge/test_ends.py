@@ -1,7 +1,7 @@
 """A process that ends at a commit, or is killed at any moment: whoever comes next goes on as if nothing had happened.
 
-In every run, in turn, the first and the last commit of a round and one between, or one kill. All by `--lakes`, more kills by
-`--kills`.
+In turn with others who end, the first and the last commit of a round and one between, or one kill. All by `--lakes`, more kills
+by `--kills`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.edge.lakes import DAY, Copy, Ended, Point, broken, counted, ending_at
 from tests.edge.processes import kill, talking
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("ended")
 def test_wherever_a_writer_ends_the_next_one_goes_on(
     in_trouble: Copy, undisturbed: Lake, spark: SparkSession, request: pytest.FixtureRequest
 ) -> None:
@@ -111,7 +111,7 @@ def playing(place: Path, until: str) -> Iterator[subprocess.Popen[str]]:
         kill(child)
 
 
-@pytest.mark.in_turn
+@pytest.mark.in_turn("ended")
 def test_killed_at_any_moment_it_goes_on(in_trouble: Copy, spark: SparkSession, request: pytest.FixtureRequest) -> None:
     """Driver and Java, by SIGKILL, as often as `--kills` says: each stage of 15 minutes is begun by one who is killed in it.
 

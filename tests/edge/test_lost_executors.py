@@ -1,7 +1,7 @@
 """An executor that is lost takes its round with it, as Java does that ends: the round fails and does not count, and is played
 again as if nothing had happened.
 
-Which frames lie on the executors by then is tried in turn: in every run when few do, and one moment more. All by `--lakes`.
+Which frames lie on the executors by then is tried in turn: when few do, and one moment more. All by `--lakes`.
 """
 
 from __future__ import annotations
@@ -59,6 +59,7 @@ class Executors:
         return len(self.lying)
 
 
+@pytest.mark.in_turn("ended")
 def test_an_executor_that_is_lost_takes_its_round_with_it(
     copied: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
@@ -124,6 +125,7 @@ with Lake.open(sys.argv[1], spark) as lake:
 """
 
 
+@pytest.mark.in_turn("ended")
 def test_java_that_ends_takes_its_round_with_it(copied: Copy, spark: SparkSession) -> None:
     """It is told in a line, as all else that hinders a round; the next process plays it."""
     place = copied("ended")

@@ -41,6 +41,7 @@ def told(made: Made) -> dict[str, Counter[str]]:
     return {name: Counter(map(repr, table.to_pylist())) for name, table in made.items()}
 
 
+@pytest.mark.in_turn("executors")
 def test_many_rows_and_few_say_the_same(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Posts, changes of them in the same round, deletions, refusals, and messages that hold no more than their limit."""
     few = rounds(spark)

@@ -78,6 +78,7 @@ def test_upkeep_is_no_news(copied: Copy, spark: SparkSession) -> None:
         assert lake.round(next(minutes)).turns == {}
 
 
+@pytest.mark.in_turn("ended")
 def test_what_an_upkeep_left_that_ended_half_way_is_taken_back(copied: Copy, spark: SparkSession) -> None:
     """It has written a table anew, and no row of the ledger says so: whoever plays next takes that back, and nothing is amiss."""
     with Lake.open(copied("lake"), spark) as lake:
