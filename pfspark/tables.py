@@ -611,10 +611,11 @@ status_again_s | array<bigint> | first and longest wait between repeats
 age_limit_s | bigint | seconds after which items expire where the folder sets no limit
 silent | timestamp | when the peer becomes unavailable unless it is heard (R105)
 sent | timestamp | last message with changes from the peer (R123)
-rows | bigint | how many changes there are
+rows | bigint | how many there are
 numbers | bigint | how many numbers they have
 by_somebody | boolean | whether an edit has made one of them, and not the store by itself
 check | string | the promise that is broken
+sample | string | one of the rows that break it, as JSON
 cause | string | what can be said of the numbers (`words.Cause`)
 next_at | timestamp | the round in which something happens to them next; null: none, as things are
 next_what | string | what happens then
@@ -766,6 +767,8 @@ FRAMES = _by_name(
         _frame("receipts", "what became of a message or an edit", _RECEIPT),
         _frame("state", "a row of the replication state table, and when", f"{_STATE} at"),
         _frame("violations", "numbers by which a round breaks a promise", f"{_RANGES} check"),
+        # looked at by who watches over the organization
+        _frame("broken", "how many rows of an organization break a promise, by its place among them", "org check rows sample"),
         # why a number is here, or is not
         _frame(
             "letters_due",

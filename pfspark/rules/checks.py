@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from functools import reduce
+from functools import cache, reduce
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.frame import rule
+from pfspark.frame import rule, source
 from pfspark.keys import FOLDER, HERE, NUMBER, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.words import HIERARCHY, Action, Entry, Listing, Standing, Why
 
@@ -35,6 +35,10 @@ class Seen:
     def of(cls, frame: Callable[[str], DataFrame]) -> Seen:
         """Of each table or view by its name."""
         return cls(**{each.name: frame(each.name) for each in fields(cls)})
+
+
+LOOKED_AT = tuple(each.name for each in fields(Seen))
+"""The tables and views of a world that promises are about."""
 
 
 @dataclass(frozen=True)
@@ -208,8 +212,20 @@ def noted_though_held(array: DataFrame, *, applied: DataFrame) -> DataFrame:
 
 
 def violations(seen: Seen) -> DataFrame:
-    """How many rows break each promise, and one of them: org, `check` (its place in `CHECKS`), rows, sample."""
-    broken = [check.broken_by(seen).withColumn("check", F.lit(place)) for place, check in enumerate(CHECKS)]
+    """How many rows break each promise, and one of them: org, `check` (its place in `CHECKS`, as a text), rows, sample."""
+    broken = [check.broken_by(seen).withColumn("check", F.lit(str(place))) for place, check in enumerate(CHECKS)]
     told = [frame.select("org", "check", F.to_json(F.struct(*frame.columns)).alias("row")) for frame in broken]
     counted = reduce(DataFrame.unionByName, told).groupBy("org", "check")
     return counted.agg(F.count(F.lit(1)).alias("rows"), F.min("row").alias("sample"))
+
+
+@rule("broken")
+def broken(*, seen: tuple[DataFrame, ...]) -> DataFrame:
+    """The same, of the frames of `Seen` in their order."""
+    return violations(Seen(*seen))
+
+
+@cache
+def drawn() -> DataFrame:
+    """What breaks promises, drawn of the tables and views of a world: whoever looks more than once has the plan from then on."""
+    return broken(seen=tuple(map(source, LOOKED_AT)))

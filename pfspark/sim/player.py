@@ -7,10 +7,10 @@ can happen are skipped, which changes nothing but the time it takes.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import cache
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -178,7 +178,7 @@ def rounds(world: Between, playing: Mapping[str, Playing], past: Past, record: R
 
 def ends(world: Between, playing: Mapping[str, Playing]) -> Iterator[Line]:
     """The `end` line of each organization, as it stands."""
-    broken = _violations(world)
+    broken = _violations(world, playing)
     parted = lines.ByOrg(world.tables)
     views = {org: lines.Stores(parted, org) for org in playing}
     seen = _items(world, playing, [org for org, stores in views.items() if lines.unlike(stores)])
@@ -312,12 +312,12 @@ def _readable() -> DataFrame:
     return items.readable(items.versions(items.seen(source("changes"), applied=shown)))
 
 
-def _violations(world: Between) -> dict[str, dict[str, int]]:
+def _violations(world: Between, playing: Iterable[str]) -> dict[str, dict[str, int]]:
     """How many rows break each promise that is broken, by organization."""
-    seen = checks.Seen.of(partial(getattr, world.frames()))
+    given = world.of(playing, *checks.LOOKED_AT)
     broken: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in checks.violations(seen).toArrow().to_pylist():
-        broken[row["org"]][checks.CHECKS[row["check"]].id] += row["rows"]
+    for row in execute(world.spark, {"broken": checks.drawn()}, given, world.suited)["broken"].to_pylist():
+        broken[row["org"]][checks.CHECKS[int(row["check"])].id] += row["rows"]
     return broken
 
 

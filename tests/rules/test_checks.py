@@ -154,7 +154,7 @@ def broken(spark: SparkSession) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for row in checks.violations(checks.Seen(**frames)).collect():
         assert row["sample"] and row["rows"] >= 1
-        found.setdefault(row["org"], []).append(checks.CHECKS[row["check"]].broken_by.__name__)
+        found.setdefault(row["org"], []).append(checks.CHECKS[int(row["check"])].broken_by.__name__)
     return found
 
 

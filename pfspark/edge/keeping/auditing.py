@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -23,9 +24,11 @@ from pfspark.edge.delta.ledger import FACTS, LEDGER, AsOf
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.keeping.agreement import disagreements
+from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import DIRECTORY
-from pfspark.edge.world.facts import begun, delivered, own_rows
+from pfspark.edge.world.facts import as_made, begun, delivered, own_rows
 from pfspark.errors import DamageError
+from pfspark.execute import execute
 from pfspark.rules import checks, history
 from pfspark.tables import TABLES
 from pfspark.threads import callers_threads
@@ -84,7 +87,7 @@ def audit(
         return
     with callers_threads(tables.spark, AT_ONCE) as looking:
         seen = checks.Seen.of(answers.frame) if answers else None
-        promised = looking.submit(guarded, partial(_promised, seen)) if seen else None
+        promised = looking.submit(guarded, partial(_promised, answers)) if answers else None
         links = looking.submit(guarded, snapshot.broken_links)
         forged = looking.submit(guarded, lambda: unlike_their_digests(snapshot))
         others = [
@@ -158,10 +161,13 @@ def _held_beside(answers: Answers, world: Callable[[int], Between | None], peopl
     return [_found_line("base", AGREES, disagreements(tables.spark, found.tables, answers.world))]
 
 
-def _promised(seen: checks.Seen) -> list[Line]:
+def _promised(answers: Answers) -> list[Line]:
     """One line for each of `rules.checks.CHECKS`, all looked at in one job."""
-    found = checks.violations(seen).groupBy("check").agg(F.sum("rows").alias("rows"), F.min("sample").alias("sample")).collect()
-    rows = {row["check"]: (row["rows"], row["sample"]) for row in found}
+    given = {name: as_made(name, answers.world[name]) for name in checks.LOOKED_AT}
+    broken = defaultdict(list)
+    for row in execute(answers.snapshot.tables.spark, {"broken": checks.drawn()}, given, suited)["broken"].to_pylist():
+        broken[int(row["check"])].append(row)
+    rows = {place: (sum(row["rows"] for row in some), min(row["sample"] for row in some)) for place, some in broken.items()}
     return [_line(check.id, check.says, *rows.get(place, (0, None))) for place, check in enumerate(checks.CHECKS)]
 
 

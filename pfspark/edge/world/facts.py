@@ -10,6 +10,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
 from pfspark import cnset, merging
 from pfspark.between import RANGE_KEY, Between
@@ -276,6 +277,15 @@ def as_between(tables: Tables, views: Mapping[str, pa.Table], suited: Suited = s
 
 def as_frame(spark: SparkSession, name: str, rows: pa.Table) -> DataFrame:
     """Rows of a table or view as a frame; columns that they do not have are left out."""
+    return local(spark, *_fitted(name, rows))
+
+
+def as_made(name: str, rows: pa.Table) -> Made:
+    """The same, as a step is given it."""
+    return Made.of(*_fitted(name, rows), suited)
+
+
+def _fitted(name: str, rows: pa.Table) -> tuple[pa.Table, StructType]:
     left_out = [column for column in schema_of(name).names if column not in rows.column_names]
     schema = schema_of(name, left_out)
-    return local(spark, rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")), schema)
+    return rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")), schema
