@@ -52,6 +52,7 @@ WITH_SPARK = {
     "log events": ("log", "events"),
     "trace": ("trace", "PFS1:1", "--folder", "/Sales"),
     "export": ("export", "--store", "PFS1", "--folder", "/Sales", "{}.mbox"),
+    "maintain": ("maintain",),
     "audit": ("audit",),
 }
 """`{}` is another number each time."""
