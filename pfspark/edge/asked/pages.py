@@ -14,7 +14,8 @@ from pfspark.edge.delta.snapshot import Snapshot
 
 PAGE = 10_000
 """Rows that are read at once."""
-EVERY_ROUND = range(sys.maxsize)
+EVERY_ROUND = range(-sys.maxsize, sys.maxsize)
+"""Those too that no round has: a row of one was written by other hands."""
 
 
 def pages(rows: DataFrame) -> Iterator[range]:

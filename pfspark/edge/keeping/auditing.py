@@ -135,7 +135,7 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
         for page in paged(snapshot, name, some=range(anew + 1, EVERY_ROUND.stop)):
             found |= digests_by_round(name, page)
         if anew:
-            found[anew] = digest_of_pages(name, paged(snapshot, name, some=range(anew + 1)))
+            found[anew] = digest_of_pages(name, paged(snapshot, name, some=range(EVERY_ROUND.start, anew + 1)))
         told = {row.round: row.facts.get(name) for row in rows if row.round >= max(anew, 1) and row.kind != "opened"}
         unknown = {row.round for row in rows if row.format == 1}
         differ = {number for number in {*told, *found} - unknown if found.get(number) != told.get(number)}
