@@ -14,7 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from pfspark import cnset, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
@@ -62,7 +62,6 @@ class Between:
             field.name: schema_of(field.name, _NOT_NEEDED.get(field.name, ())) for field in fields(World) if field.name != "taken"
         }
         self._schemas["taken"] = struct("org string, edit_id string")
-        self._frames: dict[str, DataFrame] = {}
         self.tables: dict[str, pa.Table] = {}
         self._joined = arrow(struct("org string, store string, folder string, before bigint"), ())
         """How many rows of `state` a folder of a store had when they were joined last."""
@@ -78,19 +77,9 @@ class Between:
             self._spark = self._spark()
         return self._spark
 
-    def frames(self) -> World:
-        """The world as frames."""
-        return World(**{name: self._frame(name) for name in self._schemas})
-
-    def _frame(self, name: str) -> DataFrame:
-        if name not in self._frames:
-            self._frames[name] = local(self.spark, self.tables[name], self._schemas[name])
-        return self._frames[name]
-
     def put(self, name: str, table: pa.Table) -> None:
         """A table of the world, anew."""
         self.tables[name] = mapped.settled(table)
-        self._frames.pop(name, None)
 
     def put_rows(self, name: str, rows: pa.Table) -> None:
         """The rows of a table of the world, anew, of any that have its columns."""

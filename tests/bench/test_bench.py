@@ -289,7 +289,6 @@ def test_thousand_organizations(spark: SparkSession) -> None:
         names = [f"org {place}" for place in range(many)]
         Played(spark, *[scenario(2, 4, name) for name in names[:1]]).round(edits=True)
         played = Played(spark, *[scenario(2, 4, name) for name in names])
-        played.world.frames()
         took[many], made = played.round(edits=True)
         assert made["changes"].num_rows == 4 * many
     told("one organization", took[1])

@@ -28,18 +28,14 @@ def within(page: range) -> Column:
     return F.col("round").between(page.start, page.stop - 1)
 
 
-def by_pages(rows: DataFrame) -> Iterator[pa.Table]:
-    """All the rows, page by page; those of a round are together."""
-    return (rows.where(within(page)).toArrow() for page in pages(rows))
-
-
 def paged(snapshot: Snapshot, name: str, org: str | None = None, some: range = EVERY_ROUND) -> Iterator[pa.Table]:
     """All valid rows of a table, or those of an organization or of `some` rounds, page by page; those of a round are together."""
     mine = _of(some) if org is None else _of(some) & (pc.field("org") == org)
     rounds = snapshot.arrow(name, mine, ["round"])
     if rounds is None:
-        rows = snapshot.read(name).where(within(some))
-        yield from by_pages(rows if org is None else rows.where(F.col("org") == org))
+        theirs = F.lit(True) if org is None else F.col("org") == org
+        rows = snapshot.read(name).where(within(some) & theirs)
+        yield from (rows.where(within(page)).toArrow() for page in pages(rows))
         return
     counted = rounds.group_by("round").aggregate([([], "count_all")]).rename_columns({"count_all": "count"})
     for page in _pages(counted):
@@ -51,9 +47,10 @@ def _of(rounds: range) -> pc.Expression:
 
 
 def _pages(counted: pa.Table) -> Iterator[range]:
-    first = last = held = 0
     in_order = counted.sort_by("round")
-    for number, count in zip(in_order["round"].to_pylist(), in_order["count"].to_pylist(), strict=True):
+    numbers, held = in_order["round"].to_pylist(), 0
+    first = last = min(0, *numbers[:1]) if numbers else 0
+    for number, count in zip(numbers, in_order["count"].to_pylist(), strict=True):
         if held and held + count > PAGE:
             yield range(first, last + 1)
             first, held = last + 1, 0

@@ -38,9 +38,9 @@ def create(tables: Tables, name: str, history: timedelta) -> None:
     }
     listed = ", ".join(f"{sql.literal(key)} = {sql.literal(value)}" for key, value in properties.items())
     try:
-        if tables.folder and native.IS_HERE and not (tables.folder / name).exists():
+        if (place := tables.here(name)) and not place.exists():
             comments = {each.name: each.says for each in table.columns}
-            native.create(tables.folder / name, columns_of(name), comments, table.row, properties)
+            native.create(place, columns_of(name), comments, table.row, properties)
             return
         said = f"({columns}) USING DELTA COMMENT {sql.literal(table.row)} TBLPROPERTIES ({listed})"
         with contextlib.suppress(PySparkException):  # there is one already

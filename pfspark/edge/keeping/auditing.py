@@ -12,7 +12,7 @@ from functools import partial, reduce
 from typing import Any, TypeVar
 
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pfspark.between import Between
@@ -28,7 +28,7 @@ from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import DIRECTORY
 from pfspark.edge.world.facts import as_made, begun, delivered, own_rows
 from pfspark.errors import DamageError
-from pfspark.execute import execute
+from pfspark.execute import Made, execute
 from pfspark.rules import checks, history
 from pfspark.tables import TABLES
 from pfspark.threads import callers_threads
@@ -86,8 +86,10 @@ def audit(
         yield {"kind": "certificate", "lake": tables.where, "round": None, "ledger": None, "checks": {}, "tables": {}}
         return
     with callers_threads(tables.spark, AT_ONCE) as looking:
-        seen = checks.Seen.of(answers.frame) if answers else None
-        promised = looking.submit(guarded, partial(_promised, answers)) if answers else None
+        spark = tables.spark
+        given = {name: as_made(name, answers.world[name]) for name in checks.LOOKED_AT} if answers else {}
+        seen = checks.Seen.of(lambda name: given[name].frame(spark)) if answers else None
+        promised = looking.submit(guarded, partial(_promised, spark, given)) if answers else None
         links = looking.submit(guarded, snapshot.broken_links)
         forged = looking.submit(guarded, lambda: unlike_their_digests(snapshot))
         others = [
@@ -99,10 +101,9 @@ def audit(
             )
         ]
         whole = looking.submit(guarded, lambda: digests({name: snapshot.read(name) for name in TABLES}))
-        # A table that cannot be read keeps the others from being looked at together.
-        looked_at: dict[str, Line | None] = {**(whole.result() or {})}
-        for name in TABLES if not looked_at else ():
-            looked_at[name] = guarded(partial(_digest_of, snapshot, name))
+        looked_at: Mapping[str, Line | None] | None = whole.result()
+        if looked_at is None:  # a table that cannot be read keeps the others from being looked at together
+            looked_at = {name: guarded(partial(_digest_of, snapshot, name)) for name in TABLES}
     chained = "the ledger's rows follow one another, each with the digest of the one before"
     lines = [
         _line("ledger", chained, links.result()),
@@ -132,7 +133,7 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
     for name in FACTS:
         anew = max((row.round for row in rows if row.kind == "maintained" and name in row.facts), default=0)
         found: dict[int, str] = {}
-        for page in paged(snapshot, name, some=range(anew + 1, EVERY_ROUND.stop)):
+        for page in paged(snapshot, name, some=range(anew + 1, EVERY_ROUND.stop) if anew else EVERY_ROUND):
             found |= digests_by_round(name, page)
         if anew:
             found[anew] = digest_of_pages(name, paged(snapshot, name, some=range(EVERY_ROUND.start, anew + 1)))
@@ -161,11 +162,10 @@ def _held_beside(answers: Answers, world: Callable[[int], Between | None], peopl
     return [_found_line("base", AGREES, disagreements(tables.spark, found.tables, answers.world))]
 
 
-def _promised(answers: Answers) -> list[Line]:
+def _promised(spark: SparkSession, given: Mapping[str, Made]) -> list[Line]:
     """One line for each of `rules.checks.CHECKS`, all looked at in one job."""
-    given = {name: as_made(name, answers.world[name]) for name in checks.LOOKED_AT}
     broken = defaultdict(list)
-    for row in execute(answers.snapshot.tables.spark, {"broken": checks.drawn()}, given, suited)["broken"].to_pylist():
+    for row in execute(spark, {"broken": checks.drawn()}, given, suited)["broken"].to_pylist():
         broken[int(row["check"])].append(row)
     rows = {place: (sum(row["rows"] for row in some), min(row["sample"] for row in some)) for place, some in broken.items()}
     return [_line(check.id, check.says, *rows.get(place, (0, None))) for place, check in enumerate(checks.CHECKS)]

@@ -102,6 +102,20 @@ def test_what_is_forged_is_found(statements: list[str], named: set[str], played:
     assert broken(lake) == named
 
 
+@pytest.mark.parametrize("tended", [False, pytest.param(True, marks=pytest.mark.lakes)], ids=["played", "written anew"])
+def test_rows_of_no_round_there_ever_was_are_found(tended: bool, played: Copy, spark: SparkSession) -> None:
+    """Every world would hold them: they come before its first round."""
+    with Lake.open(played("lake"), spark) as lake:
+        if tended:
+            lake.maintain(f"{DAY}00:00:00Z")
+        number = max(line["round"] for line in lake.lines("rounds"))
+        held = lake._tables.arrow("state")
+        assert held is not None and held.num_rows
+        lake._tables.append("state", held.slice(0, 1).drop_columns("round"), -1)
+        forged = next(line for line in lake.audit() if line.get("id") == "facts")
+        assert (forged["rows"], json.loads(forged["sample"])) == (1, {"table": "state", "round": number if tended else -1})
+
+
 @pytest.mark.lakes
 def test_upkeep_seals_what_it_writes_anew(played: Copy, spark: SparkSession) -> None:
     """A row of the state that was altered afterwards is found in the round of that upkeep; what came later by itself."""
