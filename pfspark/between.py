@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from pfspark import cnset, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
-from pfspark.keyed import having, labels, lacking, together, with_columns
+from pfspark.keyed import having, labels, lacking, of_store, together, with_columns
 from pfspark.keys import HERE, STORE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.said import lists_anew
@@ -158,10 +158,10 @@ class Between:
         Source: R133, R134.
         """
         for store in stores:
-            asking = _of_store(self.tables["replicas"], org, store)
+            asking = of_store(self.tables["replicas"], org, store)
             if seeming_gaps:
                 gaps = pa.concat_arrays(
-                    [_of_store(self.tables["array"], org, store)["folder"].combine_chunks(), pa.array([HIERARCHY])]
+                    [of_store(self.tables["array"], org, store)["folder"].combine_chunks(), pa.array([HIERARCHY])]
                 )
                 asking = asking.filter(pc.is_in(asking["folder"], gaps))
             self.append("agenda", _asks(asking, now))
@@ -171,9 +171,9 @@ class Between:
 
         A life is one more than the replica ever had: a number given since is never given again. What others said since is
         gone with the rows, and whom it asked since; when it heard whom is not. A replica that did not exist then is erased, and
-        its lives are remembered. A night that the store has not had yet it still has.
+        its lives are remembered. Maintenance of this night that the store has not done yet it still does.
         """
-        before, mine = (_of_store(tables["replicas"], org, store) for tables in (then, self.tables))
+        before, mine = (of_store(tables["replicas"], org, store) for tables in (then, self.tables))
         same = pc.index_in(before["folder"], mine["folder"].combine_chunks())
         lived = pc.max_element_wise(before["life"], pc.take(mine["life"], same))
         lives = pc.add(lived, pc.not_equal(before["standing"], str(Standing.ERASED)).cast(pa.int64()))
@@ -182,23 +182,23 @@ class Between:
             with_columns(before, life=lives, at=now).select(mine.column_names),
             with_columns(made_since, standing=str(Standing.ERASED), at=now),
         ])  # fmt: skip
-        state = _of_store(then["state"], org, store)
+        state = of_store(then["state"], org, store)
         here = pc.index_in(state["folder"], before["folder"].combine_chunks())
         own = pc.fill_null(pc.equal(state["about"], pc.take(labels(store, before["life"]), here)), False)
         state = with_columns(state, about=pc.if_else(own, pc.take(labels(store, lives), here), state["about"]))
-        agenda = _of_store(then["agenda"], org, store)
+        agenda = of_store(then["agenda"], org, store)
         agenda = agenda.filter(pc.not_equal(agenda["why"], str(Why.INQUIRE)))
-        tonight = _of_store(self.tables["agenda"], org, store).filter(pc.field("why").isin([*map(str, NIGHTLY)]))
+        tonight = of_store(self.tables["agenda"], org, store).filter(pc.field("why").isin([*map(str, NIGHTLY)]))
         if not pc.any(pc.less_equal(tonight["due"], pa.scalar(now, tonight["due"].type))).as_py():
             nightly = pc.is_in(agenda["why"], pa.array(map(str, NIGHTLY)))
             agenda = with_columns(agenda, due=pc.if_else(nightly, _next_nights(agenda["due"], now), agenda["due"]))
-        contacts = _heard_since(*(_of_store(tables["contacts"], org, store).to_pylist() for tables in (self.tables, then)))
+        contacts = _heard_since(*(of_store(tables["contacts"], org, store).to_pylist() for tables in (self.tables, then)))
         rows = {"replicas": [replicas], "state": [state], "agenda": [agenda, _asks(replicas, now)]}
         rows["contacts"] = [pa.Table.from_pylist(contacts, schema=self.tables["contacts"].schema)]
         keys = pa.table({"org": [org], "store": [store]})
         for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives", "contacts"):
             self.put(name, lacking(self.tables[name], keys, STORE))
-            for some in rows.get(name) or [_of_store(then[name], org, store)]:
+            for some in rows.get(name) or [of_store(then[name], org, store)]:
                 self.append(name, some)
         self._merges.pop(org, None)
         self.put_rows("lists", lists_anew(self.tables["lists"], self.tables["stores"]))  # who is in the directory is so now
@@ -280,10 +280,6 @@ def _next_nights(due: pa.ChunkedArray, now: datetime) -> pa.ChunkedArray:
     late = pc.subtract(pa.scalar(now, due.type).cast(pa.int64()), micros)
     nights = pc.divide(pc.add(pc.max_element_wise(late, 0), day - 1), day)
     return pc.add(micros, pc.multiply(nights, day)).cast(due.type)
-
-
-def _of_store(table: pa.Table, org: str, store: str) -> pa.Table:
-    return table.filter(pc.and_(pc.equal(table["org"], org), pc.equal(table["store"], store)))
 
 
 def due_moments(world: Between, *, suspended: set[str]) -> dict[str, datetime]:

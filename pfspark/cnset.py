@@ -111,7 +111,7 @@ def _layer(ranges: DataFrame, keys: Sequence[str], **measures: int) -> DataFrame
 
 
 def canonical(ranges: DataFrame, keys: Sequence[str] = KEYS) -> DataFrame:
-    """The same sets, each number covered once, neighbours merged (F21)."""
+    """Sets in their shortest form: each number covered once, neighbours merged (F21)."""
     return settle(keys, F.col("a") > 0, _layer(ranges, keys, a=1))
 
 

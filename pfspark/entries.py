@@ -120,7 +120,7 @@ def reads(reader: Reader) -> PlainValidator:
 
 
 def reads_by(reader_for: Callable[[Any], Reader]) -> PlainValidator:
-    """The same of one whose reader depends on what is known."""
+    """A reader that depends on what is known, for a field."""
 
     def read(value: object, given: ValidationInfo) -> Any:
         try:

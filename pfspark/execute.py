@@ -10,7 +10,7 @@ what it gives has too, that stays on the executors, and is collected beside the 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from threading import Lock
@@ -216,19 +216,26 @@ class Execution:
         rows = {each: self.made[each].rows for each in frame.inputs}
         if frame.rule.name in TWINS and None not in rows.values():
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
-        most = max((self.made[each].most for each in frame.inputs), default=0)
-        driving = frame.of(frame.rule.drives or frame.rule.needs)
-        many = max((self.made[each].most for each in driving), default=0) >= LARGE
+        is_large = self._most(frame.of(frame.rule.drives or frame.rule.needs)) >= LARGE
+        most = self._most(frame.inputs)
         built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most, fused=frame)
         if frame.rule.inline and frame not in self._wanted:
-            # Of few rows those who have a twin are made, and it is known whether there are any; steps may hang upon it. So many
-            # are asked whether they have any, but for those that are put together of several: one of them will have.
-            picks = frame.rule.name in TWINS and not (frame.rule.amends or len(frame.of(frame.rule.drives)) > 1)
-            return built if not many or not picks or self._has_rows(built) else self._nothing(frame)
+            is_empty = is_large and self._may_pick_none(frame) and not self._has_rows(built)
+            return self._nothing(frame) if is_empty else built
         schema = self.schema(frame)
-        if many and (computed := self._on_executors(built, schema)):
+        if is_large and (computed := self._on_executors(built, schema)):
             return computed
         return self._local(self.rows(built).select(schema.names), schema)
+
+    def _most(self, frames: Iterable[Frame]) -> int:
+        """The rows of the largest table of which those are made."""
+        return max((self.made[each].most for each in frames), default=0)
+
+    def _may_pick_none(self, frame: Frame) -> bool:
+        """Whether a fused step of many rows may give none, so that others that hang upon it need not be made; of few rows its
+        twin tells. Not so of a view that is amended, nor of several frames together: one of them will have some."""
+        assert frame.rule is not None
+        return frame.rule.name in TWINS and not frame.rule.amends and len(frame.of(frame.rule.drives)) <= 1
 
     def _has_rows(self, built: Made) -> bool:
         return not self._frame(built).isEmpty()

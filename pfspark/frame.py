@@ -38,8 +38,9 @@ class Rule:
         signature: its parameters.
         gives: the frame of `tables.FRAMES`; empty: rows of the same columns as those of `like`.
         like: a parameter.
-        drives: parameters, by default those without a keyword. Where none of these has a row the rule has none to give. They, and
-            what it needs, are made first; all else that it is given only where there is something to say.
+        drives: parameters, by default those without a keyword, and none where there are `needs`. Where none of these has a row
+            the rule has none to give. They, and what it needs, are made first; all else that it is given only where there is
+            something to say.
         needs: parameters. Where any of these has no row the rule has none to give.
         amends: a parameter: a view, which where the rule has nothing to say stays as it is.
         inline: a projection, or a join of few: unless it is wanted it is not made by itself, but fused into those who read it.

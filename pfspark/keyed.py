@@ -35,6 +35,11 @@ def lacking(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
     return filtered(table, pc.invert(_alike(table, keys, on)))
 
 
+def of_store(table: pa.Table, org: str, store: str) -> pa.Table:
+    """The rows of one store."""
+    return table.filter(pc.and_(pc.equal(table["store"], store), pc.equal(table["org"], org)))
+
+
 def filtered(table: pa.Table, stays: pa.ChunkedArray) -> pa.Table:
     """Batch by batch, so that of a large table nothing is copied but those of which some rows stay and others go."""
     batches, place, of_each = [], 0, stays.combine_chunks()

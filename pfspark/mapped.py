@@ -38,8 +38,11 @@ _MAPPED: WeakKeyDictionary[mmap.mmap, Mapped] = WeakKeyDictionary()
 
 
 def settled(table: pa.Table) -> pa.Table:
-    """The same rows, those that are in a file already first: the others in one piece where they are in many, and in a file where
-    they are large; where none can be written, as on a disk that is full, they stay in memory."""
+    """Those rows, in as few pieces as they may be; first those that lie in a file already.
+
+    The others are put in one piece where they are in many, and in a file where they are large. Where none can be written, as on a
+    disk that is full, they stay in memory.
+    """
     there: list[pa.RecordBatch] = []
     here: list[pa.RecordBatch] = []
     for batch, file in files_of(table):

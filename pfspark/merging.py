@@ -23,7 +23,7 @@ OF_NONE = "no tree"
 
 def trees(changes: DataFrame, *, table: DataFrame, replicas: DataFrame, whole: DataFrame) -> Trees:
     """What stores see by all that they hold (`table`, canonical); `whole`: the organizations that merge whole objects."""
-    held = state.held(table, replicas=replicas)
+    held = state.contents_of(table, replicas=replicas)
     tree = hierarchy.merge(source(OF_NONE), once(items.seen(_of_hierarchy(changes), applied=held)), whole=whole)
     folders = hierarchy.folders(tree)
     return Trees(tree, folders, hierarchy.lists(tree, folders=folders))

@@ -13,7 +13,7 @@ to another. One rule looks over all stores, as the nightly maintenance may: `era
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cache, partial, reduce
+from functools import cache, partial
 
 from pyspark.sql import DataFrame
 
@@ -65,7 +65,7 @@ def play(world: World, clock: DataFrame) -> Outcome:
     packed = pack(world, known, edits, cycle, replies, clock)
     messages = address(world, known, gaps, edits, cycle, replies, asked, quiet, packed, clock)
     night = expire(world, due, known, edits, dirty, clock)
-    entries = remind(world, due, known, gaps, edits, cycle, asked, quiet, night, dirty, clock)
+    entries = remind(world, known, gaps, edits, cycle, asked, quiet, night, dirty, clock)
     return Outcome(
         changes=edits.written,
         messages=messages,
@@ -97,28 +97,32 @@ def picture() -> str:
     return draw_picture(getattr(outcome, each.name) for each in fields(Outcome))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Due:
-    """The agenda of the stores that are up, and its entries whose time has come."""
+    """What is due now."""
 
     agenda: DataFrame
+    """That of the stores that are up."""
     entries: DataFrame
+    """Of it, those whose time has come."""
 
 
 @phase
 def calendar(world: World, clock: DataFrame) -> Due:
-    """What is due now."""
+    """Whoever is up looks into the agenda."""
     awake = agenda.awake(world.agenda, conditions=world.conditions)
-    return Due(awake, agenda.due(awake, clock=clock))
+    return Due(agenda=awake, entries=agenda.due(awake, clock=clock))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Mail:
-    """What has been delivered, whom its recipients have heard by it (`met`), and so all contacts."""
+    """The mail of this round, and who was heard by it."""
 
     delivered: DataFrame
     met: DataFrame
+    """Contacts of those whom its recipients have heard."""
     contacts: DataFrame
+    """All, after that."""
 
 
 @phase
@@ -126,19 +130,24 @@ def arrive(world: World, clock: DataFrame) -> Mail:
     """What is due by now is delivered, or lost at the door; whoever is heard is available from now on."""
     delivered = transport.arrive(world.mail, conditions=world.conditions, replicas=world.replicas, clock=clock)
     met = sources.hear(world.contacts, delivered=delivered)
-    return Mail(delivered, met, _amend("contacts", world.contacts, met))
+    return Mail(delivered=delivered, met=met, contacts=_amend("contacts", world.contacts, met))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class News:
-    """The trees after the mail, and what `changed` of them; the numbers held before; and what the new lists make of replicas."""
+    """The hierarchy after the mail, and what stores held before it."""
 
     trees: Trees
     changed: Trees
+    """What of them the mail has changed."""
     applied: DataFrame
+    """The numbers that stores held."""
     empty: DataFrame
+    """Of them, those without content."""
     steps: DataFrame
+    """What the new lists make of replicas."""
     replicas: DataFrame
+    """All, after these steps."""
 
 
 @phase
@@ -152,20 +161,25 @@ def sift_hierarchy(world: World, mail: Mail, clock: DataFrame) -> News:
     trees, changed = _see(world.trees, versions, clock)
     steps = dated(hierarchy.stand(world.replicas, lists=changed.lists, folders=changed.folders), clock=clock)
     replicas = _amend("replicas", world.replicas, steps)
-    return News(trees, changed, applied, state.ranges_of(own, entry=Entry.EMPTY), steps, replicas)
+    empty = state.ranges_of(own, entry=Entry.EMPTY)
+    return News(trees=trees, changed=changed, applied=applied, empty=empty, steps=steps, replicas=replicas)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Inbox:
-    """Mail with the verdict on it; what was accepted, and of that what comes from current replicas; the lives read of;
-    the numbers `carried`, and what is held with them (`in_hand`)."""
+    """The mail of this round, after the verdict on it."""
 
     validated: DataFrame
+    """All of it, each message with its verdict."""
     accepted: DataFrame
     current: DataFrame
+    """What was accepted of replicas in their current lives."""
     lives: DataFrame
+    """Those that stores have read of."""
     carried: DataFrame
+    """The numbers that came."""
     in_hand: DataFrame
+    """They, and those that were held before."""
 
 
 @phase
@@ -176,26 +190,34 @@ def accept(world: World, mail: Mail, news: News) -> Inbox:
     lives = state.read_lives(accepted, lives=world.lives)
     carried = receipt.unpack(receipt.of_types(accepted, types=CARRYING))
     in_hand = together(news.applied, state.numbers(carried))
-    return Inbox(validated, accepted, state.from_current_replicas(accepted, lives=lives), lives, carried, in_hand)
+    current = state.from_current_replicas(accepted, lives=lives)
+    return Inbox(validated=validated, accepted=accepted, current=current, lives=lives, carried=carried, in_hand=in_hand)
 
 
-@dataclass(frozen=True)
-class Standing:
-    """How replicas stand before people's edits: those `alive` before leavers advance, and after; the steps; the rows that new
-    lives take over, and the state table with them; leavers that say so anew, and who has gone and is called removed again."""
+@dataclass(frozen=True, kw_only=True)
+class Replicas:
+    """How replicas stand before people's edits."""
 
     alive: DataFrame
+    """All, before leavers advance."""
     replicas: DataFrame
+    """All, after that."""
     begun: DataFrame
+    """Steps of those that begin new lives."""
     leaving: DataFrame
+    """Steps of leavers."""
     carried_over: DataFrame
+    """Rows of the state table that new lives take over."""
     table: DataFrame
+    """The state table with them."""
     unlisted: DataFrame
+    """Leavers whose list does not say so, who say it anew."""
     called_again: DataFrame
+    """Who has gone, and whose list calls it a replica again."""
 
 
 @phase
-def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standing:
+def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Replicas:
     """Replicas begin new lives, where numbers that they gave come back to them unknown; leavers whose content is safe
     elsewhere go."""
     begun = dated(state.forgotten(inbox.accepted, applied=inbox.in_hand, replicas=news.replicas), clock=clock)
@@ -206,34 +228,40 @@ def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standin
     unlisted = removal.unlisted(alive, seen=news.changed.folders, tree=news.trees.tree)
     released = removal.advance(acknowledged, applied=inbox.in_hand, replicas=alive, unlisted=unlisted)
     leaving = dated(released, clock=clock)
-    return Standing(
-        alive,
-        _amend("replicas", alive, leaving),
-        begun,
-        leaving,
-        carried_over,
-        append(world.state, carried_over),
-        unlisted,
-        removal.called_again(alive, lists=news.changed.lists),
+    return Replicas(
+        alive=alive,
+        replicas=_amend("replicas", alive, leaving),
+        begun=begun,
+        leaving=leaving,
+        carried_over=carried_over,
+        table=append(world.state, carried_over),
+        unlisted=unlisted,
+        called_again=removal.called_again(alive, lists=news.changed.lists),
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FolderEdits:
-    """People's edits with what they name (`resolved`); of those of the hierarchy the verdicts, what they enter into lists, the
-    folders that deletions take along, and the changes they make; the trees after them, and what changed of those."""
+    """People's edits, those of the hierarchy carried out."""
 
     resolved: DataFrame
+    """All, with what they name."""
     verdicts: DataFrame
+    """Those of the hierarchy with their verdicts."""
     entries: DataFrame
+    """What these enter into replica lists."""
     deleted: DataFrame
+    """Folders that deletions take along."""
     changes: DataFrame
+    """The changes that they make."""
     trees: Trees
+    """After them."""
     changed: Trees
+    """What of the trees they have changed."""
 
 
 @phase
-def take_in_folders(world: World, news: News, standing: Standing, clock: DataFrame) -> FolderEdits:
+def take_in_folders(world: World, news: News, standing: Replicas, clock: DataFrame) -> FolderEdits:
     """What people did to the hierarchy, and what leavers say of themselves."""
     names = intake.names(world.changes, edits=world.edits)
     received = intake.receive(
@@ -245,20 +273,25 @@ def take_in_folders(world: World, news: News, standing: Standing, clock: DataFra
     verdicts, deleted = _validate_folders(edits, names, news, standing)
     changes = folder_edits.as_changes(verdicts)
     trees, changed = _see(news.trees, changes, clock)
-    return FolderEdits(resolved, verdicts, folder_edits.entries(verdicts), deleted, changes, trees, changed)
+    entries = folder_edits.entries(verdicts)
+    return FolderEdits(
+        resolved=resolved, verdicts=verdicts, entries=entries, deleted=deleted, changes=changes, trees=trees, changed=changed
+    )  # fmt: skip
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Steps:
-    """Replicas after those edits, those who still speak in this round, and all steps of the round."""
+    """How replicas stand after those edits."""
 
     replicas: DataFrame
     speaking: DataFrame
-    steps: DataFrame
+    """They, and those who have just gone, and still speak in this round."""
+    taken: DataFrame
+    """All steps of the round."""
 
 
 @phase
-def follow_lists(due: Due, news: News, inbox: Inbox, standing: Standing, folders: FolderEdits, clock: DataFrame) -> Steps:
+def follow_lists(due: Due, news: News, inbox: Inbox, standing: Replicas, folders: FolderEdits, clock: DataFrame) -> Steps:
     """Replicas follow their lists; whoever is still to be deleted after that, and whose night has come, is erased."""
     moves = hierarchy.stand(
         standing.replicas, lists=folders.changed.lists, folders=folders.changed.folders, entries=folders.entries
@@ -269,43 +302,50 @@ def follow_lists(due: Due, news: News, inbox: Inbox, standing: Standing, folders
     erased = dated(removal.erase(stood, tonight=tonight, applied=inbox.in_hand, empty=news.empty), clock=clock)
     replicas = _amend("replicas", stood, erased)
     let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
-    steps = reduce(partial(_amend, "replicas"), (standing.begun, standing.leaving, last, erased), news.steps)
-    return Steps(replicas, _amend("replicas", replicas, let_go), steps)
+    taken = _amend("replicas", news.steps, standing.begun, standing.leaving, last, erased)
+    return Steps(replicas=replicas, speaking=_amend("replicas", replicas, let_go), taken=taken)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Edits:
-    """The verdicts on edits; the numbers `issued` for the changes that they make, and these as they are `written`; the trees
-    after them, what changed of those, and what has changed in the whole round (`retold`); replicas after them, those
-    who still speak in this round, and all steps of the round."""
+    """All that people did, and how the hierarchy and the replicas stand after it."""
 
     received: DataFrame
     of_folders: DataFrame
+    """Edits of the hierarchy with their verdicts."""
     of_items: DataFrame
+    """The others with theirs."""
     issued: DataFrame
+    """The numbers that were given to changes."""
     written: DataFrame
+    """Those changes."""
     trees: Trees
     changed: Trees
+    """What of them the edits have changed."""
     retold: Trees
+    """What of them the whole round has changed."""
     replicas: DataFrame
     speaking: DataFrame
+    """They, and those who have just gone, and still speak in this round."""
     steps: DataFrame
+    """All steps of the round."""
 
 
 @phase
-def take_in(world: World, news: News, inbox: Inbox, standing: Standing, folders: FolderEdits, steps: Steps) -> Edits:
+def take_in(world: World, news: News, inbox: Inbox, standing: Replicas, folders: FolderEdits, steps: Steps) -> Edits:
     """All that people did: to items against the tree and the standing as of their place among the edits."""
     edits = intake.of_items(folders.resolved)
     of_items, item_changes = _take_in_items(edits, world, news, inbox, standing, folders, steps)
     changes = append(folders.changes, item_changes)
     return Edits(
-        folders.resolved, folders.verdicts, of_items, intake.issued(changes), intake.as_changes(changes),
-        folders.trees, folders.changed, _both(news.changed, folders.changed),
-        steps.replicas, steps.speaking, steps.steps,
+        received=folders.resolved, of_folders=folders.verdicts, of_items=of_items,
+        issued=intake.issued(changes), written=intake.as_changes(changes),
+        trees=folders.trees, changed=folders.changed, retold=_both(news.changed, folders.changed),
+        replicas=steps.replicas, speaking=steps.speaking, steps=steps.taken,
     )  # fmt: skip
 
 
-def _say_by_themselves(news: News, standing: Standing, clock: DataFrame) -> tuple[DataFrame, DataFrame]:
+def _say_by_themselves(news: News, standing: Replicas, clock: DataFrame) -> tuple[DataFrame, DataFrame]:
     """What leavers say of themselves: that they leave, where their list does not know it, and that they are gone."""
     tree = news.trees.tree
     return (
@@ -314,7 +354,7 @@ def _say_by_themselves(news: News, standing: Standing, clock: DataFrame) -> tupl
     )
 
 
-def _validate_folders(edits: DataFrame, names: DataFrame, news: News, standing: Standing) -> tuple[DataFrame, DataFrame]:
+def _validate_folders(edits: DataFrame, names: DataFrame, news: News, standing: Replicas) -> tuple[DataFrame, DataFrame]:
     """Edits of the hierarchy with their verdicts, and the folders that deletions take along."""
     tree, folders, lists = news.trees.tree, news.trees.folders, news.trees.lists
     resolved = folder_edits.resolve(edits, names=names)
@@ -333,7 +373,7 @@ def _take_in_items(
     world: World,
     news: News,
     inbox: Inbox,
-    standing: Standing,
+    standing: Replicas,
     folders: FolderEdits,
     steps: Steps,
 ) -> tuple[DataFrame, DataFrame]:
@@ -360,31 +400,40 @@ def look_at(due: Due, news: News, inbox: Inbox, edits: Edits) -> DataFrame:
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Known:
-    """What stores know of the folders looked at: lists, beliefs of `current` replicas, claims, news of others; numbers that came
-    `fresh` or were `settled` without content, and with those given here all that is `gained`; all that is `held`, and the same
-    canonical (`applied`); what is `empty`, `sent`, and what came back (`returned`) and counts as sent; what covers the numbers
-    of each folder, and where they `changed`."""
+    """What stores know of the folders looked at."""
 
     lists: DataFrame
-    news: DataFrame
+    heard: DataFrame
+    """What this round's mail says of others."""
     current: DataFrame
+    """What stores believe of others in their current lives."""
     claims: DataFrame
+    """What of it says that a number is somewhere."""
     coverage: DataFrame
+    """What covers the numbers of each folder."""
     fresh: DataFrame
+    """Numbers that came, and were not held."""
     settled: DataFrame
+    """Those that were settled without content."""
     returned: DataFrame
+    """Own numbers that came back, and count as sent."""
     gained: DataFrame
+    """Fresh, settled, or given here."""
     held: DataFrame
+    """All that is held after that."""
     applied: DataFrame
+    """The same, canonical."""
     empty: DataFrame
+    """Of it, what is without content."""
     sent: DataFrame
     changed: DataFrame
+    """Folders in which numbers came or were given."""
 
 
 @phase
-def learn(world: World, inbox: Inbox, standing: Standing, edits: Edits, dirty: DataFrame) -> Known:
+def learn(world: World, inbox: Inbox, standing: Replicas, edits: Edits, dirty: DataFrame) -> Known:
     """What others hold is learned, and the numbers of each folder are laid beside what covers them."""
     table = once(in_folders(standing.table, dirty))
     own = once(state.own(table, replicas=edits.replicas))
@@ -401,32 +450,35 @@ def learn(world: World, inbox: Inbox, standing: Standing, edits: Edits, dirty: D
     gained = state.gain(fresh, settled, edits.issued)
     held = together(before, gained)
     return Known(
-        lists,
-        heard,
-        state.current_only(believed, lives=inbox.lives),
-        claims,
-        coverage,
-        fresh,
-        settled,
-        packing.returned(together(fresh, settled)),
-        gained,
-        held,
-        state.hold(held),
-        together(state.ranges_of(own, entry=Entry.EMPTY), settled),
-        state.ranges_of(own, entry=Entry.SENT),
-        keys_of(fresh, edits.issued),
+        lists=lists,
+        heard=heard,
+        current=state.current_only(believed, lives=inbox.lives),
+        claims=claims,
+        coverage=coverage,
+        fresh=fresh,
+        settled=settled,
+        returned=packing.returned(together(fresh, settled)),
+        gained=gained,
+        held=held,
+        applied=state.canonical(held),
+        empty=together(state.ranges_of(own, entry=Entry.EMPTY), settled),
+        sent=state.ranges_of(own, entry=Entry.SENT),
+        changed=keys_of(fresh, edits.issued),
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Gaps:
-    """The pieces of the backfill array with the moment each is asked for, what is asked for now, the array after that, and its
-    steps."""
+    """What is missing."""
 
     timed: DataFrame
+    """The pieces of the backfill array, with the moment at which each is asked for."""
     asks: DataFrame
+    """What is asked for now, and of whom."""
     array: DataFrame
+    """The backfill array after that."""
     steps: DataFrame
+    """What was noted in it, and asked for."""
 
 
 @phase
@@ -442,21 +494,25 @@ def note_and_ask(world: World, mail: Mail, known: Known, edits: Edits, clock: Da
     chosen = sources.choose(asking, ranked=ranked, gives=gives)
     asks = backfill.retry(backfill.let_out(chosen, lists=known.lists, clock=clock), clock=clock)
     steps = backfill.steps(noted, asks=asks, clock=clock)
-    return Gaps(timed, asks, backfill.enter(noted, asks=asks), steps)
+    return Gaps(timed=timed, asks=asks, array=backfill.enter(noted, asks=asks), steps=steps)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Cycle:
-    """What waits to be sent, when each folder goes, what goes now; what stores show of themselves meanwhile, and what they had
-    shown before; what is set on folders for their messages."""
+    """What is sent at this cycle, and what stores show of themselves meanwhile."""
 
-    waiting: DataFrame
-    cycle: DataFrame
+    folders: DataFrame
+    """When each folder goes of which something waits."""
     sending: DataFrame
+    """What goes now."""
     shown: DataFrame
+    """What a status tells: all that is held, without what waits on."""
     shown_empty: DataFrame
+    """Of it, what is without content."""
     shown_before: DataFrame
+    """What a status told before this cycle: without all that waits."""
     limits: DataFrame
+    """What is set on folders for their messages."""
 
 
 @phase
@@ -464,29 +520,31 @@ def keep_cycle(world: World, due: Due, known: Known, edits: Edits, dirty: DataFr
     """What waits goes at its cycle; what does not go yet is not shown."""
     waiting = packing.waiting(known.held, sent=known.sent, returned=known.returned, replicas=edits.replicas)
     limits = packing.limits(hierarchy.properties(in_folders(edits.trees.tree, dirty), names=packing.LIMITS))
-    cycle = packing.cycle(
+    folders = packing.cycle(
         waiting, agenda=due.agenda, replicas=edits.replicas, limits=limits, stores=world.stores, clock=clock
     )  # fmt: skip
-    hidden = packing.hidden(waiting, staying=staying(cycle), replicas=edits.replicas)
+    hidden = packing.hidden(waiting, staying=staying(folders), replicas=edits.replicas)
     unsent = packing.unsent(waiting, replicas=edits.replicas)
     return Cycle(
-        waiting,
-        cycle,
-        in_folders(waiting, going(cycle)),
-        state.shown(known.applied, hidden=hidden),
-        state.shown(known.empty, hidden=hidden),
-        state.shown(known.applied, hidden=unsent),
-        limits,
+        folders=folders,
+        sending=in_folders(waiting, going(folders)),
+        shown=state.shown(known.applied, hidden=hidden),
+        shown_empty=state.shown(known.empty, hidden=hidden),
+        shown_before=state.shown(known.applied, hidden=unsent),
+        limits=limits,
     )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Replies:
-    """What requests are answered with: numbers, a status, or a status that says that there is nothing to give."""
+    """What requests are answered with."""
 
     answers: DataFrame
+    """Numbers that were asked for."""
     answered: DataFrame
+    """Status that was asked for."""
     unserved: DataFrame
+    """Status in place of numbers that are not here."""
 
 
 @phase
@@ -501,15 +559,18 @@ def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFr
         status.asked_for(questions),
         shown=cycle.shown_before, applied=known.applied, beliefs=known.current, replicas=edits.replicas, clock=clock,
     )  # fmt: skip
-    return Replies(answers, answered, backfill.unserved(requests, answers=answers, told=answered))
+    unserved = backfill.unserved(requests, answers=answers, told=answered)
+    return Replies(answers=answers, answered=answered, unserved=unserved)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Asked:
-    """Whom status requests go to, and what stores remember from now on of whom they have heard or asked."""
+    """Who is asked for status."""
 
     inquiries: DataFrame
+    """Whom status requests go to, and when the next do."""
     contacts: DataFrame
+    """What stores remember from now on of whom they have heard or asked."""
 
 
 @phase
@@ -538,16 +599,19 @@ def inquire(
         lists=known.lists, stores=world.stores, clock=clock,
     )  # fmt: skip
     asked = sources.remember(mail.contacts, asks=gaps.asks, responders=responders)
-    return Asked(inquiries, _amend("contacts", mail.met, asked))
+    return Asked(inquiries=inquiries, contacts=_amend("contacts", mail.met, asked))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Quiet:
-    """Folders that have been quiet for long enough, those whose status is repeated, and all that tell it now."""
+    """Who tells status unasked."""
 
-    quiet: DataFrame
+    folders: DataFrame
+    """Those that have been quiet for long enough."""
     repeats: DataFrame
+    """Those whose status is repeated, and when next."""
     telling: DataFrame
+    """All that tell it now."""
 
 
 @phase
@@ -564,15 +628,17 @@ def tell_unasked(due: Due, known: Known, edits: Edits, cycle: Cycle, dirty: Data
     made = intake.of_people(edits.issued)
     quiet = status.fall_due(agenda.of_kind(due.entries, why=Why.STATUS), changed=together(known.fresh, made))
     speaking = in_folders(quiet, status.speakers(edits.speaking))
-    return Quiet(quiet, repeats, keys_of(speaking, going(repeats)))
+    return Quiet(folders=quiet, repeats=repeats, telling=keys_of(speaking, going(repeats)))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Packed:
-    """The numbers that go now, each with whom it goes to; and the messages they are packed into."""
+    """What goes with content."""
 
     going: DataFrame
+    """The numbers, each with whom it goes to."""
     messages: DataFrame
+    """They, packed."""
 
 
 @phase
@@ -585,7 +651,7 @@ def pack(world: World, known: Known, edits: Edits, cycle: Cycle, replies: Replie
     )
     superseded = packing.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
     updates = packing.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
-    return Packed(going_now, packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock))
+    return Packed(going=going_now, messages=packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock))
 
 
 @phase
@@ -621,12 +687,14 @@ def address(
     return transport.inject_faults(messages, faults=world.faults)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Night:
-    """Replicas whose items grow old, and the numbers that this night settles without content."""
+    """What the nightly maintenance does."""
 
     limited: DataFrame
+    """Replicas whose items grow old."""
     expired: DataFrame
+    """The numbers that this night settles without content."""
 
 
 @phase
@@ -639,13 +707,12 @@ def expire(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame,
     held = once(state.contents(in_folders(known.applied, night), empty=known.empty))
     changes = _changes(world, edits, held)
     versions = items.versions(items.seen(changes, applied=held))
-    return Night(limited, aging.expire(versions, winners=items.readable(versions), night=night))
+    return Night(limited=limited, expired=aging.expire(versions, winners=items.readable(versions), night=night))
 
 
 @phase
 def remind(
     world: World,
-    due: Due,
     known: Known,
     gaps: Gaps,
     edits: Edits,
@@ -660,7 +727,7 @@ def remind(
     replicas = in_folders(edits.replicas, dirty)
     to_erase = agenda.to_erase(replicas)
     entries = together(
-        agenda.entries(staying(cycle.cycle), Why.SEND),
+        agenda.entries(staying(cycle.folders), Why.SEND),
         agenda.entries(backfill.next_due(gaps.timed, asks=gaps.asks), Why.BACKFILL),
         agenda.entries(asked.inquiries, Why.INQUIRE),
         agenda.entries(status.restart_clock(known.changed, clock=clock), Why.STATUS),
@@ -669,7 +736,7 @@ def remind(
         agenda.entries(agenda.maintenance(night.limited, clock=clock), Why.EXPIRE),
     )
     wanted = elsewhere(entries, agenda.erased(replicas))
-    anew = agenda.decided(dirty, quiet=quiet.quiet, replicas=edits.replicas)
+    anew = agenda.decided(dirty, quiet=quiet.folders, replicas=edits.replicas)
     return agenda.update(world.agenda, wanted=wanted, anew=anew, clock=clock)
 
 
@@ -682,10 +749,10 @@ def account_for(news: News, inbox: Inbox, edits: Edits) -> DataFrame:
 
 
 @phase
-def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Standing, clock: DataFrame) -> DataFrame:
+def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Replicas, clock: DataFrame) -> DataFrame:
     """What stores have learned of themselves and of others."""
     return state.record(
-        known.gained, cycle.sending, night.expired, together(known.news, standing.carried_over),
+        known.gained, cycle.sending, night.expired, together(known.heard, standing.carried_over),
         settled=known.settled, returned=known.returned, replicas=edits.replicas, clock=clock,
     )  # fmt: skip
 
@@ -722,6 +789,8 @@ def _changes(world: World, edits: Edits, ranges: DataFrame) -> DataFrame:
     return together(in_ranges(world.changes, ranges), edits.written)
 
 
-def _amend(name: str, view: DataFrame, changed: DataFrame) -> DataFrame:
-    """A view with the rows of every key that changed replaced."""
-    return amend(view, changed, key=REPLACED[name])
+def _amend(name: str, view: DataFrame, *changed: DataFrame) -> DataFrame:
+    """A view with the rows of every key that changed replaced, by what changed last."""
+    for rows in changed:
+        view = amend(view, rows, key=REPLACED[name])
+    return view

@@ -13,7 +13,8 @@ from pyspark.sql.types import StructType
 
 from pfspark.ddl import parse
 from pfspark.errors import UsageError
-from pfspark.tables import EVERY, LINES
+from pfspark.printed import LINES
+from pfspark.tables import EVERY
 
 Session = SparkSession | Callable[[], SparkSession]
 """A session, or what starts one when it is first needed."""
@@ -63,7 +64,7 @@ def rows_of(name: str, rows: Iterable[Mapping[str, Any]], leave_out: Sequence[st
 
 
 def of_lines(kind: str, lines: Iterable[Mapping[str, Any]]) -> pa.Table:
-    """JSON lines of a kind as an Arrow table (`tables.LINES`), their times still texts; a key that is absent is null."""
+    """JSON lines of a kind as an Arrow table (`printed.LINES`), their times still texts; a key that is absent is null."""
     texts = struct(LINES[kind].ddl.replace("timestamp", "string"))
     said = ({name: list(cell.items()) if isinstance(cell, dict) else cell for name, cell in line.items()} for line in lines)
     return arrow(texts, said)

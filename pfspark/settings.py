@@ -224,7 +224,8 @@ GROUPS = {group: tuple(name for name in OPTIONS if name.startswith(f"{group}_"))
 def override(policy: Policy, options: Mapping[str, Any]) -> Policy:
     """That policy with single options replaced; an unknown name or a value that does not fit is a UsageError.
 
-    >>> override(policy, {"backfill_timeouts": {"local": ["5m", "15m", "1h"]}})  # doctest: +SKIP
+    >>> override(load_profile("exchange_2007", Path("conf")), {"responders": "all"}).responders_restore
+    'all'
     """
     return _policy({**dict(policy), **policy.texts()}, options)
 

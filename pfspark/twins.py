@@ -1,4 +1,4 @@
-"""Twins of rules, in Arrow: of those that only pick, project, add up or count rows, for where all rows that they read are here.
+"""Twins of rules, in Arrow: of those that pick, project, count or join few rows, for where all rows that they read are here.
 
 To plan such a rule takes Spark many times as long as it takes to find a round's few rows. What it says is said in `rules`;
 `tests/test_twins.py` holds each beside its twin.

@@ -57,6 +57,15 @@ class Entry(StrEnum):
     REPORTED = "reported"
 
 
+class Step(StrEnum):
+    """Steps of an entry of the backfill array (R85-R94)."""
+
+    HEARD = "heard"
+    ASKED = "asked"
+    NAMED = "named"
+    """Of no number: a store must answer a status request (R126)."""
+
+
 class Standing(StrEnum):
     """Steps in the life of a replica (D1-D10)."""
 
@@ -94,6 +103,17 @@ class Action(StrEnum):
 
 
 HIERARCHY_ACTIONS = (Action.CREATE_FOLDER, Action.SET_FOLDER, Action.DELETE_FOLDER)
+
+
+class Kind(StrEnum):
+    """What a row of the ledger tells of."""
+
+    CREATED = "created"
+    OPENED = "opened"
+    """A number that somebody took, and whose round does not count."""
+    PLAYED = "played"
+    RESTORED = "restored"
+    MAINTAINED = "maintained"
 
 
 class Outcome(StrEnum):
@@ -210,7 +230,7 @@ class Why(StrEnum):
 
 
 LEVELS = 32
-"""How deep a tree of folders is followed: deeper than any client shows."""
+"""How deep an edit may place a folder: deeper than any client shows."""
 FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UTC)
 """Between which times lie: any of them, in any zone and a round later, is one that Python knows."""
 LARGEST = 2**62
@@ -222,10 +242,10 @@ SLOTS = r"\A(\d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*)?\z"
 DELETED = "deleted"
 NAME = "name"
 PARENT = "parent"
+REPLICA = "replica:"
+"""Properties of a folder that the rules themselves read; the replica list is one property per store, which this begins."""
 PRIORITIES = ("not urgent", "normal", "urgent")
 """Of replication messages, set per folder for the transport; normal unless said (F48)."""
-REPLICA = "replica:"
-"""Properties of a folder that the rules themselves read; the replica list is one property per store."""
 WHOLE = "*"
 """In a tree where whole objects win: no property, but the stamp of the object that won; before the name of a property, what
 a store said of it by itself while an object says something later."""

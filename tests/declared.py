@@ -1,4 +1,4 @@
-"""JSON lines held beside their declaration (`tables.LINES`): what verbs print is what `pfspark docs` says they print."""
+"""JSON lines held beside their declaration (`printed.LINES`): what verbs print is what `pfspark docs` says they print."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pfspark import cntext
-from pfspark.tables import LINES
+from pfspark.printed import LINES
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
 PLAIN = {"string": str, "bigint": int, "boolean": bool}
@@ -16,7 +16,7 @@ PLAIN = {"string": str, "bigint": int, "boolean": bool}
 def assert_declared(line: Mapping[str, Any]) -> None:
     """It has the keys of its kind, each with a value of its type."""
     assert "kind" in line, f"{line}: a line without a kind"
-    assert line["kind"] in LINES, f"{line['kind']}: declare the line in pfspark/tables.py"
+    assert line["kind"] in LINES, f"{line['kind']}: declare the line in pfspark/printed.py"
     assert not (faults := [*_faults(line)]), f"{faults} in {line}: pfspark/tables.py says otherwise"
 
 

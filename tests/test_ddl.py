@@ -8,7 +8,8 @@ import pytest
 from pyspark.sql import types as T
 
 from pfspark import ddl
-from pfspark.tables import EVERY, FRAMES, LINES
+from pfspark.printed import LINES
+from pfspark.tables import EVERY, FRAMES
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

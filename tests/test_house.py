@@ -17,14 +17,15 @@ TOP_LEVEL = {"README.md", "conf", "notebooks", "pfspark", "pyproject.toml", "tes
 
 # --- who may import what ---
 
-VOCABULARY = {"cntext", "entries", "errors", "keys", "schedules", "settings", "tables", "units", "words", "world"}
+VOCABULARY = {"cntext", "entries", "errors", "keys", "printed", "schedules", "settings", "tables", "units", "words", "world"}
 BELOW = {
     "vocabulary": set[str](),
     "cnset": {"vocabulary"},
     "frame": set(),
     "ancestors": {"vocabulary", "frame"},
     "naming": {"vocabulary"},
-    "rules": {"vocabulary", "cnset", "frame", "ancestors", "naming"},
+    "timeouts": set(),
+    "rules": {"vocabulary", "cnset", "frame", "ancestors", "naming", "timeouts"},
     "round": {"vocabulary", "cnset", "frame", "rules"},
     "ddl": set(),
     "rows": {"vocabulary", "ddl"},
@@ -68,6 +69,7 @@ BETTER_IMPORT = {
     "cnset": "the algebra knows ranges and words only: let the caller hand in the frame",
     "naming": "a name is what its edit says: let the caller hand in the frame",
     "ancestors": "trees are followed by what stands in their rows: let the caller hand in the frame",
+    "timeouts": "a time-out is what the policy says: let the caller hand in its columns",
     "rules": "a rule takes what it needs as a frame: let round.py, where rules meet, hand it in",
     "round": "a round is pure: let the edge hand in the snapshot and take the new rows",
     "rows": "rows are shaped by the tables alone: let the caller hand in the schema",

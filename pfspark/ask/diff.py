@@ -28,7 +28,7 @@ def changed(before: Views, after: Views) -> DataFrame:
     those that came, `before`: those that went), `holes` (`after`: opened, `before`: closed). What is alike has no row.
     """
     properties = [world["tree"].where(~F.col("property").startswith(REPLICA)) for world in (before, after)]
-    held = [state.held(world["state"], replicas=world["replicas"]) for world in (before, after)]
+    held = [state.contents_of(world["state"], replicas=world["replicas"]) for world in (before, after)]
     parts = (
         _unlike("tree", *properties, name="property", value="value"),
         _unlike("list", before["lists"], after["lists"], name="peer", value="listing"),

@@ -15,6 +15,6 @@ def alone(table: DataFrame, *, replicas: DataFrame, store: str) -> DataFrame:
 
     `table` and `replicas` are views of a world. What is on its way to others counts as not there.
     """
-    held = state.held(table, replicas=replicas)
+    held = state.contents_of(table, replicas=replicas)
     mine, others = held.where(F.col("store") == store), held.where(F.col("store") != store)
     return cnset.subtract(mine, others, ORIGIN)

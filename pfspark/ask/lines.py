@@ -30,7 +30,7 @@ def moment(at: datetime) -> str:
 
 
 def when(at: datetime | None) -> str | None:
-    """The same of a moment that there may not be."""
+    """A time as lines write it, where there is one."""
     return None if at is None else moment(at)
 
 
@@ -68,13 +68,13 @@ class ByOrg:
         return self._parts[name].get(org, self._tables[name].slice(0, 0))
 
     def rows(self, name: str, org: str) -> list[Any]:
-        """The same, each a dict."""
+        """The rows of a view that are of an organization, each a dict."""
         rows: list[Any] = self.part(name, org).to_pylist()
         return rows
 
 
 class _Few(ByOrg):
-    """The same of a few folders."""
+    """Tables of a world by organization, of a few folders alone."""
 
     def __init__(self, whole: ByOrg, folders: Iterable[str]) -> None:
         self._whole, self._folders = whole, pa.array(folders, pa.string())

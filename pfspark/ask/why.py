@@ -146,8 +146,11 @@ def write(
 
 @rule("letters_due")
 def undisturbed(letters: DataFrame, *, agenda: DataFrame, mail: DataFrame, replicas: DataFrame, grid: DataFrame) -> DataFrame:
-    """The same; `due` is null where the folder does not rest until then: mail under way about it, or an entry of an agenda
-    that falls due first, may have it told earlier, or start the wait anew."""
+    """Letters that come unasked.
+
+    `due` is null where the folder does not rest until then: mail under way about it, or an entry of an agenda that falls due
+    first, may have it told earlier, or start the wait anew.
+    """
     speaking = status.speakers(replicas).select(*HERE)
     stirring = agenda.where(~F.col("why").isin(*RESTING)).join(speaking, list(HERE), "left_semi")
     events = stirring.select(*FOLDER, "due").unionByName(mail.where("lost is null").select(*FOLDER, "due"))

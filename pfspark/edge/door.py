@@ -148,7 +148,7 @@ def check(world: World, row: Row, called: str, nearest: Callable[[], str]) -> No
 
 
 def validate(view: View, row: Row, called: str, nearest: Callable[[], str] = lambda: "") -> None:
-    """The same, of an edit at the store whose view that is."""
+    """Lets an edit at the store whose view that is pass, or raises RefusedError with what stands against it."""
     action, sets = row["action"], dict(row["properties"] or ())
     folder = view.folders.get(row["folder"]) if row["folder"] else None
     if row["folder"]:

@@ -83,7 +83,7 @@ class Plan:
         return sum(change.what == what for change in self.changes)
 
     def lines(self) -> Iterator[dict[str, Any]]:
-        """The same as JSON lines."""
+        """What is to be done, as JSON lines."""
         for each in self.changes:
             yield {
                 "org": self.org, "kind": "plan", "what": str(each.what), "of": each.of, "name": each.name,
@@ -337,7 +337,7 @@ def _stays(of: str, name: str, known: Row, why: str | None = None) -> Change:
 
 
 def spelled(told: Row) -> dict[str, str]:
-    """The same, each value as a text."""
+    """What a file tells of something, each value as a text."""
     return {name: ", ".join(value) if isinstance(value, list) else text_of(value) for name, value in told.items()}
 
 

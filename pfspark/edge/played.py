@@ -22,6 +22,7 @@ from pfspark.rows import rows_of
 from pfspark.settings import differences, load_profile
 from pfspark.sim.scenario import Scenario
 from pfspark.tables import TABLES
+from pfspark.words import Kind
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -81,7 +82,7 @@ class Written:
         facts = {name: digest(name, numbered(made[name], number)) for name in counts}
         versions = self._tables.versions(name for name in TABLES if name != LEDGER)
         cursors, ended = {"edits": versions["edits"]}, datetime.now(UTC)
-        kind = "restored" if restored else "played" if turns else "created"
+        kind = Kind.RESTORED if restored else Kind.PLAYED if turns else Kind.CREATED
         self._writer.record(
             Row(number, kind, self._writer.name, turns, self._began, ended, versions, cursors, counts, due, restored, facts=facts)
         )

@@ -70,7 +70,7 @@ def drawn(found: Mapping[str, Any]) -> Page:
 
 
 def _plain(value: Any) -> Any:
-    """The same without what steers a terminal or turns the order of characters."""
+    """Texts without what steers a terminal or turns the order of characters, however deep they stand in lists and dicts."""
     if isinstance(value, str):
         return terminal(value)
     if isinstance(value, Mapping):

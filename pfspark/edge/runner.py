@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
@@ -23,7 +23,7 @@ from pfspark.edge.world.carried import Carried, base_after, known_after
 from pfspark.edge.world.directory import DIRECTORY
 from pfspark.edge.world.facts import as_between
 from pfspark.edge.world.scratch import Scratch
-from pfspark.words import FIRST, LAST
+from pfspark.words import FIRST, LAST, Kind
 
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
@@ -127,7 +127,7 @@ class Runner:
             known.world.restore(org, store, then, at)
             made = restoring.facts(known.world, org, store, at)
             with Recording(self._tables, writer.last.round + 1) as recording:
-                return self._record(known, writer, "restored", {org: at}, made, began, recording, (Restored(org, store, to),))
+                return self._record(known, writer, Kind.RESTORED, {org: at}, made, began, recording, (Restored(org, store, to),))
 
     def maintain(self, now: datetime | None, told: Callable[[str], object]) -> dict[str, int]:
         """Upkeep of the tables, in a round of its own; how many rows went from each. No answer changes.
@@ -163,7 +163,7 @@ class Runner:
             versions = {**row.versions, **tables.versions((*FACTS, "content")), **settled}
             cursors, ended = {"edits": settled["edits"]}, datetime.now(UTC)
             known.number = row.round + 1
-            maintained = Row(known.number, "maintained", writer.name, {}, began, ended, versions, cursors, {}, row.next_due)
+            maintained = Row(known.number, Kind.MAINTAINED, writer.name, {}, began, ended, versions, cursors, {}, row.next_due)
             known.digest = writer.record(replace(maintained, facts=facts)).digest
             return done
 
@@ -177,7 +177,7 @@ class Runner:
         return self.world()
 
     def at_hand_after(self, round: int) -> Between | None:
-        """The same, if that is the last round."""
+        """The world, if it is known without reading all facts, and that is the last round."""
         world = self.at_hand()
         return world if self._known is not None and self._known.number == round else None
 
@@ -253,7 +253,8 @@ class Runner:
             found = self._tables.snapshot(), self._people()
             if self._is_idle(*found, at):
                 return Played()
-        return self._play(lambda known: turns_by(known, at, ahead), dry_run, found)
+        play = self._rehearse if dry_run else self._play
+        return play(lambda known: turns_by(known, at, ahead), found)
 
     @contextmanager
     def _writing(self) -> Iterator[Writer]:
@@ -266,21 +267,29 @@ class Runner:
             self.close()  # what was written under this number is void; whoever goes on takes the next
             raise
 
-    def _play(self, choose: Choice, dry_run: bool = False, found: Found | None = None) -> Played:
+    def _play(self, choose: Choice, found: Found | None = None) -> Played:
+        """A round of those whom the choice says, if it says any; `found`: how the lake was a moment ago."""
         began = datetime.now(UTC)
-        with nullcontext() if dry_run else self._writing() as writer, self._scratch:
+        with self._writing() as writer, self._scratch:
             known = self._look(found)
             turns = choose(known)
-            if turns and writer is None:
-                return self._rehearse(known, turns)
-            if turns and writer is not None:
-                if (now := self._taken_over(known, writer)) is not known:
-                    known, turns = now, choose(now)
-                if turns:
-                    return self._commit(known, writer, turns, began)
-        if self._writer is not None and self._writer.last is None:
+            if turns and (there := self._taken_over(known, writer)) is not known:
+                known, turns = there, choose(there)
+            if turns:
+                return self._commit(known, writer, turns, began)
+        if writer.last is None:  # nobody plays, so the ledger was not opened
             self.close()
         return Played()
+
+    def _rehearse(self, choose: Choice, found: Found | None = None) -> Played:
+        """What such a round would be, played on a copy of the world; nothing is written."""
+        with self._scratch:
+            known = self._look(found)
+            turns = choose(known)
+            if not turns:
+                return Played()
+            trial = as_between(self._tables, known.world.tables, self._scratch.suited)
+            return Played(None, turns, known.play(turns, cut_off=self.cut, on=trial), trial.tables)
 
     def _taken_over(self, known: Carried, writer: Writer) -> Carried:
         """Opens the ledger before the first round; the world as it stands then: where others played meanwhile it is read anew."""
@@ -293,16 +302,12 @@ class Runner:
         known.number, known.digest = snapshot.row.round, snapshot.row.digest
         return known
 
-    def _rehearse(self, known: Carried, turns: Mapping[str, datetime]) -> Played:
-        trial = as_between(self._tables, known.world.tables, self._scratch.suited)
-        return Played(None, turns, known.play(turns, cut_off=self.cut, on=trial), trial.tables)
-
     def _commit(self, known: Carried, writer: Writer, turns: Mapping[str, datetime], began: datetime) -> Played:
         assert writer.last is not None
         with Recording(self._tables, writer.last.round + 1) as recording:
             made = known.play(turns, recording.begin, self.cut)
             known.news = False
-            played = self._record(known, writer, "played", turns, made, began, recording)
+            played = self._record(known, writer, Kind.PLAYED, turns, made, began, recording)
         known.since_left += 1
         if known.since_left >= carried.LEFT_EVERY and self._tables.folder is not None:
             known.leave()

@@ -108,7 +108,7 @@ class Edits(Questions):
         lost = changes.limit(0)
         if snapshot.restores:
             world = self._world()
-            held = state.held(self._known("state", world), replicas=self._known("replicas", world))
+            held = state.contents_of(self._known("state", world), replicas=self._known("replicas", world))
             lost = repeats.lost(changes, held=held, mail=self._known("mail", world))
         return repeats.made(edits, receipts=receipts, lost=lost)
 

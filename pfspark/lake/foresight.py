@@ -55,7 +55,7 @@ class Foresight(Rounds):
         org: str | None = None,
         progress: Progress = lambda done, total: None,
     ) -> Iterator[Line]:
-        """The same as JSON lines; `progress` is told how much time was played, in all worlds, and how much will be.
+        """What `whatif` gives as JSON lines; `progress` is told how much time was played, in all worlds, and how much will be.
 
         Raises ScenarioError for steps that cannot be played, UsageError for an end that is not after the last round.
         """

@@ -80,7 +80,7 @@ class Organizations(Directory, Folders):
         return self._shown(store, as_of, org)[1]
 
     def declared_line(self, *, store: str | None = None, as_of: When = None, org: str | None = None) -> Line:
-        """The same as a JSON line, each value as a text."""
+        """What `declared` gives as a JSON line, each value as a text."""
         at, said, editor = self._shown(store, as_of, org)
         told = {name: {each: plan.spelled(row) for each, row in said[name].items()} for name in ("stores", "folders")}
         return {

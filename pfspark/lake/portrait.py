@@ -21,7 +21,7 @@ def words(where: str, round: int, lines: Sequence[Line]) -> str:
 
 
 def table(where: str, round: int, lines: Sequence[Line]) -> str:
-    """The same as HTML."""
+    """A row for each organization of a lake, as HTML."""
     rows = [
         (
             line["org"], line["at"], line["replicas"], ("yes" if line["equal"] else "no") if line["played"] else "not played yet",

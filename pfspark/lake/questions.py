@@ -23,9 +23,9 @@ from pfspark.edge.world.facts import clocks, world_between
 from pfspark.errors import LakeError, UsageError
 from pfspark.keys import HERE
 from pfspark.lake.known import Known, Line, When, round_or_time
+from pfspark.printed import LINES
 from pfspark.rows import local, of_lines, struct
 from pfspark.rules import items, state
-from pfspark.tables import LINES
 from pfspark.units import nearest, unfit, unknown
 from pfspark.words import HIERARCHY
 
@@ -130,7 +130,7 @@ class Questions(Known):
         A replica that is leaving shows no reader anything (R146).
         """
         known = self._world(as_of)
-        own = state.held(self._known("state", known), replicas=items.open_to_readers(self._known("replicas", known)))
+        own = state.contents_of(self._known("state", known), replicas=items.open_to_readers(self._known("replicas", known)))
         if org or store or folder:
             org = self._org(org, *([store] if store else []))
             own = own.where(F.col("org") == org)
@@ -217,7 +217,7 @@ class Questions(Known):
         as_of: When = None,
         org: str | None = None,
     ) -> Iterator[Line]:
-        """The same as JSON lines.
+        """What `why` gives as JSON lines.
 
         Raises UsageError for a folder or store that is not known, and for an item that the folder does not have.
         """
@@ -253,7 +253,7 @@ class Questions(Known):
     def trace_lines(
         self, item: str, *, folder: str, store: str | None = None, as_of: When = None, org: str | None = None
     ) -> Iterator[Line]:
-        """The same as JSON lines, in order of time.
+        """What `trace` gives as JSON lines, in order of time.
 
         Raises UsageError for a folder or store that is not known, and for an item that the folder does not have.
         """
@@ -296,7 +296,7 @@ class Questions(Known):
     def diff_lines(
         self, before: When, after: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
     ) -> Iterator[Line]:
-        """The same as JSON lines, by organization, store and folder; `folder` is its path at either moment."""
+        """What `diff` gives as JSON lines, by organization, store and folder; `folder` is its path at either moment."""
         from pfspark.ask import diff
 
         then, now = self.answers(before, org), self.answers(after, org)

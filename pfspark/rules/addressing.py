@@ -119,7 +119,6 @@ def address(
 
     Source: R48, R55-R58.
     """
-    labels = replicas.select(*HERE, cnset.label_of("store", "life").alias("sender"))
     carried = F.transform("carries", lambda each: F.struct(cnset.order_of(each["origin"]), each["cn_min"]))
     order = Window.partitionBy(*HERE, "type").orderBy("peers", carried, "asks", "flags")
     nth = F.row_number().over(order).cast("string")
@@ -131,7 +130,7 @@ def address(
         return F.struct(peer.alias("store"), F.timestamp_add("SECOND", delay, F.col("at")).alias("due"), "lost")
 
     return (
-        letters.join(labels, list(HERE))
+        senders(letters, replicas=replicas)
         .join(clock.select("org", F.col("now").alias("at")), "org")
         .join(delays, list(STORE), "left")
         .join(cut_off, list(STORE), "left")

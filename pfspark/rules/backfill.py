@@ -8,7 +8,8 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
-from pfspark.words import HIERARCHY, LIVE, Listing
+from pfspark.timeouts import TIMEOUTS, timeout
+from pfspark.words import HIERARCHY, LIVE, Listing, Step
 
 TIMES = ("heard", "attempt", "asked")
 
@@ -31,9 +32,7 @@ def fresh(coverage: DataFrame) -> DataFrame:
 def layer(array: DataFrame) -> DataFrame:
     """The open array as a layer of the coverage; its times become measures, since no two pieces overlap."""
     return array.select(
-        *ORIGIN_HERE,
-        "cn_min",
-        "cn_max",
+        *RANGE_HERE,
         F.lit(1).alias("open"),
         F.unix_micros("heard").alias("heard"),
         F.col("attempt"),
@@ -96,8 +95,7 @@ def note(missing: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFr
 
 def wait_of(attempt: Column) -> Column:
     """How long to wait after request number `attempt` (0: after hearing of it), in seconds (R91, R92, D6)."""
-    nth = F.least(attempt + 1, F.lit(3)).cast("int")
-    regular = F.when(F.col("near") > 0, F.element_at("backfill_local_s", nth)).otherwise(F.element_at("backfill_remote_s", nth))
+    regular = timeout(attempt, near=F.col("near") > 0)
     leaver_has_it = (attempt == 0) & (F.col("leaving") > 0)
     return F.when(leaver_has_it, F.least(regular, F.col("delete_pending_timeout_s"))).otherwise(regular)
 
@@ -111,10 +109,9 @@ def due(array: DataFrame, *, clock: DataFrame) -> DataFrame:
 
     Source: R91-R93.
     """
-    policy = clock.select("org", "now", "suspended", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
     since = F.coalesce("asked", "heard")
-    timed = array.where("claimed > 0").join(policy, "org")
-    return timed.withColumn("due", F.timestamp_add("SECOND", wait_of(F.col("attempt")), since)).drop(*policy.columns[3:])
+    timed = array.where("claimed > 0").join(clock.select("org", "now", "suspended", *TIMEOUTS), "org")
+    return timed.withColumn("due", F.timestamp_add("SECOND", wait_of(F.col("attempt")), since)).drop(*TIMEOUTS)
 
 
 @rule("timed")
@@ -139,9 +136,7 @@ def enter(array: DataFrame, *, asks: DataFrame) -> DataFrame:
     dirty = array.join(asks.select(*HERE), list(HERE), "left_semi")
     asking = asks.select(*RANGE_HERE, F.lit(1).alias("asking"), F.unix_micros("now").alias("now"))
     after = cnset.coverage(ORIGIN_HERE, layer(dirty), asking).select(
-        *ORIGIN_HERE,
-        "cn_min",
-        "cn_max",
+        *RANGE_HERE,
         "heard",
         (F.col("attempt") + F.col("asking")).alias("attempt"),
         F.when(F.col("asking") > 0, F.col("now")).otherwise(F.col("asked")).alias("asked"),
@@ -166,36 +161,21 @@ def answer(requests: DataFrame, *, applied: DataFrame, empty: DataFrame) -> Data
     return cnset.intersect(asked, held, keys)
 
 
-@rule("backfill", drives=("fresh", "asks"))
-def steps(fresh: DataFrame, *, asks: DataFrame, clock: DataFrame) -> DataFrame:
-    """Rows of `backfill`: numbers `heard` of now, and those `asked` for now with the moment they are asked for again."""
-    heard = (
-        fresh.join(clock.select("org", "now"), "org")
-        .where("open = 0")
-        .select(
-            *ORIGIN_HERE,
-            "cn_min",
-            "cn_max",
-            F.lit("heard").alias("step"),
-            F.lit(None).cast("string").alias("of"),
-            F.lit(0).cast("bigint").alias("attempt"),
-            F.lit(None).cast("timestamp").alias("since"),
-            F.lit(None).cast("timestamp").alias("due"),
-            F.col("now").alias("at"),
-        )
-    )
-    asked = asks.select(
-        *ORIGIN_HERE,
-        "cn_min",
-        "cn_max",
-        F.lit("asked").alias("step"),
-        F.col("peer").alias("of"),
-        (F.col("attempt") + 1).alias("attempt"),
-        F.col("asked").alias("since"),
-        "due",
-        F.col("now").alias("at"),
-    )
-    return heard.unionByName(asked)
+@rule("backfill", drives=("noted", "asks"))
+def steps(noted: DataFrame, *, asks: DataFrame, clock: DataFrame) -> DataFrame:
+    """Rows of `backfill`: numbers `heard` of now (of the array `noted`, those that were not in it), and those `asked` for now
+    with the moment they are asked for again."""
+    heard = noted.where("open = 0").join(clock.select("org", "now"), "org")
+    never = F.lit(None).cast("timestamp")
+    new = _step(heard, Step.HEARD, of=F.lit(None).cast("string"), attempt=F.lit(0).cast("bigint"), since=never, due=never)
+    asked = _step(asks, Step.ASKED, of=F.col("peer"), attempt=F.col("attempt") + 1, since=F.col("asked"), due=F.col("due"))
+    return new.unionByName(asked)
+
+
+def _step(pieces: DataFrame, step: Step, *, of: Column, attempt: Column, since: Column, due: Column) -> DataFrame:
+    """A step that those numbers take now."""
+    said = {"of": of, "attempt": attempt, "since": since, "due": due, "at": F.col("now")}
+    return pieces.select(*RANGE_HERE, F.lit(str(step)).alias("step"), *(each.alias(name) for name, each in said.items()))
 
 
 @rule("unserved")
@@ -217,8 +197,6 @@ def next_due(timed: DataFrame, *, asks: DataFrame) -> DataFrame:
 @rule("asks")
 def retry(asks: DataFrame, *, clock: DataFrame) -> DataFrame:
     """Pieces being asked for, with the moment they are asked for again unless they come: counted from now (V28, V29)."""
-    policy = clock.select("org", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
-    timed = asks.join(policy, "org")
-    return timed.withColumn("due", F.timestamp_add("SECOND", wait_of(F.col("attempt") + 1), F.col("now"))).drop(
-        *policy.columns[1:]
-    )
+    timed = asks.join(clock.select("org", *TIMEOUTS), "org")
+    again = F.timestamp_add("SECOND", wait_of(F.col("attempt") + 1), F.col("now"))
+    return timed.withColumn("due", again).drop(*TIMEOUTS)

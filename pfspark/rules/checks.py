@@ -1,6 +1,7 @@
 """The promises, each as the frame of rows that break it; an empty frame means that it holds.
 
-They look at all stores at once, as no store can: they are for whoever watches over the organization, never for the rules.
+They look at all stores at once, as no store can: they are for whoever watches over the organization. A round looks at two of
+them itself (`violations`), so that one that would break them does not count.
 """
 
 from __future__ import annotations
@@ -221,7 +222,7 @@ def violations(seen: Seen) -> DataFrame:
 
 @rule("broken")
 def broken(*, seen: tuple[DataFrame, ...]) -> DataFrame:
-    """The same, of the frames of `Seen` in their order."""
+    """How many rows break each promise (`violations`), of the frames of `Seen` in their order."""
     return violations(Seen(*seen))
 
 

@@ -24,6 +24,7 @@ from pfspark.words import (
     Reason,
 )
 
+VERDICTS = "array<struct<edit_id:string,reason:string,on:boolean>>"
 BEFORE = -(2**31)
 """The place of what a folder was before all edits of the round, and before what leavers say of themselves."""
 
@@ -50,25 +51,46 @@ def validate(
 
     Source: R11-R19; Q26, R148.
     """
+    placed = _beneath(edits, folders=folders, deleted=deleted, too_deep=too_deep)
+    known = _as_known(placed, folders=folders, lists=lists, tree=tree, deleted=deleted)
+    none = F.array().cast("array<string>")
+    in_order = known.groupBy(*STORE, "target").agg(
+        F.array_sort(F.collect_list(_edit())).alias("edits"),
+        F.max(_missing()).alias("missing"),
+        F.coalesce(F.max("listed"), none).alias("listed"),
+        F.coalesce(F.max("kept"), none).alias("kept"),
+    )
+    start = F.struct("listed", F.col("missing").cast("string").alias("missing"), F.array().cast(VERDICTS).alias("verdicts"))
+    verdicts = in_order.select("org", F.inline(F.aggregate("edits", start, _with_verdict)["verdicts"]))
+    return edits.join(verdicts, ["org", "edit_id"])
+
+
+def _as_known(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, deleted: DataFrame) -> DataFrame:
+    """Edits, with what their store knows of the folder: whether it is `dead`, `since` which edit it is deleted, the peers that
+    its list has (`listed`), and those that it keeps where it has none (`kept`)."""
+    folder = [*STORE, "target"]
     live = folders.select(*STORE, F.col("folder").alias("target"), "dead")
     ending = deleted.withColumnRenamed("folder", "target")
-    kept = _lists(lists.where(F.col("listing") == Listing.LISTED), F.col("peer"), "kept")
     entry = F.col("property").startswith(REPLICA) & (F.col("value") == Listing.LISTED)
     listed = _lists(tree.where(entry), _peer(F.col("property")), "listed")
-    full = (
-        _beneath(edits, folders=folders, deleted=deleted, too_deep=too_deep)
-        .join(live, [*STORE, "target"], "left")
-        .join(ending, [*STORE, "target"], "left")
-        .join(listed, [*STORE, "target"], "left")
-        .join(kept, [*STORE, "target"], "left")
-    )
+    kept = _lists(lists.where(F.col("listing") == Listing.LISTED), F.col("peer"), "kept")
+    known = edits.join(live, folder, "left").join(ending, folder, "left")
+    return known.join(listed, folder, "left").join(kept, folder, "left")
+
+
+def _missing() -> Column:
+    """Why a folder cannot be spoken of, unless an edit creates it."""
+    return F.when(F.col("dead"), Reason.FOLDER_DELETED).when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
+
+
+def _edit() -> Column:
+    """An edit as it is validated, `nth` first: they are sorted by that."""
     entries = F.map_filter("properties", lambda name, _: name.startswith(REPLICA))
 
     def peers(listing: Listing) -> Column:
-        those = F.map_filter(entries, lambda _, value: value == listing)
-        return F.transform(F.map_keys(those), _peer)
+        return F.transform(F.map_keys(F.map_filter(entries, lambda _, value: value == listing)), _peer)
 
-    edit = F.struct(
+    return F.struct(
         "nth",
         "edit_id",
         "action",
@@ -77,48 +99,39 @@ def validate(
         peers(Listing.LISTED).alias("adds"),
         peers(Listing.REMOVED).alias("drops"),
     )
-    missing = F.when(F.col("dead"), Reason.FOLDER_DELETED).when(F.col("dead").isNull(), Reason.UNKNOWN_FOLDER)
-    none = F.array().cast("array<string>")
-    of_folder = full.groupBy(*STORE, "target").agg(
-        F.array_sort(F.collect_list(edit)).alias("edits"),
-        F.max(missing).alias("missing"),
-        F.coalesce(F.max("listed"), none).alias("listed"),
-        F.coalesce(F.max("kept"), none).alias("kept"),
+
+
+def _with_verdict(so_far: Column, edit: Column) -> Column:
+    """One edit more: the list that it leaves, whether the folder is still missing, and the verdicts."""
+    before = _standing(so_far["listed"])
+    after = F.array_except(F.array_union(so_far["listed"], edit["adds"]), edit["drops"])
+    drops = F.size(edit["drops"]) > 0
+    creates = edit["action"] == Action.CREATE_FOLDER
+    returned = F.exists(so_far["verdicts"], lambda verdict: verdict["on"])
+    reason = (
+        F.when(~creates & so_far["missing"].isNotNull(), so_far["missing"])
+        .when(edit["nowhere"].isNotNull(), edit["nowhere"])
+        .when(drops & (F.size(F.array_intersect(before, edit["drops"])) == 0), Reason.NOT_LISTED)
+        .when(drops & (F.size(after) == 0), Reason.LAST_REPLICA)
+        .when(edit["by_itself"] & (F.array_contains(before, F.col("store")) | returned), Reason.NOT_LEAVING)
+    )
+    taken = reason.isNull()
+    listed = F.when(taken, after).otherwise(so_far["listed"])
+    verdict = F.struct(
+        edit["edit_id"].alias("edit_id"),
+        reason.cast("string").alias("reason"),
+        F.array_contains(_standing(listed), F.col("store")).alias("on"),
+    )
+    return F.struct(
+        listed.alias("listed"),
+        F.when(~(taken & creates), so_far["missing"]).cast("string").alias("missing"),
+        F.concat(so_far["verdicts"], F.array(verdict)).alias("verdicts"),
     )
 
-    def standing(listed: Column) -> Column:
-        return F.when(F.size(listed) > 0, listed).otherwise(F.col("kept"))
 
-    def with_verdict(so_far: Column, edit: Column) -> Column:
-        before = standing(so_far["listed"])
-        after = F.array_except(F.array_union(so_far["listed"], edit["adds"]), edit["drops"])
-        drops = F.size(edit["drops"]) > 0
-        creates = edit["action"] == Action.CREATE_FOLDER
-        returned = F.exists(so_far["verdicts"], lambda verdict: verdict["on"])
-        reason = (
-            F.when(~creates & so_far["missing"].isNotNull(), so_far["missing"])
-            .when(edit["nowhere"].isNotNull(), edit["nowhere"])
-            .when(drops & (F.size(F.array_intersect(before, edit["drops"])) == 0), Reason.NOT_LISTED)
-            .when(drops & (F.size(after) == 0), Reason.LAST_REPLICA)
-            .when(edit["by_itself"] & (F.array_contains(before, F.col("store")) | returned), Reason.NOT_LEAVING)
-        )
-        taken = reason.isNull()
-        listed = F.when(taken, after).otherwise(so_far["listed"])
-        verdict = F.struct(
-            edit["edit_id"].alias("edit_id"),
-            reason.cast("string").alias("reason"),
-            F.array_contains(standing(listed), F.col("store")).alias("on"),
-        )
-        return F.struct(
-            listed.alias("listed"),
-            F.when(~(taken & creates), so_far["missing"]).cast("string").alias("missing"),
-            F.concat(so_far["verdicts"], F.array(verdict)).alias("verdicts"),
-        )
-
-    nothing = F.array().cast("array<struct<edit_id:string,reason:string,on:boolean>>")
-    start = F.struct(F.col("listed").alias("listed"), F.col("missing").cast("string").alias("missing"), nothing.alias("verdicts"))
-    verdicts = of_folder.select("org", F.inline(F.aggregate("edits", start, with_verdict)["verdicts"]))
-    return edits.join(verdicts, ["org", "edit_id"])
+def _standing(listed: Column) -> Column:
+    """A list, or the one that is kept where nobody is on it."""
+    return F.when(F.size(listed) > 0, listed).otherwise(F.col("kept"))
 
 
 def _beneath(edits: DataFrame, *, folders: DataFrame, deleted: DataFrame, too_deep: DataFrame) -> DataFrame:
@@ -229,7 +242,7 @@ def record(numbered: DataFrame, *, tree: DataFrame) -> DataFrame:
 
 @rule("new_changes")
 def as_changes(taken: DataFrame) -> DataFrame:
-    """Rows of `changes` for folder edits that were taken in, with the `store` and `nth` they came from."""
+    """Rows of `changes` for folder edits that were taken in, with the `store` they came from."""
     accepted = taken.where("reason is null")
     text = F.to_json(F.map_from_entries(F.transform("properties_all", lambda p: F.struct(p["name"], p["value"]))))
     return accepted.select(

@@ -46,7 +46,7 @@ def in_ranges(changes: DataFrame, ranges: DataFrame) -> DataFrame:
 
 @rule(like="rows")
 def once(rows: DataFrame) -> DataFrame:
-    """The same rows, made once for all who read them: of what is `inline` each reader makes its own."""
+    """Those rows, made once for all who read them: of what is `inline` each reader makes its own."""
     return rows
 
 

@@ -27,6 +27,7 @@ from pfspark.words import (
     WHOLE,
     Action,
     Listing,
+    Outcome,
     Reason,
 )
 
@@ -241,7 +242,7 @@ def receipts(edits: DataFrame, folder_edits: DataFrame, item_edits: DataFrame) -
         F.col("action").alias("type"),
         F.lit(None).cast("string").alias("sender"),
         "folder",
-        F.when(F.col("reason").isNull(), "applied").otherwise("refused").alias("outcome"),
+        F.when(F.col("reason").isNull(), Outcome.APPLIED).otherwise(Outcome.REFUSED).alias("outcome"),
         "reason",
         "place",
         F.col("now").alias("at"),

@@ -25,13 +25,13 @@ def open_to_readers(replicas: DataFrame) -> DataFrame:
 
 @rule("versions_held", drives=("applied",), inline=True)
 def seen(changes: DataFrame, *, applied: DataFrame) -> DataFrame:
-    """The versions that each store holds: changes of content whose number is in its applied set, with `store`."""
+    """The versions that each store holds, with `store`: changes, of items or folders, whose number is in its applied set."""
     return cnset.within(changes, applied.select(*RANGE_HERE), ORIGIN)
 
 
 @rule("versions")
 def versions(seen: DataFrame) -> DataFrame:
-    """The same rows with `dominated`: whether the store holds a version that was made upon this one (F27)."""
+    """The versions that stores hold, with `dominated`: whether the store holds a version that was made upon this one (F27)."""
     upon = seen.select(*ITEM, F.inline("predecessors")).groupBy(*ITEM, "origin").agg(F.max("cn").alias("upon"))
     return (
         seen.join(upon, [*ITEM, "origin"], "left")

@@ -227,7 +227,7 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
 
     Source: R49-R54, V34, V35, Q16, Q17; F46, F53.
     """
-    along = Window.partitionBy(*MESSAGE).orderBy("order", "cn")  # a column: each way of saying it would be sorted by itself
+    along = Window.partitionBy(*MESSAGE).orderBy("order", "cn")  # by one column, so that all windows share one sort
     so_far = along.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     high, low = F.shiftright("bytes", HALF), F.col("bytes").bitwiseAND(2**HALF - 1)
     goes_on = (F.lag("origin").over(along) == F.col("origin")) & (F.lag("cn").over(along) + 1 == F.col("cn"))

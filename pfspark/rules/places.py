@@ -113,69 +113,83 @@ def follow(edits: DataFrame, *, deleting: DataFrame, folders: DataFrame, reachin
         .groupBy(*STORE)
         .agg(F.array_sort(F.collect_list(edit)).alias("edits"))
     )
-    # No branch is longer than there are folders.
-    steps = F.sequence(F.lit(1), F.least(F.lit(ancestors.REACH), F.size("tree") + F.size("edits")))
-
-    def beneath(tree: Column, folder: Column) -> Column:
-        def lower(those: Column, _: Column) -> Column:
-            return F.array_union(those, F.filter(tree, lambda each: F.array_contains(those, each["parent"]))["folder"])
-
-        return F.aggregate(steps, F.array(folder), lower)
-
-    def height(tree: Column, folder: Column) -> Column:
-        def lower(so_far: Column, _: Column) -> Column:
-            below = F.filter(tree, lambda each: F.array_contains(so_far["row"], each["parent"]))["folder"]
-            row = F.array_except(below, so_far["all"])
-            levels = so_far["levels"] + F.when(F.size(row) > 0, 1).otherwise(0)
-            return F.struct(F.array_union(so_far["all"], row).alias("all"), row.alias("row"), levels.alias("levels"))
-
-        start = F.struct(F.array(folder).alias("all"), F.array(folder).alias("row"), F.lit(1).alias("levels"))
-        return F.aggregate(steps, start, lower)["levels"]
-
-    def level(tree: Column, folder: Column) -> Column:
-        def higher(line: Column, _: Column) -> Column:
-            above = F.filter(tree, lambda each: each["folder"] == F.element_at(line, -1))["parent"]
-            return F.array_union(line, F.filter(above, lambda one: F.exists(tree, lambda each: each["folder"] == one)))
-
-        return F.size(F.aggregate(steps, F.array(folder), higher))
-
-    def take(so_far: Column, edit: Column) -> Column:
-        gone = so_far["gone"]
-        alive = F.filter(so_far["tree"], lambda each: ~F.array_contains(gone, each["folder"]))
-
-        def living(folder: Column) -> Column:
-            return F.exists(alive, lambda each: each["folder"] == folder)
-
-        creates, deletes = (edit["action"] == action for action in (Action.CREATE_FOLDER, Action.DELETE_FOLDER))
-        follows = (creates | living(edit["target"])) & (deletes | (edit["parent"] == ROOT) | living(edit["parent"]))
-        above = F.when(edit["parent"] == ROOT, 0).otherwise(level(alive, edit["parent"]))
-        deep = follows & ~deletes & (above + height(alive, edit["target"]) > LEVELS)
-        taken = follows & ~deep
-        elsewhere = F.filter(so_far["tree"], lambda each: each["folder"] != edit["target"])
-        placed = F.concat(elsewhere, F.array(F.struct(edit["target"].alias("folder"), edit["parent"].alias("parent"))))
-        along = F.array_except(beneath(so_far["tree"], edit["target"]), gone)
-        since = F.transform(along, lambda folder: F.struct(folder.alias("folder"), edit["nth"].alias("since")))
-        refused = F.array_append(so_far["too_deep"], edit["nth"])
-        return F.struct(
-            F.when(taken & ~deletes, placed).otherwise(so_far["tree"]).alias("tree"),
-            F.when(taken & deletes, F.array_union(gone, along)).otherwise(gone).alias("gone"),
-            F.when(taken & deletes, F.concat(so_far["deleted"], since)).otherwise(so_far["deleted"]).alias("deleted"),
-            F.when(deep, refused).otherwise(so_far["too_deep"]).alias("too_deep"),
-        )
-
-    def no(kind: str) -> Column:
-        return F.array().cast(f"array<{kind}>")
-
+    known = in_order.join(trees, list(STORE), "left")
+    known = known.withColumn("tree", F.coalesce("tree", _none("struct<folder:string,parent:string>")))
     start = F.struct(
         "tree",
-        no("string").alias("gone"),
-        no("struct<folder:string,since:int>").alias("deleted"),
-        no("int").alias("too_deep"),
+        _none("string").alias("gone"),
+        _none("struct<folder:string,since:int>").alias("deleted"),
+        _none("int").alias("too_deep"),
     )
-    none = no("struct<folder:string,parent:string>")
-    known = in_order.join(trees, list(STORE), "left").withColumn("tree", F.coalesce("tree", none))
-    after = known.withColumn("after", F.aggregate("edits", start, take))
+    after = known.withColumn("after", F.aggregate("edits", start, _take))
     return after.select(*STORE, F.col("after.deleted").alias("deleted_with"), "after.too_deep")
+
+
+def _none(kind: str) -> Column:
+    return F.array().cast(f"array<{kind}>")
+
+
+def _steps() -> Column:
+    """Numbers to count along a branch: none is longer than there are folders."""
+    return F.sequence(F.lit(1), F.least(F.lit(ancestors.REACH), F.size("tree") + F.size("edits")))
+
+
+def _beneath(tree: Column, folder: Column) -> Column:
+    """A folder, and all that is beneath it."""
+
+    def lower(those: Column, _: Column) -> Column:
+        return F.array_union(those, F.filter(tree, lambda each: F.array_contains(those, each["parent"]))["folder"])
+
+    return F.aggregate(_steps(), F.array(folder), lower)
+
+
+def _height(tree: Column, folder: Column) -> Column:
+    """How many levels a folder has, itself the first."""
+
+    def lower(so_far: Column, _: Column) -> Column:
+        below = F.filter(tree, lambda each: F.array_contains(so_far["row"], each["parent"]))["folder"]
+        row = F.array_except(below, so_far["all"])
+        levels = so_far["levels"] + F.when(F.size(row) > 0, 1).otherwise(0)
+        return F.struct(F.array_union(so_far["all"], row).alias("all"), row.alias("row"), levels.alias("levels"))
+
+    start = F.struct(F.array(folder).alias("all"), F.array(folder).alias("row"), F.lit(1).alias("levels"))
+    return F.aggregate(_steps(), start, lower)["levels"]
+
+
+def _level(tree: Column, folder: Column) -> Column:
+    """How deep a folder lies: 1 at the top."""
+
+    def higher(line: Column, _: Column) -> Column:
+        above = F.filter(tree, lambda each: each["folder"] == F.element_at(line, -1))["parent"]
+        return F.array_union(line, F.filter(above, lambda one: F.exists(tree, lambda each: each["folder"] == one)))
+
+    return F.size(F.aggregate(_steps(), F.array(folder), higher))
+
+
+def _take(so_far: Column, edit: Column) -> Column:
+    """One edit more: the tree that it leaves, what is gone, what deletions took along, and the edits that reach too deep."""
+    gone = so_far["gone"]
+    alive = F.filter(so_far["tree"], lambda each: ~F.array_contains(gone, each["folder"]))
+
+    def living(folder: Column) -> Column:
+        return F.exists(alive, lambda each: each["folder"] == folder)
+
+    creates, deletes = (edit["action"] == action for action in (Action.CREATE_FOLDER, Action.DELETE_FOLDER))
+    follows = (creates | living(edit["target"])) & (deletes | (edit["parent"] == ROOT) | living(edit["parent"]))
+    above = F.when(edit["parent"] == ROOT, 0).otherwise(_level(alive, edit["parent"]))
+    deep = follows & ~deletes & (above + _height(alive, edit["target"]) > LEVELS)
+    taken = follows & ~deep
+    elsewhere = F.filter(so_far["tree"], lambda each: each["folder"] != edit["target"])
+    placed = F.concat(elsewhere, F.array(F.struct(edit["target"].alias("folder"), edit["parent"].alias("parent"))))
+    along = F.array_except(_beneath(so_far["tree"], edit["target"]), gone)
+    since = F.transform(along, lambda folder: F.struct(folder.alias("folder"), edit["nth"].alias("since")))
+    refused = F.array_append(so_far["too_deep"], edit["nth"])
+    return F.struct(
+        F.when(taken & ~deletes, placed).otherwise(so_far["tree"]).alias("tree"),
+        F.when(taken & deletes, F.array_union(gone, along)).otherwise(gone).alias("gone"),
+        F.when(taken & deletes, F.concat(so_far["deleted"], since)).otherwise(so_far["deleted"]).alias("deleted"),
+        F.when(deep, refused).otherwise(so_far["too_deep"]).alias("too_deep"),
+    )
 
 
 def _of_branches(branches: DataFrame, *, folders: DataFrame) -> DataFrame:

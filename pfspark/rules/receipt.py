@@ -76,7 +76,7 @@ def sift(carried: DataFrame, *, applied: DataFrame) -> DataFrame:
 
 @rule("carried", inline=True)
 def sift_each(carried: DataFrame, *, applied: DataFrame) -> DataFrame:
-    """The same of each message by itself."""
+    """The numbers that each message brings and that were not held, whatever others bring."""
     keys = (*ORIGIN_HERE, "message_id")
     held = applied.join(carried.select(*keys).distinct(), list(ORIGIN_HERE))
     return cnset.subtract(carried, held, keys)

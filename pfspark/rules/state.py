@@ -139,10 +139,7 @@ def layers_of_claims(claimed: DataFrame) -> DataFrame:
     void = F.col("entry") == Entry.EMPTY
     sign = F.when(void, -1).otherwise(1)
     return claimed.select(
-        *HERE,
-        "origin",
-        "cn_min",
-        "cn_max",
+        *RANGE_HERE,
         sign.alias("claimed"),
         void.cast("int").alias("void"),
         F.when(F.col("near"), sign).otherwise(0).alias("near"),
@@ -150,7 +147,7 @@ def layers_of_claims(claimed: DataFrame) -> DataFrame:
     )
 
 
-@rule(like="applied", drives=("hidden",), amends="applied")
+@rule(drives=("hidden",), amends="applied")
 def shown(applied: DataFrame, *, hidden: DataFrame) -> DataFrame:
     """What stores show of themselves: applied minus their own numbers not sent yet (F60)."""
     return cnset.subtract(applied, hidden, ORIGIN_HERE)
@@ -183,11 +180,10 @@ def own(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
 
 
 @rule("ranges", inline=True)
-def held(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
-    """The numbers whose changes each store has: applied and not empty, of its replicas in their current lives."""
-    mine = own(rows, replicas=replicas)
-    applied, empty = (mine.where(F.col("entry") == entry) for entry in (Entry.APPLIED, Entry.EMPTY))
-    return cnset.subtract(applied.select(*RANGE_HERE), empty.select(*RANGE_HERE), ORIGIN_HERE)
+def contents_of(table: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """The numbers whose changes each store has, by the rows of its state table: of its replicas in their current lives."""
+    mine = own(table, replicas=replicas)
+    return contents(ranges_of(mine, entry=Entry.APPLIED), empty=ranges_of(mine, entry=Entry.EMPTY))
 
 
 @rule("beliefs", inline=True)
@@ -218,12 +214,12 @@ def ranges_of(own: DataFrame, *, entry: Entry) -> DataFrame:
 
 @rule("ranges")
 def gain(fresh: DataFrame, settled: DataFrame, issued: DataFrame) -> DataFrame:
-    """What is held from now on: numbers that came, that were settled without content, and that were given here."""
+    """What is new of what is held: numbers that came, that were settled without content, and that were given here."""
     return fresh.unionByName(settled).unionByName(issued.select(*RANGE_HERE))
 
 
 @rule("ranges")
-def hold(held: DataFrame) -> DataFrame:
+def canonical(held: DataFrame) -> DataFrame:
     """The numbers that stores hold, canonical (R75)."""
     return cnset.canonical(held, ORIGIN_HERE)
 

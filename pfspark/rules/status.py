@@ -8,10 +8,15 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, ORIGIN_HERE, STORE
+from pfspark.timeouts import TIMEOUTS, timeout
 from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing
 
 REPEATS = 3
 """How often a status request is repeated to those who stay silent; of a leaver's there is no end."""
+ASKED = (*HERE, "peer")
+"""Whose status is asked for by whom."""
+FIRST, AGAIN, ANSWERED, OVER = "first", "again", "answered", "over"
+"""What becomes of an inquiry: it begins; it goes again to who is silent; a leaver was answered, and waits; it ends."""
 
 
 @rule("status_requests")
@@ -47,20 +52,19 @@ def answer(
 
     Source: R135, R138, R150, C4; F62 for the acknowledgement.
     """
-    asker = (*HERE, "peer")
     told = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("peer", cnset.store_of("about"))
     by_peer = (*ORIGIN_HERE, "peer")
-    mine = shown.join(requests.select(*asker).distinct(), list(HERE))
-    more = cnset.subtract(mine, told, by_peer).select(*asker, F.lit(True).alias("more")).distinct()
-    asked = requests.select(*asker, "peer_label", F.inline("status")).where("about = peer_label")
-    held = applied.join(requests.select(*asker).distinct(), list(HERE))
-    less = cnset.subtract(asked, held, by_peer).select(*asker, F.lit(True).alias("less")).distinct()
+    mine = shown.join(requests.select(*ASKED).distinct(), list(HERE))
+    more = cnset.subtract(mine, told, by_peer).select(*ASKED, F.lit(True).alias("more")).distinct()
+    asked = requests.select(*ASKED, "peer_label", F.inline("status")).where("about = peer_label")
+    held = applied.join(requests.select(*ASKED).distinct(), list(HERE))
+    less = cnset.subtract(asked, held, by_peer).select(*ASKED, F.lit(True).alias("less")).distinct()
     active = replicas.where(F.col("standing") == Standing.ACTIVE).select(*HERE, F.lit(True).alias("active"))
     known = (
-        requests.groupBy(*asker)
+        requests.groupBy(*ASKED)
         .agg(F.max("leaver").alias("leaver"))
-        .join(more, list(asker), "left")
-        .join(less, list(asker), "left")
+        .join(more, list(ASKED), "left")
+        .join(less, list(ASKED), "left")
         .join(active, list(HERE), "left")
         .join(clock.select("org", "answer_when"), "org")
     )
@@ -68,7 +72,7 @@ def answer(
     to_leaver = F.col("leaver") & F.col("active").isNotNull()
     flags = F.array_compact(F.array(F.when(to_leaver, str(Flag.DELETE_PENDING)), F.when(acknowledges, str(Flag.ACKNOWLEDGE))))
     answered = F.col("leaver") | F.col("more").isNotNull() | (F.col("answer_when") == "always")
-    return known.where(answered).select(*asker, flags.alias("flags"))
+    return known.where(answered).select(*ASKED, flags.alias("flags"))
 
 
 @rule("beginning", drives=("steps", "again"))
@@ -124,90 +128,79 @@ def inquire(
 
     Source: R86, R87, R130-R134; A4, D5-D7.
     """
-    pair = (*HERE, "peer")
     stands = speakers(replicas).select(
         *HERE, (F.col("standing") == Standing.DELETE_PENDING).alias("leaver"), F.col("at").alias("began")
     )
     others = holders(lists).join(stands.drop("began"), list(HERE)).where((F.col("listing") == Listing.LISTED) | ~F.col("leaver"))
-    named = responders.select(*pair, F.lit(True).alias("must"))
-    first = (
-        others.join(begin.select(*HERE), list(HERE), "left_semi")
-        .join(named, list(pair), "left")
-        .select(
-            *pair,
-            "leaver",
-            F.lit(True).alias("asks"),
-            (F.col("leaver") | F.coalesce("must", F.lit(False))).alias("must"),
-        )
-        .withColumn("attempt", F.lit(0).cast("bigint"))
-    )
-    known = inquiring.select(*pair, "attempt", "due", "since").join(first.select(*pair), list(pair), "left_anti")
-    newcomers = (
-        others.where("leaver")
-        .join(begin.select(*HERE), list(HERE), "left_anti")
-        .join(known.select(*HERE), list(HERE), "left_semi")
-        .join(known, list(pair), "left_anti")
-        .select(
-            *pair,
-            "leaver",
-            F.lit(True).alias("asks"),
-            F.lit(True).alias("must"),
-            F.lit(0).cast("bigint").alias("attempt"),
-        )
-    )
-    answers = F.array_contains("flags", str(Flag.DELETE_PENDING)) & (F.col("type") == MessageType.STATUS)
-    heard = (
-        delivered.select(
-            "org",
-            F.col("recipient").alias("store"),
-            "folder",
-            F.col("store").alias("peer"),
-            answers.alias("answers"),
-            F.col("at").alias("said"),
-        )
-        .join(stands.select(*HERE, "began"), list(HERE))
-        .groupBy(*pair)
-        .agg(F.max(F.col("answers") & (F.col("said") > F.col("began"))).alias("answers"))
-    )
-    open_ = (
-        known.join(others.drop("listing"), list(pair), "left")
-        .join(heard, list(pair), "left")
-        .join(clock.select("org", "now"), "org")
-    )
+    first = _first(others, begin=begin, responders=responders)
+    known = inquiring.select(*ASKED, "attempt", "due").join(first.select(*ASKED), list(ASKED), "left_anti")
+    newcomers = _newcomers(others, begin=begin, known=known)
+    followed = _followed(known, others=others, answers=_answers(delivered, stands=stands), clock=clock)
+    return _asked_again(first.unionByName(newcomers).unionByName(followed), stores=stores, clock=clock)
+
+
+def _first(others: DataFrame, *, begin: DataFrame, responders: DataFrame) -> DataFrame:
+    """The request at the beginning goes to all others; those named must answer, and whoever a leaver asks."""
+    named = responders.select(*ASKED, F.lit(True).alias("named"))
+    asked = others.join(begin.select(*HERE), list(HERE), "left_semi").join(named, list(ASKED), "left")
+    return _begun(asked, must=F.col("leaver") | F.coalesce("named", F.lit(False)))
+
+
+def _newcomers(others: DataFrame, *, begin: DataFrame, known: DataFrame) -> DataFrame:
+    """Those whom a leaver that asks already (`known`) has not asked yet."""
+    leaving = others.where("leaver").join(begin.select(*HERE), list(HERE), "left_anti")
+    asking = leaving.join(known.select(*HERE), list(HERE), "left_semi")
+    return _begun(asking.join(known, list(ASKED), "left_anti"), must=F.lit(True))
+
+
+def _begun(asked: DataFrame, *, must: Column) -> DataFrame:
+    """Inquiries that begin now."""
+    attempt = F.lit(0).cast("bigint").alias("attempt")
+    return asked.select(
+        *ASKED, "leaver", F.lit(True).alias("asks"), must.alias("must"), attempt, F.lit(FIRST).alias("kind")
+    )  # fmt: skip
+
+
+def _answers(delivered: DataFrame, *, stands: DataFrame) -> DataFrame:
+    """Who was heard, and whether it `answers` a leaver: by a status that says so, sent since that has begun to leave."""
+    to_leaver = F.array_contains("flags", str(Flag.DELETE_PENDING)) & (F.col("type") == MessageType.STATUS)
+    heard = delivered.select(
+        "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer"),
+        to_leaver.alias("to_leaver"), F.col("at").alias("said"),
+    )  # fmt: skip
+    since = F.col("to_leaver") & (F.col("said") > F.col("began"))
+    return heard.join(stands.select(*HERE, "began"), list(HERE)).groupBy(*ASKED).agg(F.max(since).alias("answers"))
+
+
+def _followed(known: DataFrame, *, others: DataFrame, answers: DataFrame, clock: DataFrame) -> DataFrame:
+    """What becomes now of inquiries that had begun; those of which nothing does are left out."""
+    there = known.join(others.drop("listing"), list(ASKED), "left").join(answers, list(ASKED), "left")
+    timed = there.join(clock.select("org", "now"), "org")
     over = F.col("leaver").isNull() | (~F.col("leaver") & F.col("answers").isNotNull())
     answered = F.col("leaver") & F.coalesce("answers", F.lit(False))
-    kind = F.when(over, "over").when(answered, "answered").when(F.col("due") <= F.col("now"), "again")
-    followed = open_.select(
-        *pair,
-        F.coalesce("leaver", F.lit(False)).alias("leaver"),
-        (kind == "again").alias("asks"),
-        (kind == "again").alias("must"),
-        F.when(kind == "again", F.col("attempt") + 1)
-        .when(kind == "answered", F.lit(-1))
-        .otherwise(F.col("attempt"))
-        .cast("bigint")
-        .alias("attempt"),
-        kind.alias("kind"),
-    ).where("kind is not null")
-    rows = first.unionByName(newcomers).withColumn("kind", F.lit("first")).unionByName(followed)
+    kind = F.when(over, OVER).when(answered, ANSWERED).when(F.col("due") <= F.col("now"), AGAIN)
+    again = kind == AGAIN
+    attempt = F.when(again, F.col("attempt") + 1).when(kind == ANSWERED, F.lit(-1)).otherwise(F.col("attempt"))
+    return timed.select(
+        *ASKED, F.coalesce("leaver", F.lit(False)).alias("leaver"), again.alias("asks"), again.alias("must"),
+        attempt.cast("bigint").alias("attempt"), kind.alias("kind"),
+    ).where("kind is not null")  # fmt: skip
+
+
+def _asked_again(asking: DataFrame, *, stores: DataFrame, clock: DataFrame) -> DataFrame:
+    """They, with the moment at which the silent are asked again (`due`): null where that is never."""
     site = stores.select(*STORE, "site")
-    policy = clock.select("org", "now", "backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
     timed = (
-        rows.join(policy, "org")
+        asking.join(clock.select("org", "now", *TIMEOUTS), "org")
         .join(site.withColumnRenamed("site", "from_site"), list(STORE))
         .join(site.withColumnsRenamed({"store": "peer", "site": "to_site"}), ["org", "peer"])
     )
-    nth = F.least(F.col("attempt") + 1, F.lit(3)).cast("int")
-    local = F.col("from_site") == F.col("to_site")
-    wait = (
-        F.when(F.col("kind") == "answered", F.col("delete_pending_timeout_s"))
-        .when(local, F.element_at("backfill_local_s", nth))
-        .otherwise(F.element_at("backfill_remote_s", nth))
-    )
-    follows = (F.col("kind") != "over") & F.col("must") & (F.col("leaver") | (F.col("attempt") < REPEATS))
-    follows = follows | (F.col("kind") == "answered")
+    silent = timeout(F.col("attempt"), near=F.col("from_site") == F.col("to_site"))
+    wait = F.when(F.col("kind") == ANSWERED, F.col("delete_pending_timeout_s")).otherwise(silent)
+    insists = F.col("must") & (F.col("leaver") | (F.col("attempt") < REPEATS))
+    follows = (F.col("kind") == ANSWERED) | ((F.col("kind") != OVER) & insists)
     due = F.when(follows, F.timestamp_add("SECOND", wait, F.col("now")))
-    return timed.select(*pair, "asks", "must", "attempt", F.col("now").alias("since"), due.alias("due"), "leaver")
+    return timed.select(*ASKED, "asks", "must", "attempt", F.col("now").alias("since"), due.alias("due"), "leaver")
 
 
 @rule("strokes")

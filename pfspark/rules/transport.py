@@ -25,7 +25,7 @@ def inject_faults(messages: DataFrame, *, faults: DataFrame) -> DataFrame:
     """
     troubles = F.struct("lost", "twice", "late_s", "seed")
     ways = faults.groupBy(*STORE).agg(F.map_from_entries(F.collect_list(F.struct("peer", troubles))).alias("ways"))
-    # A lambda takes the id of the copy, made beside it, for the letter's own: so that one has a name of its own.
+    # Inside the lambdas `message_id` would be the id of the copy; faults are drawn by that of the letter.
     met = messages.join(ways, list(STORE), "left").withColumn("letter", F.col("message_id"))
 
     def draw(recipient: Column, question: str) -> Column:

@@ -148,7 +148,7 @@ def play(
 
 
 def play_on(world: Between, playing: Mapping[str, Playing], record: Record | None = None) -> Iterator[Line]:
-    """The same of organizations that are there: in the world that is given, by name."""
+    """Plays on organizations that are there: in the world that is given, by name."""
     past = Past(world, [one.scenario for one in playing.values()])
     for played in rounds(world, playing, past, record):
         yield from _told(world, playing, past, played)
@@ -308,7 +308,7 @@ def _items(world: Between, playing: Mapping[str, Playing], orgs: Sequence[str]) 
 @cache
 def _readable() -> DataFrame:
     """Items as readers see them, drawn."""
-    shown = state.held(source("state"), replicas=items.open_to_readers(source("replicas")))
+    shown = state.contents_of(source("state"), replicas=items.open_to_readers(source("replicas")))
     return items.readable(items.versions(items.seen(source("changes"), applied=shown)))
 
 

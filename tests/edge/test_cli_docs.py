@@ -10,7 +10,8 @@ import pytest
 import typer
 
 from pfspark.edge import cli
-from pfspark.tables import LINES, TABLES
+from pfspark.printed import LINES
+from pfspark.tables import TABLES
 from tests.declared import assert_declared
 
 GOLDEN = sorted((Path(__file__).parents[1] / "golden").glob("*.jsonl"))

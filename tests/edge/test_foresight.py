@@ -16,8 +16,8 @@ from pyspark.sql import SparkSession
 from pfspark.edge.delta.ledger import FACTS, LEDGER
 from pfspark.errors import ScenarioError, UsageError
 from pfspark.lake import Lake
+from pfspark.printed import LINES
 from pfspark.sim import whatif
-from pfspark.tables import LINES
 from pfspark.words import HIERARCHY
 from tests.declared import assert_declared
 

@@ -150,7 +150,7 @@ def test_what_a_store_says_of_itself_and_of_others(spark: SparkSession) -> None:
     assert ranges(empty, "folder", "origin") == {("F", "A", 3, 4)}
     with_content = {("F", "A", 1, 2), ("F", "A", 5, 9)}
     assert ranges(state.contents(applied, empty=empty), "folder", "origin") == with_content
-    assert ranges(state.held(rows, replicas=replicas), "folder", "origin") == with_content
+    assert ranges(state.contents_of(rows, replicas=replicas), "folder", "origin") == with_content
 
 
 @pytest.mark.rule("R75")
@@ -160,7 +160,7 @@ def test_what_is_held_is_said_in_as_few_ranges_as_can_be(spark: SparkSession) ->
     came, settled = (spark.createDataFrame(rows, LINE) for rows in ([(*ME, "A", 1, 3)], [(*ME, "A", 4, 4), (*ME, "A", 9, 9)]))
     gained = state.gain(came, settled, issued)
     before = spark.createDataFrame([(*ME, "A", 2, 2), ("o", "ME", "G", "A", 4, 4), ("o", "B", "F", "A", 5, 5)], LINE)
-    assert ranges(state.hold(gained.unionByName(before)), "store", "folder", "origin") == {
+    assert ranges(state.canonical(gained.unionByName(before)), "store", "folder", "origin") == {
         ("ME", "F", "A", 1, 4), ("ME", "F", "A", 9, 9), ("ME", "F", "ME", 1, 2), ("ME", "G", "A", 4, 4), ("B", "F", "A", 5, 5),
     }  # fmt: skip
 

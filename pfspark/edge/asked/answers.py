@@ -135,7 +135,7 @@ class Answers:
 
     def versions(self) -> DataFrame:
         """Each version of each item that readers at each store may see: what `rules.items.versions` says."""
-        own = state.held(self.frame("state"), replicas=items.open_to_readers(self.frame("replicas")))
+        own = state.contents_of(self.frame("state"), replicas=items.open_to_readers(self.frame("replicas")))
         return items.versions(items.seen(self.frame("changes"), applied=own))
 
     def items(self) -> Iterator[Line]:

@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pfspark.keyed import of_store
 from pfspark.words import HIERARCHY_ACTIONS, NAME, PARENT, ROOT, Action
 
 World = Mapping[str, pa.Table]
@@ -31,7 +32,7 @@ class Around:
         self._names, self._parents = self._said(NAME), self._said(PARENT)
 
     def _own(self, rows: pa.Table) -> pa.Table:
-        return rows.filter(pc.and_(pc.equal(rows["store"], self._store), pc.equal(rows["org"], self._org)))
+        return of_store(rows, self._org, self._store)
 
     def _said(self, name: str) -> pa.Table:
         """What is set as that property, or is about to be: folder, value."""

@@ -20,7 +20,7 @@ def logs(seen: Answers) -> Iterator[events.Log]:
 
 
 def told(seen: Answers) -> Iterator[Line]:
-    """The same events as lines."""
+    """Replication events as JSON lines."""
     return (line for log in logs(seen) for line, _ in log.lines())
 
 

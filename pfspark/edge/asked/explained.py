@@ -16,14 +16,14 @@ from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, re
 from pfspark.edge.asked.answers import Answers, Line
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import turn
-from pfspark.edge.world.facts import contacts_before_asking, own_rows
+from pfspark.edge.world.facts import contacts_before_asking, last_restores, own_rows
 from pfspark.keyed import distinct
 from pfspark.keys import FOLDER
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake
 from pfspark.schedules import Grid
 from pfspark.units import TICK
-from pfspark.words import Hop, Listing
+from pfspark.words import Hop, Kind, Listing
 
 
 def replicas_that_should(seen: Answers) -> list[About]:
@@ -43,7 +43,7 @@ def why(seen: Answers, about: Iterable[About]) -> Iterator[Line]:
     clock = ({"org": org, **turn(seen.organizations[org], seen.policies[org], at)} for org, at in now.items())
     grid = {org: Grid(seen.organizations[org]["start"], seen.policies[org].interval) for org in seen.views}
     facts = {
-        "log": lambda: log_of(own_rows(seen.snapshot, read)["state"]),
+        "log": lambda: log_of(own_rows(read, last_restores(seen.snapshot))["state"]),
         "requests": lambda: requests_of(read("backfill")),
         "refusals": lambda: refusals_of(read("receipts"), read("messages")),
     }
@@ -124,6 +124,6 @@ def _rounds_at(seen: Answers, moments: Iterable[tuple[str, datetime]]) -> dict[t
     """Of those moments the round that an organization had then."""
     spark = seen.snapshot.tables.spark
     wanted = spark.createDataFrame(sorted(set(moments)), "org string, now timestamp")
-    turns = seen.snapshot.read("rounds").where("kind = 'played'").select("round", F.inline("turns"))
+    turns = seen.snapshot.read("rounds").where(F.col("kind") == Kind.PLAYED).select("round", F.inline("turns"))
     found = turns.join(wanted, ["org", "now"]).groupBy("org", "now").agg(F.min("round").alias("round"))
     return {(row["org"], row["now"]): row["round"] for row in found.toArrow().to_pylist()}

@@ -11,7 +11,7 @@ from typing import Any
 
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
-from pfspark.tables import LINES
+from pfspark.printed import LINES
 
 
 class Format(StrEnum):

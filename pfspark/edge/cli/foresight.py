@@ -110,7 +110,7 @@ def _listed(verb: str, texts: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 
 def _by_whom(steps: Iterable[dict[str, Any]], listers: dict[str, str]) -> Iterator[dict[str, Any]]:
-    """The same, each by a store that has a replica of the folder."""
+    """Steps by which lists change, each by a store that has a replica of the folder."""
     for step in steps:
         for verb, args in step.items():
             yield {verb: {**args, "store": listers.get(args["folder"], args["replica"])}}

@@ -12,7 +12,8 @@ import typer
 from pfspark.edge import manual
 from pfspark.edge.cli import given, live, screen
 from pfspark.errors import UsageError
-from pfspark.tables import LINES, TABLES, Column
+from pfspark.printed import LINES
+from pfspark.tables import TABLES, Column
 from pfspark.units import nearest
 
 verbs = typer.Typer()

@@ -22,7 +22,7 @@ def damaged(name: str, where: str, file: str) -> DamageError:
 
 
 def damage(error: BaseException) -> DamageError | None:
-    """The same of what Spark raised while it read, if a file was the cause."""
+    """What is said of what Spark raised while it read, if a file was the cause."""
     if isinstance(error, DamageError):
         return error
     found = _UNREAD.search(str(error))

@@ -19,7 +19,7 @@ from pfspark.rows import schema_of
 ROWS = 1 << 14
 """Rows of which there are texts at a time."""
 PARTS = 16
-"""In which digests are put in order, by how they begin."""
+"""Digests are sorted in so many parts, by how they begin: never all at once."""
 DIGEST = pa.binary(hashlib.sha256().digest_size)
 
 
@@ -34,12 +34,12 @@ def digest(name: str, rows: pa.Table) -> str:
 
 
 def digest_of_pages(name: str, pages: Iterable[pa.Table]) -> str:
-    """The same of a table that is read page by page."""
+    """SHA-256 over the rows of a table that is read page by page."""
     return _over(some for page in pages for some in _row_digests(name, page))
 
 
 def digests_by_round(name: str, rows: pa.Table) -> dict[int, str]:
-    """The same for the rows of each round."""
+    """SHA-256 over the rows of each round of a table."""
     found = defaultdict(list)
     digests = (row for some in _row_digests(name, rows) for row in some.to_pylist())
     for number, row in zip(rows["round"].to_pylist(), digests, strict=True):

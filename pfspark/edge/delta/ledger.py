@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pfspark.rules.history import NEVER_REWRITTEN
 from pfspark.tables import TABLES
+from pfspark.words import Kind
 
 FORMAT = 2
 """The version of these tables; a lake of a higher one was made by a newer pfspark. Format 1 knew no digests of facts."""
@@ -96,10 +97,10 @@ def looked_up(ledger: pa.Table, as_of: AsOf) -> dict[str, Any]:
     """What a snapshot needs of the ledger: the `round` as of then, the `last` one, those that are `void`, the `restores`, the
     `furthest` that anybody has played, the highest `format`."""
     turns = _turns(ledger)
-    back = ledger.filter(pc.equal(ledger["kind"], "restored")).select(["round", "restored"])
+    back = ledger.filter(pc.equal(ledger["kind"], Kind.RESTORED)).select(["round", "restored"])
     return {
         "round": _most(_until(ledger, turns, as_of)["round"]), "last": _most(ledger["round"]), "restores": back.to_pylist(),
-        "void": ledger.filter(pc.equal(ledger["kind"], "opened"))["round"].to_pylist(), "furthest": _most(turns["now"]),
+        "void": ledger.filter(pc.equal(ledger["kind"], Kind.OPENED))["round"].to_pylist(), "furthest": _most(turns["now"]),
         "format": _most(ledger["format"]),
     }  # fmt: skip
 

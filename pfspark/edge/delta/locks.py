@@ -50,6 +50,6 @@ def left_at(folder: Path) -> int:
 
 
 def read_left(said: bytes) -> int:
-    """The same of what the file of the lock says."""
+    """The version at which the last writer left the ledger, as the file of the lock says it."""
     _, _, version = said[:200].partition(b"\n")
     return int(version) if version.strip().isdigit() else UNKNOWN

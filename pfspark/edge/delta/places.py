@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 
 from pyspark.errors import PySparkException
@@ -53,6 +54,20 @@ def surely_local(named: str) -> Path | None:
     path = path_of(named)
     hinted = hints or defaults.exists() or REMOTE.match(path) or (SCHEMA.fullmatch(path) and not Path(path).exists())
     return Path(path).absolute() if named.startswith("file:") or not (hinted or SparkSession.getActiveSession()) else None
+
+
+def placed(named: str, session: Callable[[], SparkSession]) -> tuple[Path | None, list[str] | None]:
+    """The folder of this machine that is named, or the parts of the schema; neither: a path of another file system.
+
+    The session is asked where the name may be either.
+    """
+    path = path_of(named)
+    if named.startswith("file:"):
+        return Path(path).absolute(), None
+    if SCHEMA.fullmatch(path) and not Path(path).exists() and is_catalog(session(), path):
+        return None, parts_of(path)
+    is_local = not REMOTE.match(path) and files_are_local(session())
+    return (Path(path).absolute() if is_local else None), None
 
 
 def is_catalog(spark: SparkSession, schema: str) -> bool:

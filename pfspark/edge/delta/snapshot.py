@@ -21,6 +21,7 @@ from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, LEDGER, LOOKED_AT, AsOf,
 from pfspark.errors import LakeError
 from pfspark.rows import columns_of, local, nothing, rows_of, schema_of
 from pfspark.tables import TABLES
+from pfspark.words import Kind
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
@@ -64,7 +65,7 @@ class Snapshot:
             return ledger.rows.filter(reduce(operator.and_, valid)).select(list(columns))
         return self.tables.arrow(name, self.version(name), reduce(operator.and_, valid) if valid else None, columns)
 
-    def _few(self, name: str) -> pa.Table | None:
+    def few(self, name: str) -> pa.Table | None:
         """The valid rows of a table of this machine that has few; None where it has many, or cannot be read so."""
         place = self.tables.here(name)
         is_small = place is not None and native.is_within(place, self.version(name), native.SMALL_ROWS, native.SMALL_SIZE)
@@ -110,7 +111,7 @@ class Snapshot:
         if self.untouched(name):
             return nothing(self.tables.spark, name)
         version = self.version(name)
-        if (few := self._few(name)) is not None:
+        if (few := self.few(name)) is not None:
             return local(self.tables.spark, few, schema_of(name))
         try:
             rows = self.tables.stored(name, version)
@@ -154,9 +155,9 @@ def what_a_snapshot_needs(as_of: AsOf) -> list[Column]:
         wanted = F.coalesce(F.array_max("turns.now"), "ended") <= F.lit(as_of)
     else:
         wanted = number <= as_of if as_of is not None else F.lit(True)
-    opened = F.when(F.col("kind") == "opened", number)
+    opened = F.when(F.col("kind") == Kind.OPENED, number)
     picked = F.max_by(F.struct(*TABLES[LEDGER].names), F.when(wanted, number))
-    back = F.when(F.col("kind") == "restored", F.struct("round", "restored"))
+    back = F.when(F.col("kind") == Kind.RESTORED, F.struct("round", "restored"))
     asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
     asked += [F.collect_list(back).alias("restores"), F.max(F.array_max("turns.now")).alias("furthest")]
     return [*asked, F.max("format").alias("format")]

@@ -16,6 +16,7 @@ from pfspark.edge.delta.ledger import LEDGER, REWRITTEN, Row
 from pfspark.edge.delta.locks import lock, lock_file, read_left
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.rows import rows_of
+from pfspark.words import Kind
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -64,7 +65,7 @@ class Writer:
         self._tables.gather(LEDGER)
         self.last = before
         now = datetime.now(UTC)
-        row = Row(before.round + 1, "opened", self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)
+        row = Row(before.round + 1, Kind.OPENED, self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)
         opened = self.record(row)
         for name in REWRITTEN:
             if self._tables.written_anew(name, before.versions[name]):
@@ -82,7 +83,7 @@ class Writer:
         sealed = row.sealed(last.digest if last else "")
         told = rows_of(LEDGER, [sealed.written()])
         self.last = None
-        if row.kind == "created" and tables.is_native:  # nobody else can know of it yet
+        if row.kind == Kind.CREATED and tables.is_native:  # nobody else can know of it yet
             tables.append_natively(LEDGER, tables.fit(LEDGER, told, None), row.round)
         elif tables.is_native:
             if not tables.append_once(LEDGER, tables.fit(LEDGER, told, None), APP, row.round):

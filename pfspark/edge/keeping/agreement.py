@@ -57,5 +57,5 @@ def _apart(here: pa.Table, there: pa.Table) -> tuple[pa.Table, pa.Table]:
 
 
 def _whole(spark: SparkSession, ranges: pa.Table, key: tuple[str, ...]) -> pa.Table:
-    """The same sets, however they were cut."""
+    """Sets in one form, however their ranges were cut."""
     return cnset.canonical(local(spark, ranges, from_arrow_schema(ranges.schema)), key).toArrow()

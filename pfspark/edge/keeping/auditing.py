@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
@@ -20,19 +20,19 @@ from pfspark.edge.asked.answers import Answers
 from pfspark.edge.asked.pages import EVERY_ROUND, paged
 from pfspark.edge.delta.damage import damage
 from pfspark.edge.delta.digests import digest_of_pages, digests_by_round
-from pfspark.edge.delta.ledger import FACTS, LEDGER, AsOf
+from pfspark.edge.delta.ledger import FACTS, LEDGER, REWRITTEN, AsOf, Row
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.keeping.agreement import disagreements
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import DIRECTORY
-from pfspark.edge.world.facts import as_made, begun, delivered, own_rows
+from pfspark.edge.world.facts import as_made, begun, delivered, last_restores, own_rows, unheard
 from pfspark.errors import DamageError
 from pfspark.execute import Made, execute
 from pfspark.rules import checks, history
 from pfspark.tables import TABLES
 from pfspark.threads import callers_threads
-from pfspark.words import Action, Entry
+from pfspark.words import Action, Entry, Kind
 
 Line = dict[str, Any]
 Check = tuple[str, str, Callable[[], DataFrame]]
@@ -42,6 +42,7 @@ CONTENT = ("hash", "size", "at")
 """Of `content`, the digest is over the bodies' own: those are checked one by one."""
 OF_NO_ROWS = hashlib.sha256(b"[]").hexdigest()
 """The digest of a table without rows."""
+CHAINED = "the ledger's rows follow one another, each with the digest of the one before"
 WRITTEN = "the rows of every round are those of which the ledger has the digest"
 AGREES = "the world that rounds go on with is the one that the facts say from the first on"
 AT_ONCE = 4
@@ -59,66 +60,89 @@ def audit(
     is past. The last line is the certificate: the round, what became of each check, and of every table how many rows were
     looked at and their digest, which is the same whatever their order and however they lie in files.
     """
-    damages = {(name, file) for name in TABLES for file in tables.flaws(name)}
+    reading = Reading(tables)
+    people = None
+    if as_of is None:
+        with suppress(FileNotFoundError):  # where tables are gone, or never were, those who read them say so
+            people = reading(lambda: tables.versions(DIRECTORY))
+    answers = reading(ask)
+    snapshot = answers.snapshot if answers else reading(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
+    if snapshot is None:
+        yield from (reading.line(), _certificate(tables.where))
+        return
+    spark = tables.spark
+    with callers_threads(spark, AT_ONCE) as looking:
+        given = {name: as_made(name, answers.world[name]) for name in checks.LOOKED_AT} if answers else {}
+        seen = checks.Seen.of(lambda name: given[name].frame(spark)) if answers else None
+        promised = looking.submit(reading, partial(_promised, spark, given)) if answers else None
+        links = looking.submit(reading, snapshot.broken_links)
+        unlike = looking.submit(reading, lambda: unlike_their_digests(snapshot))
+        found = [looking.submit(reading.counted, *check) for check in _checks(snapshot, answers, seen)]
+        whole = looking.submit(reading, lambda: digests({name: snapshot.read(name) for name in TABLES}))
+        # A table that cannot be read keeps the others from being looked at together.
+        looked_at: Mapping[str, Line | None] = whole.result() or {
+            name: reading(partial(_digest_of, snapshot, name)) for name in TABLES
+        }
+    lines = [
+        _line("ledger", CHAINED, links.result()),
+        _found_line("facts", WRITTEN, unlike.result()),
+        *(line.result() for line in found),
+    ]
+    if answers and people and not reading.damages and not unlike.result():
+        lines += reading(partial(_held_beside, answers, world, people)) or []
+    lines += (promised and promised.result()) or [_line(check.id, check.says, None) for check in checks.CHECKS]
+    yield from (reading.line(), *lines)
+    yield _certificate(tables.where, snapshot.row, [reading.line(), *lines], looked_at)
 
-    def guarded(work: Callable[[], T]) -> T | None:
+
+class Reading:
+    """Looks at tables of which some may be damaged, and remembers which those are."""
+
+    def __init__(self, tables: Tables) -> None:
+        self.damages = {(name, file) for name in TABLES for file in tables.flaws(name)}
+        """Tables that cannot be read, each with the file that keeps one from it."""
+
+    def __call__(self, work: Callable[[], T]) -> T | None:
+        """What that work gives; None where a table that it needs cannot be read. Raises what has another cause."""
         try:
             return work()
         except (DamageError, *REFUSALS) as error:
             known = damage(error)
-            if known is None and not damages:
+            if known is None and not self.damages:
                 raise
             if known:
-                damages.add((known.table, known.file))
+                self.damages.add((known.table, known.file))
             return None
 
-    def counted(id: str, says: str, rows: Callable[[], DataFrame]) -> Line:
-        return guarded(lambda: _counted(id, says, rows())) or _line(id, says, None)
+    def counted(self, id: str, says: str, rows: Callable[[], DataFrame]) -> Line:
+        """The line of a check: how many rows break it, null where they cannot be looked at."""
+        return self(lambda: _counted(id, says, rows())) or _line(id, says, None)
 
-    people = None
-    if as_of is None:
-        with suppress(FileNotFoundError):  # where tables are gone, or never were, those who read them say so
-            people = guarded(lambda: tables.versions(DIRECTORY))
-    answers = guarded(ask)
-    snapshot = answers.snapshot if answers else guarded(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
-    if snapshot is None:
-        yield _damages_line(damages)
-        yield {"kind": "certificate", "lake": tables.where, "round": None, "ledger": None, "checks": {}, "tables": {}}
-        return
-    with callers_threads(tables.spark, AT_ONCE) as looking:
-        spark = tables.spark
-        given = {name: as_made(name, answers.world[name]) for name in checks.LOOKED_AT} if answers else {}
-        seen = checks.Seen.of(lambda name: given[name].frame(spark)) if answers else None
-        promised = looking.submit(guarded, partial(_promised, spark, given)) if answers else None
-        links = looking.submit(guarded, snapshot.broken_links)
-        forged = looking.submit(guarded, lambda: unlike_their_digests(snapshot))
-        others = [
-            looking.submit(counted, id, says, rows)
-            for id, says, rows in (
-                ("bodies", "every body is what its name says: SHA-256 and size", lambda: altered(snapshot)),
-                *(found_here_only(answers, seen) if answers and seen else ()),
-                *written(snapshot),
-            )
-        ]
-        whole = looking.submit(guarded, lambda: digests({name: snapshot.read(name) for name in TABLES}))
-        looked_at: Mapping[str, Line | None] | None = whole.result()
-        if looked_at is None:  # a table that cannot be read keeps the others from being looked at together
-            looked_at = {name: guarded(partial(_digest_of, snapshot, name)) for name in TABLES}
-    chained = "the ledger's rows follow one another, each with the digest of the one before"
-    lines = [
-        _line("ledger", chained, links.result()),
-        _found_line("facts", WRITTEN, forged.result()),
-        *(line.result() for line in others),
-    ]
-    if answers and people and not damages and not forged.result():
-        lines += guarded(partial(_held_beside, answers, world, people)) or []
-    lines += (promised and promised.result()) or [_line(check.id, check.says, None) for check in checks.CHECKS]
-    broken = [_damages_line(damages), *lines]
-    yield from broken
-    yield {
-        "kind": "certificate", "lake": snapshot.tables.where, "round": snapshot.row.round, "ledger": snapshot.row.digest,
-        "checks": {line["id"]: _sum(each["rows"] for each in broken if each["id"] == line["id"]) for line in broken},
-        "tables": looked_at,
+    def line(self) -> Line:
+        """The line on the damages found so far."""
+        named = [json.dumps({"table": table, "file": file}) for table, file in sorted(self.damages)]
+        return _line("tables", "every table can be read, whole, as its log says", len(named), min(named, default=None))
+
+
+def _checks(snapshot: Snapshot, answers: Answers | None, seen: checks.Seen | None) -> Iterator[Check]:
+    """What is looked at of the tables, and of the world if it could be read."""
+    yield "bodies", "every body is what its name says: SHA-256 and size", lambda: altered(snapshot)
+    if answers and seen:
+        yield from found_here_only(answers, seen)
+    yield from written(snapshot)
+
+
+def _certificate(
+    where: str, row: Row | None = None, lines: Iterable[Line] = (), looked_at: Mapping[str, Line | None] | None = None
+) -> Line:
+    """What was looked at, of a lake after a round, and what became of it; of one whose ledger cannot be read, nothing."""
+    broken: dict[str, list[int | None]] = defaultdict(list)
+    for line in lines:
+        broken[line["id"]].append(line["rows"])
+    return {
+        "kind": "certificate", "lake": where, "round": row and row.round, "ledger": row and row.digest,
+        "checks": {id: None if None in rows else sum(each or 0 for each in rows) for id, rows in broken.items()},
+        "tables": looked_at or {},
     }  # fmt: skip
 
 
@@ -128,30 +152,41 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
     Of a table that upkeep wrote anew, those are all rows up to then. A round of which the ledger knows nothing was in it
     once: only the one after the last may have been begun by somebody who never ended it.
     """
-    rows = snapshot.rounds()
-    broken = []
+    rows, broken = snapshot.rounds(), []
     for name in FACTS:
-        anew = max((row.round for row in rows if row.kind == "maintained" and name in row.facts), default=0)
-        found: dict[int, str] = {}
-        for page in paged(snapshot, name, some=range(anew + 1, EVERY_ROUND.stop) if anew else EVERY_ROUND):
-            found |= digests_by_round(name, page)
-        if anew:
-            found[anew] = digest_of_pages(name, paged(snapshot, name, some=range(EVERY_ROUND.start, anew + 1)))
-        told = {row.round: row.facts.get(name) for row in rows if row.round >= max(anew, 1) and row.kind != "opened"}
-        unknown = {row.round for row in rows if row.format == 1}
-        differ = {number for number in {*told, *found} - unknown if found.get(number) != told.get(number)}
+        differ = _unlike(snapshot, name, rows)
+        anew = name in REWRITTEN and snapshot.standing
+        if differ and anew and snapshot.tables.written_anew(name, snapshot.row.versions[name]):
+            # An upkeep goes on beside, or ended half way: the ledger speaks of the table as it was before.
+            differ = _unlike(replace(snapshot, standing=False), name, rows)
         broken += [{"table": name, "round": number} for number in sorted(differ)]
         if snapshot.standing:
             broken += [{"table": name, "round": number} for number in _later(snapshot.tables, name, rows[-1].round + 1)]
     return broken
 
 
+def _unlike(snapshot: Snapshot, name: str, rows: Sequence[Row]) -> set[int]:
+    """The rounds of which a table has other rows than those of which these rows of the ledger have the digest."""
+    anew = max((row.round for row in rows if row.kind == Kind.MAINTAINED and name in row.facts), default=0)
+    found: dict[int, str] = {}
+    for page in paged(snapshot, name, some=range(anew + 1, EVERY_ROUND.stop) if anew else EVERY_ROUND):
+        found |= digests_by_round(name, page)
+    if anew:
+        found[anew] = digest_of_pages(name, paged(snapshot, name, some=range(EVERY_ROUND.start, anew + 1)))
+    told = {row.round: row.facts.get(name) for row in rows if row.round >= max(anew, 1) and row.kind != Kind.OPENED}
+    unknown = {row.round for row in rows if row.format == 1}
+    return {number for number in {*told, *found} - unknown if found.get(number) != told.get(number)}
+
+
 def _later(tables: Tables, name: str, round: int) -> list[int]:
-    """Rounds after that one of which a table has rows."""
+    """Rounds after that one of which a table has rows, and the ledger cannot know: others may have played meanwhile, and be about
+    to write the next one."""
     found = tables.arrow(name, keep=pc.field("round") > round, columns=["round"])
     if found is None:
         found = tables.stored(name).where(F.col("round") > round).select("round").distinct().toArrow()
-    return sorted(set(found["round"].to_pylist()))
+    numbers = sorted(set(found["round"].to_pylist()))
+    next_one = tables.snapshot().row.round + 1 if numbers else round  # the ledger is read after the table
+    return [number for number in numbers if number > next_one]
 
 
 def _held_beside(answers: Answers, world: Callable[[int], Between | None], people: Mapping[str, int]) -> list[Line]:
@@ -221,9 +256,11 @@ def unequal_at_rest(answers: Answers, seen: checks.Seen) -> DataFrame:
 
 def forgotten(snapshot: Snapshot) -> DataFrame:
     """What replicas have accepted since they began, and do not hold; see `rules.history.kept`."""
-    since = begun(snapshot.read("replicas")).withColumnRenamed("store", "recipient")
-    accepted = delivered(snapshot, snapshot.read).join(since, ["org", "recipient", "folder"]).where("round >= since_round")
-    applied = own_rows(snapshot, snapshot.read)["state"].where(F.col("entry") == Entry.APPLIED)
+    read, restored = snapshot.read, last_restores(snapshot)
+    since = begun(read("replicas")).withColumnRenamed("store", "recipient")
+    received = delivered(unheard(read("receipts"), restored=restored), messages=read("messages"))
+    accepted = received.join(since, ["org", "recipient", "folder"]).where("round >= since_round")
+    applied = own_rows(read, restored)["state"].where(F.col("entry") == Entry.APPLIED)
     return history.kept(accepted, held=applied)
 
 
@@ -245,7 +282,7 @@ def _digest_of(snapshot: Snapshot, name: str) -> Line:
 
 
 def digests(tables: Mapping[str, DataFrame]) -> dict[str, Line]:
-    """The same of each of these tables, by its name, in one job."""
+    """How many rows each of these tables has, and a SHA-256 over those of each, by the name of the table; in one job."""
     hashed = reduce(DataFrame.unionByName, (_hashed(name, rows) for name, rows in tables.items()))
     joined = F.sha2(F.concat_ws("", F.array_sort(F.collect_list("row"))), 256)
     parts = hashed.groupBy("table", F.substring("row", 1, 3).alias("begins")).agg(
@@ -268,18 +305,8 @@ def _counted(id: str, says: str, rows: DataFrame) -> Line:
     return _line(id, says, found["rows"], found["sample"])
 
 
-def _damages_line(damages: set[tuple[str, str]]) -> Line:
-    named = [json.dumps({"table": table, "file": file}) for table, file in sorted(damages)]
-    return _line("tables", "every table can be read, whole, as its log says", len(named), min(named, default=None))
-
-
 def _found_line(id: str, says: str, found: list[Line] | None) -> Line:
     return _line(id, says, None if found is None else len(found), json.dumps(found[0], default=str) if found else None)
-
-
-def _sum(rows: Iterable[int | None]) -> int | None:
-    known = list(rows)
-    return None if None in known else sum(each or 0 for each in known)
 
 
 def _line(id: str, says: str, rows: int | None, sample: str | None = None) -> Line:

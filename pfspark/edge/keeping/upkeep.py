@@ -23,7 +23,7 @@ from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world import bases_by_spark, scratch
 from pfspark.edge.world.directory import newest
-from pfspark.edge.world.facts import begun, open_array, own_rows, waiting
+from pfspark.edge.world.facts import begun, last_restores, open_array, own_rows, waiting
 from pfspark.keys import AGENDA, HERE, OBJECT
 from pfspark.rules import items, state
 from pfspark.tables import TABLES
@@ -34,7 +34,7 @@ ON_ITS_WAY = timedelta(days=1)
 
 def shortened(snapshot: Snapshot) -> Mapping[str, DataFrame]:
     """The tables of which a shorter form says the same: their rows from now on."""
-    own = own_rows(snapshot, snapshot.read)
+    own = own_rows(snapshot.read, last_restores(snapshot))
     return {
         "state": merged_state(own["state"]),
         "agenda": newest(own["agenda"], AGENDA, "round").where("due is not null"),
@@ -72,8 +72,8 @@ def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> Da
     since = snapshot.tables.spark.createDataFrame(sorted(retention.items()), "org string, since timestamp")
     recent = changes.join(since, "org").where("at >= since").select(*OBJECT).distinct()
     young = changes.join(recent, list(OBJECT), "left_semi")
-    own = own_rows(snapshot, snapshot.read)
-    applied = state.held(own["state"], replicas=newest(own["replicas"], HERE, "round"))
+    own = own_rows(snapshot.read, last_restores(snapshot))
+    applied = state.contents_of(own["state"], replicas=newest(own["replicas"], HERE, "round"))
     shown = items.versions(items.seen(changes, applied=applied)).where("not dominated")
     edits = waiting(snapshot.read("edits"), receipts=snapshot.read("receipts"))
     in_need = [young.select("hash"), shown.select("hash"), edits.select("hash")]
@@ -102,7 +102,7 @@ def keep_up(
         tables.rewrite(name, rows, snapshot.row.round)
         facts[name] = digest_of_pages(name, paged(replace(snapshot, standing=True), name))
     told("bodies")
-    with (beside := scratch.Scratch(tables)):  # computed before anybody has to wait: none may be appended while rows go
+    with scratch.Scratch(tables) as beside:  # computed before anybody has to wait: none may be appended while rows go
         unneeded = unneeded_bodies(snapshot, retention)
         left = beside.suited.computed(unneeded)
         if left is None or left.rows:

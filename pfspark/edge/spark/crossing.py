@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 GROUP = 1 << 16
 """Rows that are written together, and read by one core."""
 BLOCK = 16 << 20
-"""The same in bytes, where Spark writes."""
+"""Bytes of rows that are written together, in files that Spark writes."""
 
 
 def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:

@@ -36,7 +36,7 @@ class Plan:
     leaf the columns, and the number of its rows."""
 
     def __init__(self, spark: SparkSession, once: Once) -> None:
-        """That of what was said to Spark once."""
+        """The plan of a step that Spark has analyzed once."""
         self._java = Java(spark)
         self._kind, self._schema = once.kind, None
         self._nodes: list[tuple[Any, tuple[int, ...], int | None]] = []
@@ -71,7 +71,7 @@ class Plan:
         return made
 
     def of(self, spark: SparkSession, leaves: Sequence[Leaf]) -> DataFrame:
-        """The same, of the rows that there are now."""
+        """The frame of the plan, of the rows that there are now."""
         plan = self._made([_rows_in_java(self._java, spark, leaf) for leaf in leaves])[-1]
         plan.setAnalyzed()  # as were the nodes that it is made of
         frame = self._kind(self._java.frame(spark._jsparkSession, plan), spark)
@@ -97,7 +97,7 @@ class Java:
         self._local = sql.api.python.PythonSQLUtils.toDataFrame
 
     def nodes(self, some: Sequence[Any]) -> Any:
-        """They as a sequence of Scala's."""
+        """Those nodes as a sequence of Scala's."""
         found = self.nothing
         for node in reversed(some):
             found = found.prepended(node)

@@ -33,12 +33,12 @@ from pfspark.rows import struct
 from pfspark.said import lists_anew
 from pfspark.schedules import Grid
 from pfspark.suited import Suited
-from pfspark.words import Why
+from pfspark.words import Kind, Why
 
 LEFT_EVERY = 20
-"""Rounds after which a base is left in a folder, though more are to come: of who is killed no more are to be played again."""
+"""Rounds after which a base is left in a folder, though more are to come: if the process is killed, no more are played again."""
 AGAIN = 2 * LEFT_EVERY
-"""Numbers of the ledger up to which they are: every second one may only have opened it."""
+"""Rows of the ledger among which so many rounds are: every second row may only have opened a number."""
 
 
 class Carried:
@@ -125,7 +125,7 @@ class Carried:
 
     def gives_the_same(self, row: Row) -> bool:
         """Plays the round of that row of the ledger, the next one, again; whether it gives what the row says."""
-        if row.kind == "played":
+        if row.kind == Kind.PLAYED:
             people = {name: row.versions[name] for name in DIRECTORY} | dict(row.cursors)
             self.follow(people, lambda: replace(self._tables.snapshot(row.round - 1), people=people))
             made = self.play(row.turns)
@@ -245,11 +245,11 @@ def _played_again(tables: Tables, snapshot: Snapshot, suited: Suited) -> Carried
         return None
     round, base = found
     since = [rows[number] for number in range(round + 1, last.round + 1) if number in rows]
-    if len(since) < last.round - round or not {row.kind for row in since} <= {"opened", "played"}:
+    if len(since) < last.round - round or not {row.kind for row in since} <= {Kind.OPENED, Kind.PLAYED}:
         return None
     known = Carried(tables, tables.snapshot(round), base, {**base.directory, "edits": base.cursor}, suited)
     with suppress(LakeError, ViolationError, *REFUSALS):
         if all(known.gives_the_same(row) for row in since):
-            known.since_left = sum(row.kind == "played" for row in since)
+            known.since_left = sum(row.kind == Kind.PLAYED for row in since)
             return known
     return None

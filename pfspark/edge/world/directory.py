@@ -56,14 +56,14 @@ def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
     return rows.groupBy(*key).agg(F.max_by(F.struct(*rows.columns), by).alias("row")).select("row.*")
 
 
-def merging_whole(spark: SparkSession, organizations: pa.Table) -> DataFrame:
+def merging_whole(organizations: pa.Table) -> pa.Table:
     """The organizations in which the whole object of the highest stamp wins: org; of those whose policy cannot be read none."""
     named = []
     for row in organizations.to_pylist():
         with suppress(UsageError):
             if policy_of(row).hierarchy_merge == "object":
-                named.append((row["org"],))
-    return spark.createDataFrame(named, "org string")
+                named.append(row["org"])
+    return pa.table({"org": pa.array(named, pa.string())})
 
 
 def policy_of(row: Mapping[str, Any]) -> Policy:

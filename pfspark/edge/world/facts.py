@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache, partial
+from functools import cache
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -14,24 +15,28 @@ from pyspark.sql.types import StructType
 
 from pfspark import cnset, merging
 from pfspark.between import RANGE_KEY, Between
-from pfspark.edge.delta.ledger import last_turns
+from pfspark.edge.delta.ledger import FACTS, last_turns
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import DIRECTORY, directory, merging_whole, newest
 from pfspark.execute import Made, execute
-from pfspark.frame import rule, source
+from pfspark.frame import rule, source, steps
 from pfspark.keys import AGENDA, HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
-from pfspark.rows import local, nothing, rows_of, schema_of
+from pfspark.rows import arrow, local, rows_of, schema_of, struct
 from pfspark.rules import backfill, hierarchy, intake, state
 from pfspark.rules.frames import once
 from pfspark.suited import Suited
+from pfspark.tables import FRAMES
 from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing
 
 OWN = ("state", "replicas", "backfill", "agenda")
 """The tables of what stores know; what a restored store has written in them before counts no more."""
+RESTORES = struct("org string, store string, restored bigint, to bigint")
+"""The last restore of each store that was restored: in which round, and to after which."""
 
 
+@rule("mail")
 def in_flight(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
     """The view `mail`: messages without a receipt of their recipient."""
     had = receipts.where("message_id is not null").select("org", "message_id", F.col("store").alias("recipient"))
@@ -39,12 +44,12 @@ def in_flight(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
     return messages.select("*", to).join(had, ["org", "message_id", "recipient"], "left_anti")
 
 
+@rule("array")
 def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun: DataFrame) -> DataFrame:
     """The view `array`: what a replica has heard of since it last became one, and is not applied.
 
-    A number was heard of when its step says; each request counts one attempt, and the times between one request and the
-    next add up to the time of the last. `begun` says in which round (`since_round`) each replica that misses
-    anything at all began.
+    A number was heard of when its step says. Each request counts one attempt. When it was asked for last is the sum, over its
+    requests, of the time since the request before. `begun` says in which round (`since_round`) each replica began.
     """
     current = steps.join(begun, list(HERE)).where("round >= since_round")
     heard = current.where("step = 'heard'").select(*RANGE_HERE, F.lit(1).alias("open"), F.unix_micros("at").alias("heard"))
@@ -64,6 +69,7 @@ def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun
     )
 
 
+@rule(like="steps", inline=True)
 def begun(steps: DataFrame) -> DataFrame:
     """In which round (`since_round`) each replica last became one: when it was made, or put back after it was gone."""
     gone = F.col("standing").isin(Standing.DELETE_NOW, Standing.ERASED)
@@ -72,6 +78,7 @@ def begun(steps: DataFrame) -> DataFrame:
     return since.groupBy(*HERE).agg(F.min("round").alias("since_round"))
 
 
+@rule("contacts")
 def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
     """The view `contacts`: when each store last heard of another and last asked it; see `sources.hear`, `sources.remember`."""
     peer = cnset.store_of("sender").alias("peer")
@@ -96,29 +103,87 @@ def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
     return known.select(*PAIR, "heard", "sent", "asked", "silent")
 
 
+@rule(like="edits")
+def waiting(edits: DataFrame, *, receipts: DataFrame) -> DataFrame:
+    """Edits that have not been taken in."""
+    taken = receipts.where("edit_id is not null").select("org", "edit_id")
+    return intake.legible(edits).join(taken, ["org", "edit_id"], "left_anti")
+
+
+@rule(like="messages", inline=True)
+def delivered(receipts: DataFrame, *, messages: DataFrame) -> DataFrame:
+    """The messages that were accepted, each with who received it, in which round."""
+    accepted = receipts.where("message_id is not null and reason is null")
+    recipients = accepted.select("org", "message_id", F.col("store").alias("recipient"), "round")
+    return recipients.join(messages.drop("store", "round"), ["org", "message_id"])
+
+
+@rule(drives=("restored",), amends="receipts", inline=True)
+def unheard(receipts: DataFrame, *, restored: DataFrame) -> DataFrame:
+    """Without the receipts of what a restored store had accepted since the moment it went back to."""
+    gone = "restored is not null and round > to and round < restored"
+    return receipts.join(restored, list(STORE), "left").where(f"not ({gone})").drop("restored", "to")
+
+
+@rule(drives=("restored",), amends="rows", inline=True)
+def since_restored(rows: DataFrame, *, restored: DataFrame) -> DataFrame:
+    """Without the rows of stores from before their last restore, which wrote them anew as they were then."""
+    return rows.join(restored, list(STORE), "left").where("restored is null or round >= restored").drop("restored", "to")
+
+
+@rule(like="rows", inline=True)
+def since_erased(rows: DataFrame, *, replicas: DataFrame) -> DataFrame:
+    """Without the state of erased replicas: one that is made again begins with an empty table (R7)."""
+    gone = replicas.where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
+    return rows.join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
+
+
+@rule("state_rows")
+def _canonical(rows: DataFrame) -> DataFrame:
+    return cnset.canonical(rows, RANGE_KEY)
+
+
+@rule(like="rows")
+def _newest(rows: DataFrame, *, key: Sequence[str]) -> DataFrame:
+    return newest(rows, key, "round")
+
+
+@rule(like="agenda")
+def _standing(agenda: DataFrame) -> DataFrame:
+    return newest(agenda, AGENDA, "round").where("due is not null")
+
+
+@rule("lists")
+def _lists_of(stores: DataFrame, *, tree: DataFrame, folders: DataFrame) -> DataFrame:
+    return lists_of(tree, folders=folders, stores=stores)
+
+
+def lists_of(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFrame:
+    """The view `lists`; a store that sees no folder yet has the list of the hierarchy all the same."""
+    return hierarchy.lists(tree, folders=folders).unionByName(hierarchy.everywhere(stores))
+
+
+def own_rows(read: Callable[[str], DataFrame], restored: DataFrame) -> dict[str, DataFrame]:
+    """What stores know of themselves and of others, as far as it counts: `state`, `replicas`, `backfill`, `agenda`."""
+    own = {name: since_restored(read(name), restored=restored) for name in OWN}
+    return own | {"state": since_erased(own["state"], replicas=own["replicas"])}
+
+
+def last_restores(snapshot: Snapshot) -> DataFrame:
+    """When each store that was restored was restored last: `RESTORES`."""
+    return local(snapshot.tables.spark, _restores(snapshot), RESTORES)
+
+
+def _restores(snapshot: Snapshot) -> pa.Table:
+    in_order = sorted(snapshot.restores.items())
+    last = {(each.org, each.store): (number, each.to) for number, some in in_order for each in some}
+    return arrow(RESTORES, (dict(zip(RESTORES.names, (*key, *rounds), strict=True)) for key, rounds in last.items()))
+
+
 def contacts_before_asking(snapshot: Snapshot) -> pa.Table:
     """The view `contacts` as it stood when the snapshot's round asked: with what had come in, without what that round asked."""
-    earlier = own_rows(snapshot, snapshot.read)["backfill"].where(F.col("round") < snapshot.row.round)
-    return remembered(snapshot.read("receipts"), earlier).toArrow()
-
-
-def own_rows(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> dict[str, DataFrame]:
-    """What stores know of themselves and of others, as far as it counts: `state`, `replicas`, `backfill`, `agenda`.
-
-    Without the rows of stores from before their last restore, which wrote them anew as they were then; and without the
-    state of erased replicas: one that is made again begins with an empty table (R7).
-    """
-    last = _last_restores(snapshot)
-
-    def since_restored(rows: DataFrame) -> DataFrame:
-        if last is None:
-            return rows
-        return rows.join(last, list(STORE), "left").where("restored is null or round >= restored").drop("restored", "to")
-
-    own = {name: since_restored(read(name)) for name in OWN}
-    gone = own["replicas"].where(F.col("standing") == Standing.ERASED).groupBy(*HERE).agg(F.max("round").alias("erased"))
-    state_since = own["state"].join(gone, list(HERE), "left").where("erased is null or round > erased").drop("erased")
-    return own | {"state": state_since}
+    steps = since_restored(snapshot.read("backfill"), restored=last_restores(snapshot))
+    return remembered(snapshot.read("receipts"), steps.where(F.col("round") < snapshot.row.round)).toArrow()
 
 
 def clocks(snapshot: Snapshot) -> dict[str, datetime]:
@@ -127,32 +192,6 @@ def clocks(snapshot: Snapshot) -> dict[str, datetime]:
         return last_turns(ledger)
     turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
     return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
-
-
-def waiting(edits: DataFrame, *, receipts: DataFrame) -> DataFrame:
-    """Edits that have not been taken in."""
-    taken = receipts.where("edit_id is not null").select("org", "edit_id")
-    return intake.legible(edits).join(taken, ["org", "edit_id"], "left_anti")
-
-
-def unheard(receipts: DataFrame, snapshot: Snapshot) -> DataFrame:
-    """Without the receipts of what a restored store had accepted since the moment it went back to."""
-    last = _last_restores(snapshot)
-    if last is None:
-        return receipts
-    gone = "restored is not null and round > to and round < restored"
-    return receipts.join(last, list(STORE), "left").where(f"not ({gone})").drop("restored", "to")
-
-
-def _last_restores(snapshot: Snapshot) -> DataFrame | None:
-    last = {(each.org, each.store): (number, each.to) for number, some in sorted(snapshot.restores.items()) for each in some}
-    rows = [(*key, *rounds) for key, rounds in last.items()]
-    return snapshot.tables.spark.createDataFrame(rows, "org string, store string, restored bigint, to bigint") if rows else None
-
-
-def lists_of(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFrame:
-    """The view `lists`; a store that sees no folder yet has the list of the hierarchy all the same."""
-    return hierarchy.lists(tree, folders=folders).unionByName(hierarchy.everywhere(stores))
 
 
 def world(snapshot: Snapshot) -> dict[str, pa.Table]:
@@ -171,95 +210,51 @@ def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
 
 def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = None) -> dict[str, pa.Table]:
     """Those views of what the tables say, or all; of the own state of one folder alone if it is named."""
-    spark, read = snapshot.tables.spark, snapshot.read
-    known = directory(snapshot, [name for name in DIRECTORY if name in ("organizations", *(names or DIRECTORY))])
-
-    @cache
-    def own() -> dict[str, DataFrame]:
-        found = own_rows(snapshot, read)
-        return found | {"state": found["state"].where(F.col("folder") == folder)} if folder else found
-
-    def known_of(name: str) -> DataFrame:
-        return own()[name]
-
-    def there(of: str, frame: Callable[[], DataFrame]) -> Made:
-        """Rows of a table to which nobody has written are none."""
-        return Made(lambda _spark: frame(), rows_of(of, ()) if snapshot.untouched(of) else None)
-
+    wanted = {name: view for name, view in _drawn().items() if not names or name in names}
+    asked = {step.name for step in steps(wanted.values()) if step.rule is None}
+    known = directory(snapshot, [name for name in DIRECTORY if name in asked or name == "organizations"])
     given = {
-        **{name: Made(partial(as_frame, name=name, rows=rows), rows) for name, rows in known.items()},
-        **{name: there(name, partial(read, name)) for name in ("changes", "messages", "receipts")},
-        **{f"own {name}": there(name, partial(known_of, name)) for name in OWN},
-        "edits": Made(lambda _spark: read("edits")),
-        "delivered": there("receipts", lambda: delivered(snapshot, read)),
-        "whole": Made(lambda spark: merging_whole(spark, known["organizations"])),
-        merging.OF_NONE: Made(lambda spark: nothing(spark, "tree")),
-        "no lives": Made(lambda spark: nothing(spark, "lives")),
+        **{name: as_made(name, rows) for name, rows in known.items()},
+        **{name: _facts(snapshot, name, folder if name == "state" else None) for name in (*FACTS, "edits") if name in asked},
+        "restored": Made.of(_restores(snapshot), RESTORES, suited),
+        "whole": Made.of(merging_whole(known["organizations"]), struct(FRAMES["orgs"].ddl), suited),
+        merging.OF_NONE: as_made("tree", rows_of("tree", ())),
+        "no lives": as_made("lives", rows_of("lives", ())),
     }
-    views = _drawn()
-    return execute(spark, {name: views[name] for name in names or views}, given)
+    return execute(snapshot.tables.spark, wanted, given, suited)
+
+
+def _facts(snapshot: Snapshot, name: str, folder: str | None) -> Made:
+    """The valid rows of a table, or of one folder in it: where they are few they are here."""
+    few = snapshot.few(name)
+    if few is not None:
+        return as_made(name, few.filter(pc.field("folder") == folder) if folder else few)
+    return Made(lambda _spark: snapshot.read(name).where(F.col("folder") == folder) if folder else snapshot.read(name))
 
 
 @cache
 def _drawn() -> dict[str, DataFrame]:
     """All views, drawn of the tables."""
-    own_state, own_replicas = source("own state"), source("own replicas")
-    table = _canonical_state(own_state)
-    replicas = _latest(own_replicas, key=HERE)
+    restored = source("restored")
+    own = own_rows(source, restored)
+    table, replicas = _canonical(own["state"]), _newest(own["replicas"], key=HERE)
+    accepted = delivered(unheard(source("receipts"), restored=restored), messages=source("messages"))
     trees = merging.trees(source("changes"), table=table, replicas=replicas, whole=source("whole"))
     return {
         **{name: source(name) for name in DIRECTORY},
         "changes": once(source("changes")),
         "state": table,
         "replicas": replicas,
-        "mail": _in_flight(source("messages"), receipts=source("receipts")),
-        "agenda": _standing_entries(source("own agenda")),
-        "contacts": _remembered(source("receipts"), source("own backfill")),
-        "lives": state.read_lives(source("delivered"), lives=source("no lives")),
-        "edits": _waiting(source("edits"), receipts=source("receipts")),
+        "mail": in_flight(source("messages"), receipts=source("receipts")),
+        "agenda": _standing(own["agenda"]),
+        "contacts": remembered(source("receipts"), own["backfill"]),
+        "lives": state.read_lives(accepted, lives=source("no lives")),
+        "edits": waiting(source("edits"), receipts=source("receipts")),
         "tree": trees.tree,
-        "array": _open_array(source("own backfill"), table=table, replicas=replicas, begun=_begun(own_replicas)),
+        "array": open_array(own["backfill"], table=table, replicas=replicas, begun=begun(own["replicas"])),
         "folders": trees.folders,
         "lists": _lists_of(source("stores"), tree=trees.tree, folders=trees.folders),
     }
-
-
-@rule("state_rows")
-def _canonical_state(rows: DataFrame) -> DataFrame:
-    return cnset.canonical(rows, RANGE_KEY)
-
-
-@rule(like="rows")
-def _latest(rows: DataFrame, *, key: Sequence[str]) -> DataFrame:
-    return newest(rows, key, "round")
-
-
-@rule(like="agenda")
-def _standing_entries(agenda: DataFrame) -> DataFrame:
-    return newest(agenda, AGENDA, "round").where("due is not null")
-
-
-@rule(like="steps", inline=True)
-def _begun(steps: DataFrame) -> DataFrame:
-    return begun(steps)
-
-
-_in_flight = rule("mail")(in_flight)
-_remembered = rule("contacts")(remembered)
-_open_array = rule("array")(open_array)
-_waiting = rule(like="edits")(waiting)
-
-
-@rule("lists")
-def _lists_of(stores: DataFrame, *, tree: DataFrame, folders: DataFrame) -> DataFrame:
-    return lists_of(tree, folders=folders, stores=stores)
-
-
-def delivered(snapshot: Snapshot, read: Callable[[str], DataFrame]) -> DataFrame:
-    """The messages that were accepted, each with who received it, in which round."""
-    accepted = unheard(read("receipts").where("message_id is not null and reason is null"), snapshot)
-    recipients = accepted.select("org", "message_id", F.col("store").alias("recipient"), "round")
-    return recipients.join(read("messages").drop("store", "round"), ["org", "message_id"])
 
 
 def world_between(snapshot: Snapshot, suited: Suited = suited) -> Between:
@@ -281,7 +276,7 @@ def as_frame(spark: SparkSession, name: str, rows: pa.Table) -> DataFrame:
 
 
 def as_made(name: str, rows: pa.Table) -> Made:
-    """The same, as a step is given it."""
+    """Rows of a table or view as a step is given them; columns that they do not have are left out."""
     return Made.of(*_fitted(name, rows), suited)
 
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.between import Between
-from pfspark.keyed import with_columns
+from pfspark.keyed import of_store, with_columns
 from pfspark.rows import rows_of
 
 Line = dict[str, Any]
@@ -58,10 +58,7 @@ def facts(world: Between, org: str, store: str, now: datetime) -> dict[str, pa.T
     A number asked for n times has n steps; the times between them add up to the time of the last (`facts.open_array`). Whom it
     had asked last, and since when that store is silent, is a step of its own (`facts.remembered`).
     """
-    own = {
-        name: (rows := world.tables[name]).filter(pc.and_(pc.equal(rows["store"], store), pc.equal(rows["org"], org)))
-        for name in ("state", "replicas", "agenda", "array", "contacts")
-    }
+    own = {name: of_store(world.tables[name], org, store) for name in ("state", "replicas", "agenda", "array", "contacts")}
     contacts, array = own.pop("contacts"), own.pop("array")
     asked = contacts.filter(pc.is_valid(contacts["asked"])).rename_columns({"peer": "of", "silent": "due", "asked": "at"})
     counts = array["attempt"].to_numpy() + 1

@@ -34,8 +34,9 @@ class Scratch:
         self.suited = replace(crossing.suited, computed=self._computed)
         """How rounds of that lake are made."""
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Scratch:
         """A round begins."""
+        return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         while self._names:

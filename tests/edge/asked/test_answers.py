@@ -22,9 +22,9 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.played import written
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
+from pfspark.printed import LINES
 from pfspark.sim.player import play
 from pfspark.sim.scenario import read
-from pfspark.tables import LINES
 from tests.declared import assert_declared
 
 

@@ -150,7 +150,7 @@ def by_rules(spark: SparkSession, known: World) -> list[Row]:
         return local(spark, frame.toArrow(), frame.schema)
 
     frames = {name: as_frame(spark, name, known[name]) for name in ("changes", "replicas", "state")}
-    held = cut(state.held(frames["state"], replicas=items.open_to_readers(frames["replicas"])))
+    held = cut(state.contents_of(frames["state"], replicas=items.open_to_readers(frames["replicas"])))
     versions = cut(items.versions(items.seen(frames["changes"], applied=held)))
     rank = F.row_number().over(Window.partitionBy(*items.ITEM).orderBy(*items.rank_of()))
     ranked = versions.where("not dominated").select(*items.ITEM, F.struct(rank.alias("rank"), "hash").alias("one"))
