@@ -14,7 +14,7 @@ from pfspark.edge.delta.snapshot import Snapshot
 
 PAGE = 10_000
 """Rows that are read at once."""
-EVERY_ROUND = range(-sys.maxsize, sys.maxsize)
+EVERY_ROUND = range(-sys.maxsize - 1, sys.maxsize)
 """Those too that no round has: a row of one was written by other hands."""
 
 
@@ -33,13 +33,18 @@ def paged(snapshot: Snapshot, name: str, org: str | None = None, some: range = E
     mine = _of(some) if org is None else _of(some) & (pc.field("org") == org)
     rounds = snapshot.arrow(name, mine, ["round"])
     if rounds is None:
-        theirs = F.lit(True) if org is None else F.col("org") == org
-        rows = snapshot.read(name).where(within(some) & theirs)
+        rows = _by_spark(snapshot, name, org, some)
         yield from (rows.where(within(page)).toArrow() for page in pages(rows))
         return
     counted = rounds.group_by("round").aggregate([([], "count_all")]).rename_columns({"count_all": "count"})
     for page in _pages(counted):
-        yield snapshot.arrow(name, mine & _of(page))
+        rows_here = snapshot.arrow(name, mine & _of(page))
+        yield _by_spark(snapshot, name, org, page).toArrow() if rows_here is None else rows_here
+
+
+def _by_spark(snapshot: Snapshot, name: str, org: str | None, some: range) -> DataFrame:
+    theirs = F.lit(True) if org is None else F.col("org") == org
+    return snapshot.read(name).where(within(some) & theirs)
 
 
 def _of(rounds: range) -> pc.Expression:

@@ -6,6 +6,7 @@ Whatever this cannot read Spark is asked for, which says what is wrong: reading 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.util import find_spec
@@ -20,15 +21,27 @@ from pfspark.keyed import filtered
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
-    from deltalake import DeltaTable
+    from deltalake import DeltaTable, PostCommitHookProperties
 
 FEW = 20_000
-"""Names up to which a table is searched for them by here."""
+"""Up to so many names a table is searched for them without Spark."""
 SMALL_ROWS, SMALL_SIZE = 2_000, 2**17
-"""Up to so many rows, and bytes of files, a table is read by here and stands in the plan: Spark needs a second to list it."""
+"""Up to so many rows, and bytes of files, a table is read without Spark, which needs a second to list it, and stands in plans."""
 AT_HAND_ROWS, AT_HAND_SIZE = 2_000_000, 2**28
 """Up to so many, whoever looks for more than a few names among them reads some columns of all: they fit into memory."""
 IS_HERE = find_spec("deltalake") is not None
+_OTHERWISE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]|^#?]")
+"""What delta-rs takes for something else in a path: it would read from one place and delete in another, or panic."""
+_RETENTION = re.compile(r"interval \d+ (?:hour|day|week)s?")
+"""How long files are kept, as far as delta-rs understands it: all else it takes for a week, and says nothing."""
+
+_COMMIT = {"version", "operation", "operationParameters"}
+"""What is asked of a commit; one that Spark is asked about does not say all of it here."""
+
+
+def reaches(folder: Path) -> bool:
+    """Whether tables of that folder are read and written by delta-rs: it is installed, and takes the path for what it is."""
+    return IS_HERE and not _OTHERWISE.search(str(folder.absolute()))
 
 
 def append(place: Path, rows: pa.Table, said: str | None) -> None:
@@ -38,13 +51,14 @@ def append(place: Path, rows: pa.Table, said: str | None) -> None:
     """
     from deltalake import CommitProperties, DeltaTable, write_deltalake
 
+    table = DeltaTable(place)
     told = CommitProperties(custom_metadata={"userMetadata": said} if said else None)
-    write_deltalake(DeltaTable(place), rows, mode="append", commit_properties=told)
+    write_deltalake(table, rows, mode="append", commit_properties=told, post_commithook_properties=_after_commits(table))
 
 
 def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -> bool:
-    """The same under a number of an application, as Spark's `txnAppId` and `txnVersion`: not, if it is taken already, or is
-    while they are written. A column that the table does not have yet is added.
+    """More rows of a table under a number of an application, as Spark's `txnAppId` and `txnVersion`: not, if it is taken already,
+    or is while they are written. A column that the table does not have yet is added.
     """
     from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
 
@@ -52,7 +66,10 @@ def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -
     told = CommitProperties(custom_metadata={"userMetadata": said}, app_transactions=[Transaction(app, number)])
     try:
         if (table.transaction_version(app) or 0) < number:
-            write_deltalake(table, rows, mode="append", schema_mode="merge", commit_properties=told)
+            after = _after_commits(table)
+            write_deltalake(
+                table, rows, mode="append", schema_mode="merge", commit_properties=told, post_commithook_properties=after
+            )  # fmt: skip
             return True
     except Exception:
         if (DeltaTable(place).transaction_version(app) or 0) < number:
@@ -71,13 +88,16 @@ def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Ex
 
 def dataset(place: Path, version: int | None = None) -> ds.Dataset | None:
     """A table, of which nothing but its log is read yet; None where it cannot be."""
+    import pyarrow.dataset as ds
     import pyarrow.fs as fs
-    from deltalake import DeltaTable
 
     with suppress(Exception):
-        # Files opened by delta-rs are Python's: Arrow's threads that let go of one while a process ends abort it.
-        files = fs.SubTreeFileSystem(str(place), fs.LocalFileSystem())
-        return DeltaTable(place, version=version).to_pyarrow_dataset(filesystem=files)
+        if (table := _plain(place, version)) is not None:
+            # Files opened by delta-rs are Python's: Arrow's threads that let go of one while a process ends abort it.
+            files = fs.SubTreeFileSystem(str(place), fs.LocalFileSystem())
+            # Spark's times reach farther than nanoseconds do, as which Arrow reads what Spark writes by default.
+            options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
+            return table.to_pyarrow_dataset(filesystem=files, parquet_read_options=options)
     return None
 
 
@@ -125,21 +145,53 @@ def compact(place: Path) -> None:
     from deltalake import DeltaTable
 
     with suppress(Exception):
-        DeltaTable(place).optimize.compact()
+        table = DeltaTable(place)
+        table.optimize.compact(post_commithook_properties=_after_commits(table))
 
 
 def tidy(place: Path) -> bool:
     """Joins the small files of a table, and removes those that its history no longer reaches, as OPTIMIZE and VACUUM do; whether
     that could be done. Spark needs two seconds for each, however small the table is.
 
-    A table with features that came later (`_plain`) is Spark's.
+    A table with features that came later (`_plain`) is Spark's, and so is one whose files are kept for a time that is said in
+    other words (`_RETENTION`).
     """
     with suppress(Exception):
-        if (table := _plain(place)) is not None:
-            table.optimize.compact()
-            table.vacuum(dry_run=False, full=True)
-            return True
+        if (table := _plain(place)) is None or not _is_understood(table, "delta.deletedFileRetentionDuration"):
+            return False
+        table.optimize.compact(post_commithook_properties=_after_commits(table))
+        if table.vacuum(full=True):
+            _vacuum(place)
+        return True
     return False
+
+
+def _after_commits(table: DeltaTable) -> PostCommitHookProperties:
+    """What is done after a commit: at a checkpoint the log is cut off where the history ends, as long as that is understood."""
+    from deltalake import PostCommitHookProperties
+
+    return PostCommitHookProperties(cleanup_expired_logs=None if _is_understood(table, "delta.logRetentionDuration") else False)
+
+
+def _is_understood(table: DeltaTable, kept: str) -> bool:
+    """Whether delta-rs reads that property of a table as Spark does: a time that something is kept."""
+    said = table.metadata().configuration.get(kept)
+    return said is None or _RETENTION.fullmatch(said) is not None
+
+
+def _vacuum(place: Path) -> None:
+    """Removes files that the history no longer reaches, and Spark's checksums of them, which delta-rs does not look at.
+
+    A file that was removed, restored and removed again is kept by when it was removed last only where the log up to then has come
+    into a checkpoint.
+    """
+    from deltalake import DeltaTable
+
+    DeltaTable(place).create_checkpoint()
+    table = DeltaTable(place)
+    for file in table.vacuum(dry_run=False, full=True, post_commithook_properties=_after_commits(table)):
+        gone = place / file
+        (gone.parent / f".{gone.name}.crc").unlink(missing_ok=True)
 
 
 def count(place: Path) -> int | None:
@@ -156,16 +208,17 @@ def commits(place: Path, newest: int) -> list[dict[str, Any]] | None:
     from deltalake import DeltaTable
 
     with suppress(Exception):
-        return DeltaTable(place).history(newest)
+        found = DeltaTable(place).history(newest)
+        return found if len(found) == newest and all(commit.keys() >= _COMMIT for commit in found) else None
     return None
 
 
-def _plain(place: Path) -> DeltaTable | None:
-    """A table whose files hold its rows and nothing else; None where some are said not to count in files beside them, which
-    readers from version 2 of the protocol on look at."""
+def _plain(place: Path, version: int | None = None) -> DeltaTable | None:
+    """A table whose files hold its rows under the names of its columns, and nothing else; None where columns may have others
+    names there, or rows not count: readers from version 2 of the protocol on look at that."""
     from deltalake import DeltaTable
 
-    table = DeltaTable(place)
+    table = DeltaTable(place, version=version)
     return table if table.protocol().min_reader_version == 1 else None
 
 

@@ -1,4 +1,4 @@
-"""The tables of a lake on Delta: the ledger that makes rounds count, and the one door through which they are read.
+"""The tables of a lake on Delta: the one door through which they are read and written, and the ledger that makes rounds count.
 
 Delta commits one table at a time, so the facts of a round count only once its row is in the ledger `rounds`: a fact is
 valid if its round is in the ledger and its row there is not `opened`. A writer begins by taking a number with an `opened`
@@ -41,6 +41,7 @@ from pfspark.rows import Session, columns_of, schema_of
 from pfspark.rules import intake
 from pfspark.tables import TABLES
 from pfspark.threads import callers_threads
+from pfspark.words import Kind
 
 OF_A_FILE = 500_000
 """Rows of a table that is written anew that come into one file, and are written by one task."""
@@ -75,21 +76,10 @@ class Tables:
         self._starting = Lock()
         self.hook = hook
         named = os.fspath(where)
-        path = places.path_of(named)
-        self._schema: list[str] | None = None
-        self.folder = places.surely_local(named) if callable(spark) and native.IS_HERE else None
-        if self.folder is None:
-            said_local = named.startswith("file:")
-            if (
-                not said_local
-                and places.SCHEMA.fullmatch(path)
-                and not Path(path).exists()
-                and places.is_catalog(self.spark, path)
-            ):
-                self._schema = places.parts_of(path)
-            elif said_local or (not places.REMOTE.match(path) and files_are_local(self.spark)):
-                self.folder = Path(path).absolute()
-        self.where = str(self.folder or path)
+        local = places.surely_local(named) if callable(spark) else None
+        local = local if local and native.reaches(local) else None
+        self.folder, self._schema = (local, None) if local else places.placed(named, lambda: self.spark)
+        self.where = str(self.folder or places.path_of(named))
 
     @property
     def spark(self) -> SparkSession:
@@ -107,11 +97,11 @@ class Tables:
     @property
     def is_native(self) -> bool:
         """Whether what is small is read here, and rows that are here are written, without Spark."""
-        return self.folder is not None and native.IS_HERE
+        return self.folder is not None and native.reaches(self.folder)
 
     def here(self, name: str) -> Path | None:
         """Where a table lies that is read and written here without Spark; None where none is."""
-        return self.folder / name if self.folder is not None and native.IS_HERE else None
+        return self.folder / name if self.folder is not None and native.reaches(self.folder) else None
 
     @property
     def in_schema(self) -> bool:
@@ -145,7 +135,7 @@ class Tables:
         versions = tables.versions(name for name in TABLES if name != LEDGER)
         cursors = {"edits": versions["edits"]}
         with tables.writing() as writer:
-            writer.record(Row(1, "created", writer.name, {}, now, now, versions, cursors))
+            writer.record(Row(1, Kind.CREATED, writer.name, {}, now, now, versions, cursors))
         return tables
 
     @classmethod
@@ -399,7 +389,7 @@ class Tables:
             native.append(self.folder / name, rows, None if round is None else str(round))
 
     def append_once(self, name: str, rows: pa.Table, app: str, number: int) -> bool:
-        """The same, under a number that is taken once; whether it was not taken before."""
+        """More rows of a table under a number that is taken once; whether it was not taken before."""
         assert self.folder is not None
         with self._committing(name):
             return native.append_once(self.folder / name, rows, str(number), app, number)

@@ -19,13 +19,13 @@ def much(where: str | os.PathLike[str]) -> bool:
     from pfspark.edge.delta.tables import Tables
 
     folder = places.local_folder(where)
-    if folder is None or not native.IS_HERE:
+    if folder is None or not native.reaches(folder):
         return False
     with suppress(LakeError, FileNotFoundError):
         there = native.measure(folder / "edits", None)
         if there is None or there[0] < MUCH:
             return False
-        cursor = Tables(_nobody, folder.as_uri()).snapshot().row.cursors["edits"]
+        cursor = Tables(_nobody, f"file:{folder}").snapshot().row.cursors["edits"]
         taken = native.measure(folder / "edits", cursor)
         return taken is not None and there[0] - taken[0] >= MUCH
     return False

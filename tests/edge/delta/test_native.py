@@ -314,3 +314,80 @@ def test_where_not_every_file_says_how_many_rows_it_has_nobody_does(spark: Spark
     finally:
         spark.conf.unset("spark.databricks.delta.stats.collect")
     assert native.count(tmp_path / "lake" / "state") is None and tables.count("state") == 2
+
+
+def added_and_removed(place: Path, *days: int) -> Path:
+    """A file of a table that was removed so many days ago, and restored between one time and the next."""
+    native.append(place, pa.table({"a": [1]}), None)
+    [said] = [json.loads(line)["add"] for line in log_of(place, 1).read_text().splitlines() if "add" in line.split('"')[1]]
+    for nth, ago in enumerate(days):
+        moment = int((datetime.now(UTC) - timedelta(days=ago)).timestamp() * 1000)
+        gone = {"path": said["path"], "deletionTimestamp": moment, "dataChange": True}
+        log_of(place, 2 + 2 * nth).write_text(json.dumps({"remove": gone}))
+        if nth < len(days) - 1:
+            log_of(place, 3 + 2 * nth).write_text(json.dumps({"add": said}))
+    file = place / said["path"]
+    long_ago = (datetime.now(UTC) - timedelta(days=90)).timestamp()
+    os.utime(file, (long_ago, long_ago))
+    file.with_name(f".{file.name}.crc").touch()
+    return file
+
+
+def log_of(place: Path, version: int) -> Path:
+    return place / "_delta_log" / f"{version:020}.json"
+
+
+@pytest.mark.parametrize(
+    ("kept", "days", "stays"),
+    [
+        ("interval 720 hours", (31,), False),
+        ("interval 720 hours", (29,), True),
+        ("interval 720 hours", (40, 1), True),
+        ("interval 720 hours", (40, 35), False),
+        ("365 days", (20,), True),
+        ("interval 30 days 12 hours", (40,), True),
+    ],
+    ids=["removed long ago", "removed lately", "restored", "restored long ago", "kept as Spark says it", "kept for two units"],
+)
+def test_a_file_stays_as_long_as_the_history_promises(kept: str, days: tuple[int, ...], stays: bool, tmp_path: Path) -> None:
+    """Counted from when it was removed last. Its checksum goes with it; what delta-rs does not understand is left to Spark."""
+    place = tmp_path / "table"
+    properties = {"delta.deletedFileRetentionDuration": kept}
+    native.create(place, pa.schema([pa.field("a", pa.int64())]), {"a": "a number"}, "a row", properties)
+    file = added_and_removed(place, *days)
+    assert native.tidy(place) == (kept == "interval 720 hours")
+    assert file.exists() == file.with_name(f".{file.name}.crc").exists() == stays
+
+
+@pytest.mark.parametrize("name", ["C#", "what?", "my%20lake", "br[1]", "a|b", "a^b", r"a\b"])
+def test_a_path_that_delta_rs_takes_for_another_is_sparks(name: str, tmp_path: Path) -> None:
+    assert not native.reaches(tmp_path / name / "lake") and native.reaches(tmp_path / "ü 100% (1)" / "lake")
+
+
+@pytest.mark.lakes
+def test_a_lake_may_lie_where_delta_rs_would_look_elsewhere(spark: SparkSession, tmp_path: Path) -> None:
+    with Lake.create(tmp_path / "C# [1] 50%25?", spark) as lake:
+        lake.organization("o", start="2026-01-05T00:00:00Z")
+        lake.store("A", "s", org="o")
+        lake.round("2026-01-05T00:00:00Z")
+        lake.maintain("2026-01-05T00:00:00Z")
+        assert not lake._tables.is_native and lake._tables.snapshot().row.kind == "maintained"
+        assert [line for line in lake.audit() if line["kind"] == "check" and line["rows"]] == []
+
+
+def test_times_that_nanoseconds_do_not_reach_are_read(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables.create(spark, tmp_path / "lake")
+    late = datetime(8000, 1, 1, tzinfo=UTC)
+    row = rows_of("state", [{"org": "o", "store": "A", "folder": "A:1", "at": late}], ["round"])
+    tables.save("state", tables.frame_of("state", row, 1), "append", {})
+    found = tables.arrow("state")
+    assert found is not None and found["at"].to_pylist() == [late]
+
+
+def test_a_table_whose_columns_have_other_names_in_files_is_sparks(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables.create(spark, tmp_path / "lake")
+    row = rows_of("state", [{"org": "o", "store": "A", "folder": "A:1"}], ["round"])
+    tables.append("state", row, 1)
+    told = "'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5', 'delta.columnMapping.mode' = 'name'"
+    spark.sql(f"ALTER TABLE {tables.name('state')} SET TBLPROPERTIES ({told})")
+    assert tables.arrow("state") is None and tables.stored("state").count() == 1

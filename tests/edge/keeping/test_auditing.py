@@ -6,12 +6,15 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge.delta import beside
+from pfspark.edge.keeping.auditing import unlike_their_digests
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, Copy, broken
 
@@ -44,9 +47,22 @@ def torn(file: Path) -> None:
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
 
 
+def torn_inside(file: Path) -> None:
+    """Of all columns but the last, which is the round of a row where rounds write; how the file ends can be read."""
+    file.with_name(f".{file.name}.crc").unlink(missing_ok=True)
+    group = pq.read_metadata(file).row_group(0)
+    first = min(group.column(0).data_page_offset, group.column(0).dictionary_page_offset or group.column(0).data_page_offset)
+    last = next(group.column(nth) for nth in range(group.num_columns) if group.column(nth).path_in_schema == "round")
+    end = min(last.data_page_offset, last.dictionary_page_offset or last.data_page_offset)
+    with file.open("r+b") as there:
+        there.seek(first)
+        there.write(b"\xff" * (end - first))
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], None]]] = {
     "a data file gone": (lambda place: a_data_file(place, "changes"), gone),
     "a data file torn": (lambda place: a_data_file(place, "messages"), torn),
+    "a data file torn inside": (lambda place: a_data_file(place, "receipts"), torn_inside),
     "a log file gone": (lambda place: place / "edits" / "_delta_log" / f"{1:020}.json", gone),
     "a log file torn": (lambda place: place / "stores" / "_delta_log" / f"{1:020}.json", torn),
     "the log of the ledger": (lambda place: place / "rounds" / "_delta_log" / f"{1:020}.json", gone),
@@ -54,7 +70,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], None]]] = {
 }
 
 
-SEEN_IN_EVERY_RUN = ("a data file gone", "the last row of the ledger")
+SEEN_IN_EVERY_RUN = ("a data file torn inside", "the last row of the ledger")
 
 
 @pytest.mark.parametrize(
@@ -79,6 +95,8 @@ def test_what_is_damaged_is_named(damage: str, played: Copy, run: Callable[..., 
         run("state", "--lake", str(place), code=1, told=f"`{table}` of {place} cannot be read: its file ")
 
 
+FIRST_OF_ALL = -(2**63)
+"""No round has a lower number: none does that a column may hold."""
 FORGED = hashlib.sha256(b"forged").hexdigest()
 
 
@@ -111,9 +129,24 @@ def test_rows_of_no_round_there_ever_was_are_found(tended: bool, played: Copy, s
         number = max(line["round"] for line in lake.lines("rounds"))
         held = lake._tables.arrow("state")
         assert held is not None and held.num_rows
-        lake._tables.append("state", held.slice(0, 1).drop_columns("round"), -1)
+        lake._tables.append("state", held.slice(0, 1).drop_columns("round"), FIRST_OF_ALL)
         forged = next(line for line in lake.audit() if line.get("id") == "facts")
-        assert (forged["rows"], json.loads(forged["sample"])) == (1, {"table": "state", "round": number if tended else -1})
+        named = {"table": "state", "round": number if tended else FIRST_OF_ALL}
+        assert (forged["rows"], json.loads(forged["sample"])) == (1, named)
+
+
+def test_rows_of_the_round_that_somebody_is_writing_are_no_forgery(played: Copy, spark: SparkSession) -> None:
+    """Another plays while the audit looks: the row of the ledger comes last. Of a round after that one nobody writes yet."""
+    with Lake.open(played("lake"), spark) as lake, Lake.open(lake.where, spark) as other:
+        before = replace(lake._tables.snapshot(), standing=True)
+        lake.post("PFS1", "/Sales", b"second", at=f"{DAY}00:05:00Z")
+        lake.round(f"{DAY}00:05:00Z")
+        rows = lake._tables.arrow("messages")
+        assert rows is not None and unlike_their_digests(before) == []
+        for ahead, found in ((1, []), (2, [{"table": "messages", "round": lake._tables.snapshot().row.round + 2}])):
+            number = lake._tables.snapshot().row.round + ahead
+            other._tables.append("messages", rows.slice(0, 1).drop_columns("round"), number)
+            assert unlike_their_digests(before) == found
 
 
 @pytest.mark.lakes
