@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -18,22 +18,19 @@ from pyspark.sql import SparkSession
 
 from pfspark import cnset, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
-from pfspark.keyed import having, labels, lacking, of_store, together, with_columns
+from pfspark.keyed import having, lacking, together, with_columns
 from pfspark.keys import HERE, STORE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
-from pfspark.said import lists_anew
 from pfspark.suited import Suited, as_it_is
 from pfspark.tables import REPLACED, REPLACED_IN
 from pfspark.views import Concern
-from pfspark.words import HIERARCHY, LIVE, MessageType, Standing, Why
+from pfspark.words import HIERARCHY, MessageType, Standing, Why
 from pfspark.world import Outcome, World
 
 RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
 FEW = 200
 """Rows of a folder that cost a round nothing."""
-NIGHTLY = (Why.ERASE, Why.EXPIRE)
-"""What the nightly maintenance does."""
 _NOT_NEEDED = {
     "stores": ("at",),
     "links": ("at",),
@@ -117,6 +114,10 @@ class Between:
                 self._draw_anew(others)
             self._merges |= says
 
+    def merge_anew(self, org: str) -> None:
+        """An organization's trees may have been merged otherwise than it last said: the next round looks."""
+        self._merges.pop(org, None)
+
     def _draw_anew(self, clock: pa.Table) -> None:
         from pfspark import merging
 
@@ -151,57 +152,6 @@ class Between:
         theirs = pa.array(sorted(orgs), pa.string())
         rows = {name: self.tables[name].filter(pc.is_in(self.tables[name]["org"], theirs)) for name in names}
         return {name: Made.of(some, self._schemas[name], self.suited) for name, some in rows.items()}
-
-    def ask(self, org: str, stores: Iterable[str], now: datetime, *, seeming_gaps: bool) -> None:
-        """Stores that start again ask for status: of the hierarchy, and of all folders or those that seem to lack something.
-
-        Source: R133, R134.
-        """
-        for store in stores:
-            asking = of_store(self.tables["replicas"], org, store)
-            if seeming_gaps:
-                gaps = pa.concat_arrays(
-                    [of_store(self.tables["array"], org, store)["folder"].combine_chunks(), pa.array([HIERARCHY])]
-                )
-                asking = asking.filter(pc.is_in(asking["folder"], gaps))
-            self.append("agenda", _asks(asking, now))
-
-    def restore(self, org: str, store: str, then: Mapping[str, pa.Table], now: datetime) -> None:
-        """That store's own rows as they were `then`, each of its replicas in a new life that asks for status (R132, F8).
-
-        A life is one more than the replica ever had: a number given since is never given again. What others said since is
-        gone with the rows, and whom it asked since; when it heard whom is not. A replica that did not exist then is erased, and
-        its lives are remembered. Maintenance of this night that the store has not done yet it still does.
-        """
-        before, mine = (of_store(tables["replicas"], org, store) for tables in (then, self.tables))
-        same = pc.index_in(before["folder"], mine["folder"].combine_chunks())
-        lived = pc.max_element_wise(before["life"], pc.take(mine["life"], same))
-        lives = pc.add(lived, pc.not_equal(before["standing"], str(Standing.ERASED)).cast(pa.int64()))
-        made_since = mine.filter(pc.invert(pc.is_in(mine["folder"], before["folder"].combine_chunks())))
-        replicas = pa.concat_tables([
-            with_columns(before, life=lives, at=now).select(mine.column_names),
-            with_columns(made_since, standing=str(Standing.ERASED), at=now),
-        ])  # fmt: skip
-        state = of_store(then["state"], org, store)
-        here = pc.index_in(state["folder"], before["folder"].combine_chunks())
-        own = pc.fill_null(pc.equal(state["about"], pc.take(labels(store, before["life"]), here)), False)
-        state = with_columns(state, about=pc.if_else(own, pc.take(labels(store, lives), here), state["about"]))
-        agenda = of_store(then["agenda"], org, store)
-        agenda = agenda.filter(pc.not_equal(agenda["why"], str(Why.INQUIRE)))
-        tonight = of_store(self.tables["agenda"], org, store).filter(pc.field("why").isin([*map(str, NIGHTLY)]))
-        if not pc.any(pc.less_equal(tonight["due"], pa.scalar(now, tonight["due"].type))).as_py():
-            nightly = pc.is_in(agenda["why"], pa.array(map(str, NIGHTLY)))
-            agenda = with_columns(agenda, due=pc.if_else(nightly, _next_nights(agenda["due"], now), agenda["due"]))
-        contacts = _heard_since(*(of_store(tables["contacts"], org, store).to_pylist() for tables in (self.tables, then)))
-        rows = {"replicas": [replicas], "state": [state], "agenda": [agenda, _asks(replicas, now)]}
-        rows["contacts"] = [pa.Table.from_pylist(contacts, schema=self.tables["contacts"].schema)]
-        keys = pa.table({"org": [org], "store": [store]})
-        for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives", "contacts"):
-            self.put(name, lacking(self.tables[name], keys, STORE))
-            for some in rows.get(name) or [of_store(then[name], org, store)]:
-                self.append(name, some)
-        self._merges.pop(org, None)
-        self.put_rows("lists", lists_anew(self.tables["lists"], self.tables["stores"]))  # who is in the directory is so now
 
     def fold(self, made: Mapping[str, pa.Table]) -> None:
         """The world after a round."""
@@ -252,34 +202,6 @@ class Between:
         """More rows of a table of the world, as an Arrow table; columns that the world does not need are left out."""
         if table.num_rows:
             self.put(name, pa.concat_tables([self.tables[name], self._fit(name, table)]))
-
-
-def _asks(replicas: pa.Table, now: datetime) -> pa.Table:
-    """Entries of the agenda by which replicas that hold content ask for status now."""
-    live = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE)))).select(list(HERE))
-    return with_columns(live, why=str(Why.ASK), peer="", attempt=0, since=now, due=now)
-
-
-def _heard_since(now: Iterable[dict[str, Any]], then: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What a store remembers of others after a restore: what it heard until now, and what it had asked by then; who was heard
-    meanwhile is not silent."""
-    before = {row["peer"]: row for row in then}
-    unknown = dict.fromkeys(("heard", "asked", "silent"))
-    found = []
-    for row in now:
-        known = before.get(row["peer"], unknown)
-        silent = known["silent"] if known["heard"] == row["heard"] else None
-        found.append({**row, "asked": known["asked"], "silent": silent})
-    return found
-
-
-def _next_nights(due: pa.ChunkedArray, now: datetime) -> pa.ChunkedArray:
-    """Each nightly moment of an earlier time, or the first of the nights after it that is not before `now`."""
-    day = timedelta(days=1) // timedelta(microseconds=1)
-    micros = due.cast(pa.int64())
-    late = pc.subtract(pa.scalar(now, due.type).cast(pa.int64()), micros)
-    nights = pc.divide(pc.add(pc.max_element_wise(late, 0), day - 1), day)
-    return pc.add(micros, pc.multiply(nights, day)).cast(due.type)
 
 
 def due_moments(world: Between, *, suspended: set[str]) -> dict[str, datetime]:

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import UTC, date, datetime, time, timedelta
 
 from pfspark.errors import UsageError
-from pfspark.words import FIRST, LAST
+from pfspark.words import FIRST, LARGEST, LAST
 
 UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 SIZES = {"": 1, "B": 1, "KB": 1024, "MB": 1024**2, "GB": 1024**3}
@@ -102,7 +102,7 @@ def parse_size(text: object) -> int:
     """
     found = _SIZE.fullmatch(text.strip().upper()) if isinstance(text, str) else None
     size = int(found[1]) * SIZES[found[2] or ""] if found else text
-    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < 2**62:
+    if not isinstance(size, int) or isinstance(size, bool) or not 0 <= size < LARGEST:
         raise unfit(text, "a size such as 512, 1KB, 300KB or 4MB")
     return size
 

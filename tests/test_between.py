@@ -6,6 +6,7 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
+from pfspark import restarts
 from pfspark.between import FEW, RANGE_KEY, Between
 from pfspark.cntext import canonical
 from pfspark.keys import HERE
@@ -86,7 +87,7 @@ def test_each_replica_of_a_store_taken_back_begins_a_new_life() -> None:
         "state": [held("A:1", "A~2"), held("A:1", "A"), held("A:3", "A"), held("A:5", "A")],
         "agenda": [due("A:1", "expire", now - 3 * day - day / 4), due("A:3", "erase", now + day), due("A:1", "inquire", now)],
     })  # fmt: skip
-    world.restore("o", "A", then.tables, now)
+    restarts.restore(world, "o", "A", then.tables, now)
     rows = {name: table.to_pylist() for name, table in world.tables.items()}
     assert rows["replicas"] == [
         replica("A:1", 7) | {"store": "B"}, replica("A:1", 5, at=now), replica("A:2", 1, "erased", now),

@@ -391,33 +391,37 @@ def explain(causes: DataFrame, *, evidence: DataFrame, cycle: DataFrame, conditi
         .join(out, list(STORE), "left")
         .join(grid, "org")
     )
-    ask = F.when(~F.coalesce("down", F.lit(False)), F.col("asks_at"))
-    come = F.when(~F.coalesce("out", F.lit(False)), F.col("cited.due"))
-    go = F.when(~F.coalesce("origin_down", F.lit(False)), F.col("goes_at"))
-    at = {Cause.NOT_SENT: go, Cause.ON_ITS_WAY: come, Cause.ASKED: ask, Cause.WAITING_TO_ASK: ask, Cause.NOT_HEARD: come}
-    by, asked, cited = F.col("by"), F.col("source"), F.col("cited.of")
-    next_of = {
-        Cause.NOT_SENT: by,
-        Cause.ON_ITS_WAY: cited,
-        Cause.ASKED: asked,
-        Cause.WAITING_TO_ASK: asked,
-        Cause.NOT_HEARD: cited,
-    }
-    of = {Cause.NOT_SENT: by, Cause.SUSPENDED: by, Cause.NOT_HEARD: by, Cause.WAITING_TO_ASK: asked}
-    cited_at = F.when(F.col("cause") != Cause.NOT_HEARD, F.col("cited.at"))
+    by, cited_at = F.col("by"), F.when(F.col("cause") != Cause.NOT_HEARD, F.col("cited.at"))
+    of = {Cause.NOT_SENT: by, Cause.SUSPENDED: by, Cause.NOT_HEARD: by, Cause.WAITING_TO_ASK: F.col("source")}
     said = {
         "since": F.coalesce("stands_since", cited_at, "given"),
-        "of": _by_cause(of, cited),
+        "of": _by_cause(of, F.col("cited.of")),
         "reason": F.col("cited.reason"),
         "version": F.col("cited.version"),
         "message_id": F.col("cited.message_id"),
         "at": _by_cause({Cause.NOBODY_HAS_IT: F.col("cited.at"), Cause.NOT_HEARD: F.col("cited.at")}),
-        "next_at": on_grid(_by_cause(at)),
-        "next_what": _by_cause({cause: F.lit(what) for cause, what in NEXT.items()}),
-        "next_of": _by_cause(next_of),
-        "next_type": F.col("cited.type"),
+        **_next(),
     }
     return cnset.join_up(known.withColumns(said).select(*RANGE_HERE, *SAID), ORIGIN_HERE, SAID)
+
+
+def _next() -> dict[str, Column]:
+    """What happens next to numbers that are not there: when, what, who does it or is asked, and by which type of message. Who is
+    down does nothing, and to who is down or cut off nothing comes."""
+    ask = F.when(~F.coalesce("down", F.lit(False)), F.col("asks_at"))
+    come = F.when(~F.coalesce("out", F.lit(False)), F.col("cited.due"))
+    go = F.when(~F.coalesce("origin_down", F.lit(False)), F.col("goes_at"))
+    by, asked, cited = F.col("by"), F.col("source"), F.col("cited.of")
+    at = {Cause.NOT_SENT: go, Cause.ON_ITS_WAY: come, Cause.ASKED: ask, Cause.WAITING_TO_ASK: ask, Cause.NOT_HEARD: come}
+    of = {
+        Cause.NOT_SENT: by, Cause.ON_ITS_WAY: cited, Cause.ASKED: asked, Cause.WAITING_TO_ASK: asked, Cause.NOT_HEARD: cited,
+    }  # fmt: skip
+    return {
+        "next_at": on_grid(_by_cause(at)),
+        "next_what": _by_cause({cause: F.lit(what) for cause, what in NEXT.items()}),
+        "next_of": _by_cause(of),
+        "next_type": F.col("cited.type"),
+    }
 
 
 def _first(causes: DataFrame, evidence: DataFrame) -> DataFrame:

@@ -1,4 +1,4 @@
-"""Where the values of the profiles are found."""
+"""What comes with pfspark, and which one this is."""
 
 from __future__ import annotations
 
@@ -10,3 +10,13 @@ def conf_folder() -> Path:
     package = Path(__file__).parents[1]
     installed = package / "conf"
     return installed if installed.is_dir() else package.parent / "conf"
+
+
+def installed_version() -> str | None:
+    """The version of pfspark that is installed; None: this is a checkout."""
+    from importlib.metadata import PackageNotFoundError, version  # slow to import, and few commands ask
+
+    try:
+        return version("pfspark")
+    except PackageNotFoundError:
+        return None

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import warnings
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from pfspark.edge import engine
+from pfspark.edge.config import installed_version
 from pfspark.errors import UsageError
 
 MODULES = ("pfspark", "!pfspark.edge", "!pfspark.sim")
@@ -32,7 +32,7 @@ def write(folder: Path) -> Path:
         raise UsageError(f"{str(folder)!r} is there already, expected a new folder: nothing is written over") from None
     except OSError as error:
         raise UsageError(f"{str(folder)!r} cannot be made: {error.strerror}") from None
-    pdoc.render.configure(docformat="markdown", show_source=False, footer_text=f"pfspark {_version()}")
+    pdoc.render.configure(docformat="markdown", show_source=False, footer_text=f"pfspark {installed_version() or '(a checkout)'}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that modules import for the eyes of mypy alone
         pdoc.pdoc(*MODULES, output_directory=folder)
@@ -55,10 +55,3 @@ def kept() -> Path:
                 shutil.rmtree(old, ignore_errors=True)
         half.rename(place)
     return place / FIRST
-
-
-def _version() -> str:
-    try:
-        return version("pfspark")
-    except PackageNotFoundError:
-        return "(a checkout)"

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
+from pfspark import restarts
 from pfspark.between import Between
 from pfspark.edge.delta.ledger import FACTS, Restored, Row, counts_of
 from pfspark.edge.delta.snapshot import Snapshot
@@ -124,7 +125,7 @@ class Runner:
             assert writer.last is not None
             at = now or began
             at = max(at, known.last.get(org, at))
-            known.world.restore(org, store, then, at)
+            restarts.restore(known.world, org, store, then, at)
             made = restoring.facts(known.world, org, store, at)
             with Recording(self._tables, writer.last.round + 1) as recording:
                 return self._record(known, writer, Kind.RESTORED, {org: at}, made, began, recording, (Restored(org, store, to),))

@@ -9,7 +9,7 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.sim.properties import set_properties, slots
-from pfspark.sim.scenario import Folder, Scenario
+from pfspark.sim.scenario import Folder, Link, Scenario, Store
 from pfspark.sim.steps import FolderRef, Step
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Entry, Listing, Standing, Why
 
@@ -37,64 +37,69 @@ def begin(scenario: Scenario) -> dict[str, list[Row]]:
     """The world before the first step: every store knows all folders and lists, every replica holds what it `holds`."""
     rows: dict[str, list[Row]] = defaultdict(list)
     names = [store.name for store in scenario.stores]
-    for store in scenario.stores:
-        rows["stores"].append(
-            {
-                "org": scenario.name,
-                "store": store.name,
-                "site": store.site,
-                "version": store.version,
-                "preferred": store.preferred,
-                "interval_s": store.interval and int(store.interval.total_seconds()),
-                "size_limit": store.size_limit,
-                "schedule": slots(store.schedule),
-                "retired": False,
-            }
-        )
-        rows["replicas"].append(_replica(scenario, store.name, HIERARCHY, 1))
-    for link in scenario.links:
-        rows["links"].append(
-            {
-                "org": scenario.name,
-                "from_site": link.from_site,
-                "to_site": link.to_site,
-                "cost": link.cost,
-                "delay_s": int(link.delay.total_seconds()),
-            }
-        )
+    rows["stores"] = [_store(scenario, store) for store in scenario.stores]
+    rows["links"] = [_link(scenario, link) for link in scenario.links]
+    rows["replicas"] = [_replica(scenario, name, HIERARCHY, 1) for name in names]
     numbers: cntext.CnSet = {names[0]: ((1, len(scenario.folders)),)} if scenario.folders else {}
     rows["state"] += _known_to_all(scenario, HIERARCHY, {name: 1 for name in names}, numbers)
     ids = {folder.path: f"{names[0]}:{place}" for place, folder in enumerate(scenario.folders, 1)}
-    for place, folder in enumerate(scenario.folders, 1):
-        rows["changes"].append(_creation(scenario, folder, place, ids))
-        lives = {
-            store: max([1, *(cntext.split_label(label)[1] for label in folder.holds if cntext.split_label(label)[0] == store)])
-            for store in folder.replicas
-        }
-        rows["replicas"] += [_replica(scenario, store, ids[folder.path], life) for store, life in lives.items()]
-        rows["state"] += _known_to_all(scenario, ids[folder.path], lives, folder.holds)
-        rows["changes"] += _items(scenario, ids[folder.path], folder.holds)
-        if folder.properties.get("age_limit", scenario.policy.age_limit):
-            rows["agenda"] += [_nightly(scenario, store, ids[folder.path]) for store in folder.replicas]
-    creations = [change for change in rows["changes"] if change["folder"] == HIERARCHY]
+    creations = [_creation(scenario, folder, place, ids) for place, folder in enumerate(scenario.folders, 1)]
+    rows["changes"] = [*creations]
+    for folder in scenario.folders:
+        for name, some in _contents(scenario, folder, ids[folder.path]):
+            rows[name] += some
     for viewer in names:
-        for change in creations:
-            here = {"org": scenario.name, "store": viewer, "folder": change["object"]}
-            properties = {p["name"]: p["value"] for p in change["properties"]}
-            rows["tree"] += [
-                {**here, "property": p["name"], "value": p["value"], "stamp": p["stamp"]} for p in change["properties"]
-            ]
-            rows["folders"].append({**here, "parent": properties[PARENT], "dead": False})
-            rows["lists"] += [
-                {**here, "peer": name.removeprefix(REPLICA), "listing": value}
-                for name, value in properties.items()
-                if name.startswith(REPLICA)
-            ]
-        rows["lists"] += [
-            {"org": scenario.name, "store": viewer, "folder": HIERARCHY, "peer": peer, "listing": str(Listing.LISTED)}
-            for peer in names
-        ]
+        for name, some in _view(scenario, viewer, creations):
+            rows[name] += some
     return rows
+
+
+def _store(scenario: Scenario, store: Store) -> Row:
+    return {
+        "org": scenario.name,
+        "store": store.name,
+        "site": store.site,
+        "version": store.version,
+        "preferred": store.preferred,
+        "interval_s": store.interval and int(store.interval.total_seconds()),
+        "size_limit": store.size_limit,
+        "schedule": slots(store.schedule),
+        "retired": False,
+    }
+
+
+def _link(scenario: Scenario, link: Link) -> Row:
+    return {
+        "org": scenario.name,
+        "from_site": link.from_site,
+        "to_site": link.to_site,
+        "cost": link.cost,
+        "delay_s": int(link.delay.total_seconds()),
+    }
+
+
+def _contents(scenario: Scenario, folder: Folder, id: str) -> Iterator[tuple[str, Iterable[Row]]]:
+    """What the replicas of a folder hold, and know of each other: rows by view."""
+    known = [cntext.split_label(label) for label in folder.holds]
+    lives = {store: max([1, *(life for name, life in known if name == store)]) for store in folder.replicas}
+    yield "replicas", [_replica(scenario, store, id, life) for store, life in lives.items()]
+    yield "state", _known_to_all(scenario, id, lives, folder.holds)
+    yield "changes", _items(scenario, id, folder.holds)
+    if folder.properties.get("age_limit", scenario.policy.age_limit):
+        yield "agenda", [_nightly(scenario, store, id) for store in folder.replicas]
+
+
+def _view(scenario: Scenario, viewer: str, creations: list[Row]) -> Iterator[tuple[str, Iterable[Row]]]:
+    """How a store sees the tree, and every replica list: rows by view."""
+    for change in creations:
+        here = {"org": scenario.name, "store": viewer, "folder": change["object"]}
+        properties = {each["name"]: each["value"] for each in change["properties"]}
+        lists = {name.removeprefix(REPLICA): value for name, value in properties.items() if name.startswith(REPLICA)}
+        yield "tree", [{**here, "property": p["name"], "value": p["value"], "stamp": p["stamp"]} for p in change["properties"]]
+        yield "folders", [{**here, "parent": properties[PARENT], "dead": False}]
+        yield "lists", [{**here, "peer": peer, "listing": listing} for peer, listing in lists.items()]
+    of_hierarchy = {"org": scenario.name, "store": viewer, "folder": HIERARCHY, "listing": str(Listing.LISTED)}
+    yield "lists", [{**of_hierarchy, "peer": store.name} for store in scenario.stores]
 
 
 def _replica(scenario: Scenario, store: str, folder: str, life: int) -> Row:

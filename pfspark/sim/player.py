@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from pfspark import cntext
+from pfspark import cntext, restarts
 from pfspark.ask import lines
 from pfspark.between import Between, due_moments
 from pfspark.execute import execute
@@ -247,13 +247,13 @@ def _restart(world: Between, one: Playing, steps: Sequence[Step], past: Past, re
     for step in steps:
         if step.verb == "restore":
             then, tables = one.back_at(step.args["to"])
-            world.restore(org, step.args["store"], tables, one.now)
+            restarts.restore(world, org, step.args["store"], tables, one.now)
             past.restored(org, step.args["store"], one.now)
             if record:
                 record.restored(org, step.args["store"], then, one.now, world)
     switch = one.scenario.policy.startup_status
     if one.started and switch != "off":
-        world.ask(org, sorted(one.started), one.now, seeming_gaps=switch == "seeming_gaps")
+        restarts.ask(world, org, sorted(one.started), one.now, seeming_gaps=switch == "seeming_gaps")
 
 
 def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, Playing], turns: Mapping[str, datetime]) -> set[str]:

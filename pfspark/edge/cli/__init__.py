@@ -15,6 +15,7 @@ from typing import Annotated
 import typer
 
 from pfspark.edge.cli import ends, given
+from pfspark.edge.config import installed_version
 from pfspark.edge.plain import terminal
 
 SUBJECTS = {
@@ -60,12 +61,7 @@ def _verbs(subject: str) -> typer.Typer:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from importlib.metadata import PackageNotFoundError, version
-
-        try:
-            print(version("pfspark"))
-        except PackageNotFoundError:
-            print("not installed: a checkout")
+        print(installed_version() or "not installed: a checkout")
         raise typer.Exit()
 
 

@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from pfspark.edge.config import installed_version
+
 CONFIGURATION = "pfspark.toml"
 """The file of a folder, for commands that are given in it: see `edge/configuration.py`."""
 SWITCH = "PFSPARK_ENGINE"
@@ -54,16 +56,7 @@ def stamp() -> str:
     """What tells this pfspark from any other, a checkout that was edited meanwhile too."""
     package = Path(__file__).parents[2]
     edited = max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
-    return _digest([_version(), sys.version, str(package), edited])
-
-
-def _version() -> str:
-    from importlib.metadata import PackageNotFoundError, version  # half of what this module takes; few commands ask
-
-    try:
-        return version("pfspark")
-    except PackageNotFoundError:
-        return ""
+    return _digest([installed_version() or "", sys.version, str(package), edited])
 
 
 def _digest(said: object) -> str:

@@ -18,7 +18,6 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -26,6 +25,7 @@ from uuid import uuid4
 import pyarrow as pa
 
 from pfspark import mapped
+from pfspark.edge.config import installed_version
 from pfspark.edge.delta.beside import BASE, BASE_FILES
 from pfspark.mapped import Mapped
 from pfspark.tables import EVERY
@@ -160,11 +160,4 @@ def _about(folder: Path) -> dict[str, Any]:
 def stamp(round: int, digest: str | None) -> dict[str, Any]:
     """By what it is known whether a base counts."""
     columns = hashlib.sha256("\n".join(EVERY[name].ddl for name in sorted(EVERY)).encode()).hexdigest()
-    return {"format": FORMAT, "pfspark": _installed(), "columns": columns, "round": round, "digest": digest}
-
-
-def _installed() -> str:
-    """The version of pfspark, if it is installed and not only here."""
-    with suppress(PackageNotFoundError):
-        return version("pfspark")
-    return ""
+    return {"format": FORMAT, "pfspark": installed_version() or "", "columns": columns, "round": round, "digest": digest}

@@ -1,0 +1,112 @@
+"""Stores that start again, or are restored from a backup: what becomes of what they know, and of whom they ask."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from pfspark.between import Between
+from pfspark.keyed import labels, lacking, of_store, with_columns
+from pfspark.keys import HERE, STORE
+from pfspark.said import lists_anew
+from pfspark.words import HIERARCHY, LIVE, Standing, Why
+
+NIGHTLY = (Why.ERASE, Why.EXPIRE)
+"""What the nightly maintenance does."""
+
+
+def ask(world: Between, org: str, stores: Iterable[str], now: datetime, *, seeming_gaps: bool) -> None:
+    """Stores that start again ask for status: of the hierarchy, and of all folders or those that seem to lack something.
+
+    Source: R133, R134.
+    """
+    for store in stores:
+        asking = of_store(world.tables["replicas"], org, store)
+        if seeming_gaps:
+            gaps = pa.concat_arrays(
+                [of_store(world.tables["array"], org, store)["folder"].combine_chunks(), pa.array([HIERARCHY])]
+            )
+            asking = asking.filter(pc.is_in(asking["folder"], gaps))
+        world.append("agenda", _asks(asking, now))
+
+
+def restore(world: Between, org: str, store: str, then: Mapping[str, pa.Table], now: datetime) -> None:
+    """That store's own rows as they were `then`, each of its replicas in a new life that asks for status (R132, F8).
+
+    A life is one more than the replica ever had: a number given since is never given again. What others said since is
+    gone with the rows, and whom it asked since; when it heard whom is not. A replica that did not exist then is erased, and
+    its lives are remembered. Maintenance of this night that the store has not done yet it still does.
+    """
+    replicas, state = _in_new_lives(org, store, then, world.tables, now)
+    agenda = _to_be_done(of_store(then["agenda"], org, store), of_store(world.tables["agenda"], org, store), now)
+    contacts = _heard_since(*(of_store(tables["contacts"], org, store).to_pylist() for tables in (world.tables, then)))
+    rows = {"replicas": [replicas], "state": [state], "agenda": [agenda, _asks(replicas, now)]}
+    rows["contacts"] = [pa.Table.from_pylist(contacts, schema=world.tables["contacts"].schema)]
+    keys = pa.table({"org": [org], "store": [store]})
+    for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives", "contacts"):
+        world.put(name, lacking(world.tables[name], keys, STORE))
+        for some in rows.get(name) or [of_store(then[name], org, store)]:
+            world.append(name, some)
+    world.merge_anew(org)
+    world.put_rows("lists", lists_anew(world.tables["lists"], world.tables["stores"]))  # who is in the directory is so now
+
+
+def _in_new_lives(
+    org: str, store: str, then: Mapping[str, pa.Table], now_there: Mapping[str, pa.Table], now: datetime
+) -> tuple[pa.Table, pa.Table]:
+    """A store's replicas as they were then, in new lives, those made since erased; and its state, in which they speak as such."""
+    before, mine = (of_store(tables["replicas"], org, store) for tables in (then, now_there))
+    same = pc.index_in(before["folder"], mine["folder"].combine_chunks())
+    lived = pc.max_element_wise(before["life"], pc.take(mine["life"], same))
+    lives = pc.add(lived, pc.not_equal(before["standing"], str(Standing.ERASED)).cast(pa.int64()))
+    made_since = mine.filter(pc.invert(pc.is_in(mine["folder"], before["folder"].combine_chunks())))
+    replicas = pa.concat_tables([
+        with_columns(before, life=lives, at=now).select(mine.column_names),
+        with_columns(made_since, standing=str(Standing.ERASED), at=now),
+    ])  # fmt: skip
+    state = of_store(then["state"], org, store)
+    here = pc.index_in(state["folder"], before["folder"].combine_chunks())
+    own = pc.fill_null(pc.equal(state["about"], pc.take(labels(store, before["life"]), here)), False)
+    return replicas, with_columns(state, about=pc.if_else(own, pc.take(labels(store, lives), here), state["about"]))
+
+
+def _to_be_done(then: pa.Table, now_there: pa.Table, now: datetime) -> pa.Table:
+    """A store's agenda as it was then, without inquiries; maintenance comes in the nights to come, and tonight if it is due."""
+    agenda = then.filter(pc.not_equal(then["why"], str(Why.INQUIRE)))
+    tonight = now_there.filter(pc.field("why").isin([*map(str, NIGHTLY)]))
+    if pc.any(pc.less_equal(tonight["due"], pa.scalar(now, tonight["due"].type))).as_py():
+        return agenda
+    nightly = pc.is_in(agenda["why"], pa.array(map(str, NIGHTLY)))
+    return with_columns(agenda, due=pc.if_else(nightly, _next_nights(agenda["due"], now), agenda["due"]))
+
+
+def _asks(replicas: pa.Table, now: datetime) -> pa.Table:
+    """Entries of the agenda by which replicas that hold content ask for status now."""
+    live = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE)))).select(list(HERE))
+    return with_columns(live, why=str(Why.ASK), peer="", attempt=0, since=now, due=now)
+
+
+def _heard_since(now: Iterable[dict[str, Any]], then: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What a store remembers of others after a restore: what it heard until now, and what it had asked by then; who was heard
+    meanwhile is not silent."""
+    before = {row["peer"]: row for row in then}
+    unknown = dict.fromkeys(("heard", "asked", "silent"))
+    found = []
+    for row in now:
+        known = before.get(row["peer"], unknown)
+        silent = known["silent"] if known["heard"] == row["heard"] else None
+        found.append({**row, "asked": known["asked"], "silent": silent})
+    return found
+
+
+def _next_nights(due: pa.ChunkedArray, now: datetime) -> pa.ChunkedArray:
+    """Each nightly moment of an earlier time, or the first of the nights after it that is not before `now`."""
+    day = timedelta(days=1) // timedelta(microseconds=1)
+    micros = due.cast(pa.int64())
+    late = pc.subtract(pa.scalar(now, due.type).cast(pa.int64()), micros)
+    nights = pc.divide(pc.add(pc.max_element_wise(late, 0), day - 1), day)
+    return pc.add(micros, pc.multiply(nights, day)).cast(due.type)
