@@ -14,7 +14,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from pfspark.keys import AGENDA, HERE, PAIR
-from pfspark.words import PRIORITIES, Action, Flag, Kind, Outcome, Standing, Step, Why
+from pfspark.words import PRIORITIES, Action, BackfillStep, Flag, Kind, Outcome, Standing, Why
 
 RANGE = "struct<origin:string,cn_min:bigint,cn_max:bigint>"
 STAMP = "struct<at:timestamp,origin:string,cn:bigint>"
@@ -568,7 +568,7 @@ since | timestamp | what the time is counted from
 goes | boolean | whether it goes now
 before | timestamp | when it was due so far
 why | string | why the folder must be looked at
-step | string | {_one_of(Step)}
+step | string | {_one_of(BackfillStep)}
 of | string | the store asked
 rule | string | who must answer: all, three or three_and_oldest
 must | boolean | whether it must answer

@@ -57,7 +57,7 @@ class Entry(StrEnum):
     REPORTED = "reported"
 
 
-class Step(StrEnum):
+class BackfillStep(StrEnum):
     """Steps of an entry of the backfill array (R85-R94)."""
 
     HEARD = "heard"

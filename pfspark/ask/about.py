@@ -22,7 +22,7 @@ from pfspark.keys import FOLDER
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.schedules import Grid
 from pfspark.suited import Suited
-from pfspark.words import Entry, Outcome
+from pfspark.words import BackfillStep, Entry, Outcome
 
 Line = dict[str, Any]
 Tables = Mapping[str, pa.Table]
@@ -64,7 +64,7 @@ def log_of(state: DataFrame) -> DataFrame:
 
 def requests_of(steps: DataFrame) -> DataFrame:
     """Rows of `backfill` by which numbers were asked for, as `requests`."""
-    return steps.where("step = 'asked' and of is not null").select(*_names("requests"))
+    return steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull()).select(*_names("requests"))
 
 
 def refusals_of(receipts: DataFrame, messages: DataFrame) -> DataFrame:

@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.keys import HERE, ORIGIN_HERE
-from pfspark.words import Why
+from pfspark.words import BackfillStep, Why
 
 ENDS = ("cn_min", "cn_max")
 
@@ -19,7 +19,7 @@ def gaps(array: DataFrame, *, steps: DataFrame, agenda: DataFrame) -> DataFrame:
     the store asks first; null where its agenda knows nothing of it.
     """
     along = [*ORIGIN_HERE, "asked"]
-    named = steps.where("step = 'asked' and of is not null").withColumn("asked", F.col("at"))
+    named = steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull()).withColumn("asked", F.col("at"))
     asked = named.select(*along, *ENDS, "of", "due")
     layers = [array.select(*along, *ENDS, F.lit(1).alias("open")), asked.select(*along, *ENDS, F.lit(1).alias("told"))]
     pieces = cnset.coverage(along, *layers).where("open > 0").select(*along, *ENDS, F.lit(True).alias("piece"))

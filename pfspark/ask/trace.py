@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.ask.about import own
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, STORE
-from pfspark.words import Entry, Flag, Hop, MessageType, Outcome, Why
+from pfspark.words import BackfillStep, Entry, Flag, Hop, MessageType, Outcome, Why
 
 FACTS = ("changes", "messages", "receipts", "backfill", "agenda", "state", "rounds")
 """The tables that are read."""
@@ -74,7 +74,7 @@ def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame, agenda: Data
     rows = _of_letters(numbers, letters, "at", "store", "type", "round", *to)
     what = F.when(F.col("type").isin(*ANSWERS), Hop.ANSWERED).otherwise(Hop.SENT)
     is_request = F.col("type") == MessageType.BACKFILL_REQUEST
-    asked = steps.where("step = 'asked' and of is not null").select(
+    asked = steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull()).select(
         *ORIGIN_HERE, "at", F.col("of").alias("peer"), "attempt", F.col("due").alias("again"),
         F.col("cn_min").alias("low"), F.col("cn_max").alias("high"),
     )  # fmt: skip
@@ -106,7 +106,7 @@ def came(numbers: DataFrame, messages: DataFrame, receipts: DataFrame) -> DataFr
 
 def heard(numbers: DataFrame, steps: DataFrame, messages: DataFrame, receipts: DataFrame) -> DataFrame:
     """When a store noticed that it lacks them (R76), by the first letter of that round that claims any of them."""
-    noticed = _among(numbers, steps.where("step = 'heard'"), "at", "store")
+    noticed = _among(numbers, steps.where(F.col("step") == BackfillStep.HEARD), "at", "store")
     claims = messages.select(*LETTER, "type", F.col("store").alias("peer"), F.inline("status"))
     claims = claims.where(F.col("entry") == Entry.REPORTED).withColumnsRenamed({"cn_min": "low", "cn_max": "high"})
     read = receipts.where(F.col("outcome").isin(Outcome.APPLIED, Outcome.NOTHING_NEW)).where(

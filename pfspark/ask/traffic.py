@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.ask.about import own
 from pfspark.keys import ORIGIN_HERE, RANGE_HERE, STORE
-from pfspark.words import Entry, Outcome
+from pfspark.words import BackfillStep, Entry, Outcome
 
 
 def open_numbers(steps: DataFrame, state: DataFrame) -> DataFrame:
@@ -17,7 +17,7 @@ def open_numbers(steps: DataFrame, state: DataFrame) -> DataFrame:
     `steps` are rows of `backfill`, `state` those of `state`: a number opens when it is heard of, and closes when the store
     writes that it has it (R88, R90).
     """
-    heard = cnset.canonical(steps.where("step = 'heard'").select(*RANGE_HERE, "at"), [*ORIGIN_HERE, "at"])
+    heard = cnset.canonical(steps.where(F.col("step") == BackfillStep.HEARD).select(*RANGE_HERE, "at"), [*ORIGIN_HERE, "at"])
     had = own(state).where(F.col("entry") == Entry.APPLIED).select(*RANGE_HERE, "at")
     ends = had.unionByName(heard).withColumnRenamed("at", "ends")  # what is heard of anew was open before, and is again
     cut = cnset.meet(heard, ends, ORIGIN_HERE).where("at < ends")

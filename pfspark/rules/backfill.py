@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -9,7 +11,7 @@ from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
 from pfspark.timeouts import TIMEOUTS, timeout
-from pfspark.words import HIERARCHY, LIVE, Listing, Step
+from pfspark.words import HIERARCHY, LIVE, BackfillStep, Listing
 
 TIMES = ("heard", "attempt", "asked")
 
@@ -167,15 +169,15 @@ def steps(noted: DataFrame, *, asks: DataFrame, clock: DataFrame) -> DataFrame:
     with the moment they are asked for again."""
     heard = noted.where("open = 0").join(clock.select("org", "now"), "org")
     never = F.lit(None).cast("timestamp")
-    new = _step(heard, Step.HEARD, of=F.lit(None).cast("string"), attempt=F.lit(0).cast("bigint"), since=never, due=never)
-    asked = _step(asks, Step.ASKED, of=F.col("peer"), attempt=F.col("attempt") + 1, since=F.col("asked"), due=F.col("due"))
-    return new.unionByName(asked)
+    at_first = {"of": F.lit(None).cast("string"), "attempt": F.lit(0).cast("bigint"), "since": never, "due": never}
+    again = {"of": F.col("peer"), "attempt": F.col("attempt") + 1, "since": F.col("asked"), "due": F.col("due")}
+    return _steps(heard, BackfillStep.HEARD, at_first).unionByName(_steps(asks, BackfillStep.ASKED, again))
 
 
-def _step(pieces: DataFrame, step: Step, *, of: Column, attempt: Column, since: Column, due: Column) -> DataFrame:
-    """A step that those numbers take now."""
-    said = {"of": of, "attempt": attempt, "since": since, "due": due, "at": F.col("now")}
-    return pieces.select(*RANGE_HERE, F.lit(str(step)).alias("step"), *(each.alias(name) for name, each in said.items()))
+def _steps(pieces: DataFrame, step: BackfillStep, said: Mapping[str, Column]) -> DataFrame:
+    """A step that those numbers take now, and what is said of it."""
+    columns = {"step": F.lit(str(step)), **said, "at": F.col("now")}
+    return pieces.select(*RANGE_HERE, *(each.alias(name) for name, each in columns.items()))
 
 
 @rule("unserved")

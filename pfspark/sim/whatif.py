@@ -23,7 +23,7 @@ from pfspark.sim.ground import Ground
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
 from pfspark.suited import Suited, as_it_is
-from pfspark.words import Entry, MessageType, Outcome, Standing
+from pfspark.words import BackfillStep, Entry, MessageType, Outcome, Standing
 
 Line = dict[str, Any]
 
@@ -270,7 +270,7 @@ def _told(name: str, row: Line, stores: lines.Stores) -> tuple[str, str]:
             leaving = row["standing"] != Standing.ACTIVE
             return "R142" if leaving else "R139", f"the replica of {folder(row['store'])} at {row['store']} is {row['standing']}"
         case "backfill":
-            asked = row["step"] != "heard"
+            asked = row["step"] != BackfillStep.HEARD
             done = f"asks {row['of']} for" if asked else "hears of"
             return "R94" if asked else "R76", f"{row['store']} {done} numbers of {folder(row['store'])} that it lacks"
         case "messages":

@@ -27,6 +27,7 @@ from pfspark.edge.world.facts import begun, last_restores, open_array, own_rows,
 from pfspark.keys import AGENDA, HERE, OBJECT
 from pfspark.rules import items, state
 from pfspark.tables import TABLES
+from pfspark.words import Outcome
 
 ON_ITS_WAY = timedelta(days=1)
 """A body is written before its edit; one so young may belong to an edit still to come."""
@@ -53,7 +54,7 @@ def needed_steps(snapshot: Snapshot, own: Mapping[str, DataFrame]) -> DataFrame:
     replicas, began = newest(own["replicas"], HERE, "round"), begun(own["replicas"])
     array = open_array(own["backfill"], table=own["state"], replicas=replicas, begun=began)
     missing = array.select(*HERE).distinct()
-    told = snapshot.read("receipts").where("message_id is not null and outcome != 'lost'")
+    told = snapshot.read("receipts").where(F.col("message_id").isNotNull() & (F.col("outcome") != Outcome.LOST))
     heard = told.groupBy("org", "store", cnset.store_of("sender").alias("of")).agg(F.max("round").alias("heard"))
     pair = ["org", "store", "of"]
     last = F.max("round").over(Window.partitionBy(*pair))

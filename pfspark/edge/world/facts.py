@@ -28,7 +28,7 @@ from pfspark.rules import backfill, hierarchy, intake, state
 from pfspark.rules.frames import once
 from pfspark.suited import Suited
 from pfspark.tables import FRAMES
-from pfspark.words import CARRYING, HIERARCHY, Entry, Outcome, Standing
+from pfspark.words import CARRYING, HIERARCHY, BackfillStep, Entry, Outcome, Standing
 
 OWN = ("state", "replicas", "backfill", "agenda")
 """The tables of what stores know; what a restored store has written in them before counts no more."""
@@ -52,8 +52,10 @@ def open_array(steps: DataFrame, *, table: DataFrame, replicas: DataFrame, begun
     requests, of the time since the request before. `begun` says in which round (`since_round`) each replica began.
     """
     current = steps.join(begun, list(HERE)).where("round >= since_round")
-    heard = current.where("step = 'heard'").select(*RANGE_HERE, F.lit(1).alias("open"), F.unix_micros("at").alias("heard"))
-    asked = current.where("step = 'asked'").select(
+    heard = current.where(F.col("step") == BackfillStep.HEARD).select(
+        *RANGE_HERE, F.lit(1).alias("open"), F.unix_micros("at").alias("heard")
+    )
+    asked = current.where(F.col("step") == BackfillStep.ASKED).select(
         *RANGE_HERE,
         F.lit(1).alias("attempt"),
         (F.unix_micros("at") - F.coalesce(F.unix_micros("since"), F.lit(0))).alias("asked"),
@@ -90,7 +92,8 @@ def remembered(receipts: DataFrame, steps: DataFrame) -> DataFrame:
         F.max_by("at", "round").alias("heard"),
         F.max_by(F.when(F.col("carrying").isNotNull(), F.col("at")), "carrying").alias("sent"),
     )
-    asked = steps.where("step in ('asked', 'named') and of is not null").withColumnRenamed("of", "peer")
+    of_others = F.col("step").isin(BackfillStep.ASKED, BackfillStep.NAMED) & F.col("of").isNotNull()
+    asked = steps.where(of_others).withColumnRenamed("of", "peer")
     last = asked.groupBy(*PAIR).agg(F.max_by("at", "round").alias("asked"))
     silent = (
         asked.where("due is not null")

@@ -17,6 +17,7 @@ from pfspark.ask import lines
 from pfspark.between import Between
 from pfspark.keyed import of_store, with_columns
 from pfspark.rows import rows_of
+from pfspark.words import BackfillStep
 
 Line = dict[str, Any]
 Rows = Mapping[str, pa.Table]
@@ -66,11 +67,12 @@ def facts(world: Between, org: str, store: str, now: datetime) -> dict[str, pa.T
     nth = pa.array(np.arange(each.num_rows) - np.repeat(np.cumsum(counts) - counts, counts))
     heard = pc.equal(nth, 0)
     steps = with_columns(
-        each, step=pc.if_else(heard, "heard", "asked"), attempt=nth, at=pc.if_else(heard, each["heard"], each["asked"]),
+        each, step=pc.if_else(heard, str(BackfillStep.HEARD), str(BackfillStep.ASKED)), attempt=nth,
+        at=pc.if_else(heard, each["heard"], each["asked"]),
         since=pc.if_else(pc.greater(nth, 1), each["asked"], pa.scalar(None, each["asked"].type)),
     )  # fmt: skip
     dated = {name: [with_columns(some, at=now)] for name, some in own.items()}
-    dated["backfill"] = [with_columns(asked, step="named"), steps]
+    dated["backfill"] = [with_columns(asked, step=str(BackfillStep.NAMED)), steps]
     return {name: _shaped(name, some) for name, some in dated.items()}
 
 

@@ -19,7 +19,7 @@ from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
 from pfspark.keyed import lacking, with_columns
 from pfspark.keys import PAIR, STORE
-from pfspark.words import HIERARCHY, Standing, Why
+from pfspark.words import HIERARCHY, BackfillStep, Standing, Why
 
 Rows = Mapping[str, pa.Table]
 
@@ -68,7 +68,7 @@ def named(made: Rows, turns: Mapping[str, datetime]) -> pa.Table:
     contacts, asked = made["contacts"], made["backfill"].select(["org", "store", "of"])
     now = contacts.filter(pc.equal(contacts["asked"], of_orgs(contacts, turns)))
     others = lacking(now.select([*PAIR, "asked"]), asked.rename_columns(PAIR), PAIR)
-    return with_columns(others, step="named").rename_columns({"peer": "of", "asked": "at"})
+    return with_columns(others, step=str(BackfillStep.NAMED)).rename_columns({"peer": "of", "asked": "at"})
 
 
 def of_orgs(rows: pa.Table, moments: Mapping[str, datetime]) -> pa.ChunkedArray:
