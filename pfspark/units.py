@@ -78,9 +78,11 @@ def parse_time(value: object) -> datetime:
         read = datetime(read.year, read.month, read.day)
     if not isinstance(read, datetime):
         raise unfit(value, "a time such as 2026-01-05T00:00:00Z")
-    if not FIRST.year <= read.year <= LAST.year:
-        raise unfit(str(value), f"a time such as 2026-01-05T00:00:00Z, of the years {FIRST.year} to {LAST.year}")
-    return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+    if FIRST.year <= read.year <= LAST.year:  # of none beyond a zone takes Python to where there are no years
+        at = read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+        if FIRST <= at <= LAST:
+            return at
+    raise unfit(str(value), f"a time such as 2026-01-05T00:00:00Z, from {FIRST:%Y-%m-%d} to {LAST:%Y-%m-%d}")
 
 
 def confirmed(at: datetime, *, ahead: bool) -> datetime:

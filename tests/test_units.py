@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from pfspark import units
 from pfspark.errors import UsageError
-from pfspark.units import parse_duration, parse_size, show_duration, show_size
+from pfspark.units import parse_duration, parse_size, parse_time, show_duration, show_size
 
 
 @pytest.mark.parametrize(
@@ -59,6 +59,15 @@ def test_bad_sizes(bad: object) -> None:
 @given(st.integers(0, 2**40))
 def test_sizes_read_back(size: int) -> None:
     assert parse_size(show_size(size)) == size
+
+
+@pytest.mark.parametrize(
+    "bad", ["8999-12-31T12:00:00Z", "8999-12-30T23:00:00-05:00", "1900-01-01T00:00:00+05:00", "9999-12-31T23:59:59-23:59"]
+)
+def test_no_time_lies_beyond_those_that_there_are(bad: str) -> None:
+    """By its moment, not by the year that its zone calls it."""
+    with pytest.raises(UsageError, match="from 1900-01-01 to 8999-12-31"):
+        parse_time(bad)
 
 
 def test_examples_of_the_docstrings() -> None:

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import os
-import tomllib
-from typing import Annotated, Literal
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
-from pydantic import ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import BeforeValidator, ValidationError
+from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
 from pfspark.edge.engine import CONFIGURATION
 from pfspark.entries import Entry, explained, reads
 from pfspark.errors import PfsparkError
+from pfspark.sim.documents import toml
 from pfspark.units import unfit
+
+LONGEST = 2**16
+"""Bytes of a file: a folder is also what somebody else has sent, and every command given in it reads this."""
 
 
 def _text(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or not value.strip() or "\0" in value:
         raise unfit(value, "a text")
     return value.strip()
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
 
 
 Text = Annotated[str, reads(_text)]
@@ -31,12 +39,12 @@ class Configuration(Entry, BaseSettings):
     file of results are the environment's and the options' alone.
     """
 
-    model_config = SettingsConfigDict(env_prefix="PFSPARK_", toml_file=CONFIGURATION)
+    model_config = SettingsConfigDict(env_prefix="PFSPARK_", env_ignore_empty=True)
 
     lake: Text | None = None
     org: Text | None = None
     store: Text | None = None
-    engine: Literal["on", "off"] | None = None
+    engine: Annotated[Literal["on", "off"] | None, BeforeValidator(_lower)] = None
 
     @classmethod
     def settings_customise_sources(
@@ -48,7 +56,16 @@ class Configuration(Entry, BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """The environment, then the file."""
-        return env_settings, TomlConfigSettingsSource(settings_cls)
+        return env_settings, InitSettingsSource(settings_cls, init_kwargs=_file())
+
+
+def _file() -> dict[str, Any]:
+    """What the file says. Raises PfsparkError for one that is too long, or no TOML."""
+    with Path(CONFIGURATION).open("rb") as file:
+        said = file.read(LONGEST + 1)
+    if len(said) > LONGEST:
+        raise PfsparkError(f"{CONFIGURATION}: more than {LONGEST // 2**10} KiB, expected a few lines")
+    return toml(said.decode("utf-8-sig").replace("\r\n", "\n"), CONFIGURATION)
 
 
 def take_up() -> None:
@@ -60,7 +77,7 @@ def take_up() -> None:
         said = Configuration().model_dump(exclude_none=True)
     except ValidationError as error:
         raise PfsparkError(f"{CONFIGURATION}: {explained(error)}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except UnicodeDecodeError as error:
         raise PfsparkError(f"{CONFIGURATION}: not TOML: {error}") from None
     except OSError as error:
         raise PfsparkError(f"{CONFIGURATION}: cannot be read: {error.strerror}") from None

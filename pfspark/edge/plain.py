@@ -13,6 +13,17 @@ UNSHOWN = re.compile(
     "\U000e0000-\U000e007f]"
 )
 
+_HIDDEN = re.compile(f"(?!\n)(?:{UNSHOWN.pattern}|[\x85\u2028\u2029])")
+
+
+def spelled_out(toml: str) -> str:
+    """TOML whose signs that steer, turn or are not seen are spelled as escapes: who reads it has the same texts.
+
+    >>> spelled_out('name = "So\\u00adft"')
+    'name = "So\\\\U000000ADft"'
+    """
+    return _HIDDEN.sub(lambda sign: f"\\U{ord(sign[0]):08X}", toml)
+
 
 def terminal(text: str) -> str:
     """The text on one line, without anything that steers a terminal or turns the order of characters.

@@ -239,8 +239,9 @@ class _Folders:
 
     def declare(self, said: Declared, everyone: Sequence[str], prune: bool) -> None:
         """Makes, changes and, with `prune`, deletes folders. `everyone`: who holds a folder of which that is not said."""
+        known = said.folders if prune else {**self.refs, **said.folders}
         for path, told in said.folders.items():
-            expect_parent(path, said.folders if prune else {**self.refs, **said.folders})
+            expect_parent(path, known)
             refs = self.refs.get(path, [])
             if len(refs) > 1:
                 raise RefusedError(

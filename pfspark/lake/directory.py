@@ -12,8 +12,10 @@ from pfspark.edge.config import conf_folder
 from pfspark.errors import UsageError
 from pfspark.lake.known import Known, Line, When, time_of
 from pfspark.settings import MAIN, PROFILE, differences, load_profile, override
+from pfspark.sim import values
 from pfspark.sim.properties import NEW_STORE, slots
 from pfspark.units import nearest, parse_duration, parse_size
+from pfspark.words import LONGEST_S
 
 
 class Directory(Known):
@@ -64,12 +66,18 @@ class Directory(Known):
         org = self._org(org)
         if not cntext.is_store_name(name):
             raise UsageError(f"{name!r} is no name of a store: letters, digits and . _ -, first a letter or digit, at most 64")
-        every = parse_duration(interval) if isinstance(interval, str) else interval
+        every = values.span(interval) if isinstance(interval, str) else interval
+        if every is not None and not timedelta(seconds=1) <= every <= timedelta(seconds=LONGEST_S):
+            raise UsageError(f"found an interval of {every}, expected one of a second or more")
+        if site is not None:
+            values.word(site)
+        if version is not None:
+            values.version(version)
         told = {
             "site": site,
             "version": version,
             "preferred": preferred,
-            "interval_s": every and int(every.total_seconds()),
+            "interval_s": None if every is None else int(every.total_seconds()),
             "size_limit": None if size_limit is None else parse_size(size_limit),
             "retired": retired,
         }

@@ -43,22 +43,32 @@ class Organizations(Directory, Folders):
         return made
 
     def plan(
-        self, said: Document, *, store: str | None = None, prune: bool = False, org: str | None = None, at: When = None
+        self,
+        said: Document,
+        *,
+        called: str = "what is declared",
+        store: str | None = None,
+        prune: bool = False,
+        org: str | None = None,
+        at: When = None,
     ) -> Plan:
         """What has to be done so that an organization is what a file says, profile, policy, stores, links and folders.
 
         `store`: where folders are made and changed; unless told the first of the file that sees the tree. `prune`: what the file
         does not have is removed. An organization that is not known is to be made: `org`, else the `name` in the file, else
-        the only one there is.
+        the only one there is. `called`: what stands in errors about what is said, where that is no file.
 
-        Raises ScenarioError for a file that cannot be read, RefusedError for what the store would refuse.
+        Raises ScenarioError for a file that cannot be read, UsageError for one without stores where that would remove all,
+        RefusedError for what the store would refuse.
         """
         from pfspark.sim import declared
 
-        told, file = document(said)
+        told, file = document(said, called)
         name = org or told.get("name") or (MAIN if not self.organizations else self._org(None))
         stores = {} if prune else {each: row["site"] for each, row in self._stores(name).items() if not row["retired"]}
         meant = declared.read(told, file, stores)
+        if prune and not meant.stores:
+            raise UsageError(f"{file}: no store, expected [stores.NAME]: to prune would take away every one that there is")
         return plan.plan(
             meant,
             self._as_it_stands(name, self._editor(name, store, [*meant.stores, *stores])),

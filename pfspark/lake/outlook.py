@@ -19,7 +19,7 @@ from pfspark.lake.known import Line
 from pfspark.schedules import Grid
 from pfspark.sim import whatif
 from pfspark.sim.documents import Document, document
-from pfspark.sim.ground import Ground, varied
+from pfspark.sim.ground import Ground, expect_change, varied
 from pfspark.sim.scenario import Link, Scenario, Store
 from pfspark.words import HIERARCHY
 
@@ -34,6 +34,8 @@ def foresee(
     if whatif.AS_IS in variants:
         raise UsageError(f"found a variant called {whatif.AS_IS!r}, which is the world without any; call it otherwise")
     documents = {name: document(each, "steps") for name, each in variants.items()}
+    for said, file in documents.values():
+        expect_change(said, file)
     last = seen.at[org] if seen.played[org] else None
     ground = _ground(seen, org, last, end, _names_in(documents.values()))
     worlds = {name: varied(ground, said, file, conf_folder()) for name, (said, file) in documents.items()}

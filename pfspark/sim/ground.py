@@ -35,6 +35,14 @@ class Ground:
         return self.last or self.scenario.start
 
 
+def expect_change(document: Mapping[str, Any], file: str) -> None:
+    """Raises ScenarioError for a text that does not say what is done to an organization, as if policy were a number."""
+    try:
+        language.Change.read(dict(document))
+    except UsageError as error:
+        raise ScenarioError(f"{file}: {error}") from None
+
+
 def varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder: Path) -> Scenario:
     """That organization with what a text says that is done to it: [[steps]], [[faults]], [[links]], [policy], another
     profile. Its times count from `ground.now`; `file` stands in its errors.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
@@ -54,11 +54,17 @@ def span(value: object) -> timedelta:
     return duration
 
 
+MOST_WRONG = timedelta(days=36_500)
+"""By how much a clock may be wrong: a century, so that what is dated by it lies in a year that there is."""
+
+
 def offset(value: object) -> timedelta:
     """By how much a clock is wrong: ahead, or behind with a minus."""
-    if isinstance(value, str) and value.startswith("-"):
-        return -parse_duration(value[1:])
-    return parse_duration(value)
+    is_behind = isinstance(value, str) and value.startswith("-")
+    wrong_by = parse_duration(str(value)[1:] if is_behind else value)
+    if wrong_by > MOST_WRONG:
+        raise UsageError(f"found {value!r}, expected a clock that is wrong by {MOST_WRONG.days}d at most")
+    return -wrong_by if is_behind else wrong_by
 
 
 def time_from(start: datetime) -> Callable[[object], datetime]:
@@ -160,11 +166,12 @@ def path(value: object) -> str:
     return "/".join(["", *map(folder_word, parts[1:])])
 
 
-def expect_parent(path: str, folders: Iterable[str]) -> None:
+def expect_parent(path: str, folders: Collection[str]) -> None:
     """Raises UsageError unless the folder above it is among those."""
-    above, known = path.rpartition("/")[0], [each for each in folders if each != path]
-    if above and above not in known:
-        raise UsageError(f'folders."{path}": folder {above!r} is not known; declare it too{nearest(above, known)}')
+    above = path.rpartition("/")[0]
+    if above and above not in folders:
+        near = nearest(above, [each for each in folders if each != path])
+        raise UsageError(f'folders."{path}": folder {above!r} is not known; declare it too{near}')
 
 
 def folder_name(value: object) -> str:

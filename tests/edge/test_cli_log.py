@@ -20,7 +20,7 @@ from pyspark.sql import SparkSession
 from pfspark.ask import edits
 from pfspark.edge import cli
 from pfspark.edge.cli import answers as answers_cli
-from pfspark.edge.cli import ends, live, playing
+from pfspark.edge.cli import ends, files, live, playing
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from tests.declared import assert_declared
@@ -265,3 +265,12 @@ def test_answers_as_files(lake: str, capfdbinary: pytest.CaptureFixture[bytes]) 
 def answers_of(capture: pytest.CaptureFixture[bytes], *words: str) -> bytes:
     assert cli.run(words) == 0
     return capture.readouterr().out
+
+
+def test_no_cell_of_a_csv_file_is_a_formula(capsys: pytest.CaptureFixture[str]) -> None:
+    """Names and subjects are data that somebody chose; a number below zero stays one."""
+    names = ['=HYPERLINK("http://x","y")', "+1", "-1", "@a", "\tb", "plain", ""]
+    files.write([{"kind": "link", "from_site": name, "cost": -1} for name in names], files.Format.CSV)
+    rows = [*csv.DictReader(io.StringIO(capsys.readouterr().out, newline=""))]
+    assert [row["from_site"] for row in rows] == [f"'{name}" for name in names[:5]] + names[5:]
+    assert {row["cost"] for row in rows} == {"-1"}

@@ -49,23 +49,28 @@ def test_the_environment_stands_before_the_file_and_options_before_both(folder: 
         assert [line["store"] for line in lines(folder, "store", "list", PFSPARK_LAKE=lake, PFSPARK_ORG=lake)] == [store]
 
 
-UNFIT = {
+UNFIT = {  # what stands behind the name of the file
     'lakee = "x"': "key 'lakee' is not known, expected lake, org, store, engine; the nearest known is 'lake'",
     'jars = "/tmp/evil"': "key 'jars' is not known, expected lake, org, store, engine",
     "lake = 7": "lake: found 7, expected a text",
     'store = " "': "store: found ' ', expected a text",
     'engine = "maybe"': "engine: found 'maybe', expected on or off",
+    'lake = "a\\u0000b"': r"lake: found 'a\x00b', expected a text",
+    "lake = " + "[" * 5_000: "cannot be read as TOML: ",
+    "lake = " + "1" * 5_000: "cannot be read as TOML: ",
+    "a." * 20_000 + "a = 1": "a key of more than 32 parts",
+    "# " + "x" * 2**16: "more than 64 KiB, expected a few lines",
     "lake = ": "not TOML: ",
     "[lake]": "lake: found {}, expected a text",
 }
 
 
-@pytest.mark.parametrize("text", UNFIT)
+@pytest.mark.parametrize("text", UNFIT, ids=range(len(UNFIT)))
 def test_what_does_not_fit_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / "pfspark.toml").write_text(text)
     done = said(tmp_path, "store", "list")
     assert done.returncode == 1
-    assert done.stderr.startswith(f"pfspark: pfspark.toml: {UNFIT[text]}")
+    assert done.stderr.startswith((f"pfspark: pfspark.toml: {UNFIT[text]}", f"pfspark: pfspark.toml:1: {UNFIT[text]}"))
     assert done.stderr.count("\n") == 1
 
 
@@ -77,3 +82,8 @@ def test_what_is_no_text_is_told(tmp_path: Path) -> None:
 def test_where_none_is_nothing_is_imported_for_it(tmp_path: Path) -> None:
     script = "import sys; from pfspark.edge.engine.client import configure; configure(); print('pydantic' in sys.modules)"
     assert python(script, cwd=tmp_path, **NO_JAVA).stdout == "False\n"
+
+
+def test_what_the_environment_says_without_words_it_does_not_say(folder: Path) -> None:
+    for name, value in (("PFSPARK_ENGINE", "OFF"), ("PFSPARK_ENGINE", ""), ("PFSPARK_LAKE", "")):
+        assert said(folder, "--version", **{name: value}).returncode == 0

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +18,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from pfspark.edge import cli
+from pfspark.edge.plain import UNSHOWN
 from pfspark.edge.plan import Plan
 from pfspark.errors import RefusedError, ScenarioError, UsageError
 from pfspark.lake import Lake
@@ -531,6 +534,32 @@ def test_init_apply_and_show(pfspark: Run) -> None:
     assert (code, "has an organization 'main' already; `pfspark apply`" in said) == (2, True)
     code, _, said = pfspark("init", "--from", "org.toml", "--profile", "modern")
     assert (code, "says profile, options and start" in said) == (2, True)
+
+
+def test_a_file_that_can_be_read_once_is(lake: Lake, tmp_path: Path) -> None:
+    """As what comes by a pipe: what was looked at is what is done."""
+    lake.apply(tomlkit.parse(FILE))
+    (pipe := tmp_path / "pipe").touch()
+    pipe.unlink()
+    os.mkfifo(pipe)
+    with ThreadPoolExecutor(1) as other:
+        written = other.submit(pipe.write_text, FILE)
+        assert cli.run(["apply", str(pipe), "--prune", "--lake", lake.where]) == 0
+        assert written.result()
+    assert lake.stores_by_name() == [("main", "PFS1"), ("main", "PFS2"), ("main", "PFS3")]
+    with pytest.raises(UsageError, match="no store, expected"):
+        lake.plan({}, prune=True)
+
+
+def test_what_is_shown_says_what_is_not_seen(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    """Signs without a width, those that turn letters round, those that break lines: else it would be another organization."""
+    lake.apply(tomlkit.parse(FILE) | {"folders": {"/So\u00adft": {"description": "two\u2028lines \u200f\x85"}}})
+    capsys.readouterr()
+    assert cli.run(["show", "--lake", lake.where]) == 0
+    shown = capsys.readouterr().out
+    assert not UNSHOWN.search(shown.replace("\n", ""))
+    assert tomlkit.parse(shown)["folders"]["/So\u00adft"]["description"] == "two\u2028lines \u200f\x85"
+    assert lake.plan(tomlkit.parse(shown), prune=True).is_empty
 
 
 def test_a_bad_file_makes_no_lake(pfspark: Run, tmp_path: Path) -> None:

@@ -49,7 +49,10 @@ def test_a_run_that_is_refused_says_so(
     assert (said["status"], said["exit_code"], said["rounds"]) == ("error", 4, [])
     assert said["message"] in capsys.readouterr().err.replace("\n", " ")
     assert cli.run(["run", "--until", "now", "--lake", str(place / "none")]) == 2
-    assert json.loads(file.read_text())["exit_code"] == 2
+    for words in (["round", "--now", "nonsense"], ["run", "--until", "nonsense"], ["run", "--until", "now", "--until-quiet"]):
+        file.write_text('{"status": "success"}')  # of the day before
+        assert cli.run(words) == 2
+        assert json.loads(file.read_text())["exit_code"] == 2
     file.unlink()
     assert cli.run(["round", "--results", str(place / "no" / "such.json")]) == 2
     assert "there is no folder" in capsys.readouterr().err

@@ -24,7 +24,7 @@ from pfspark.edge.world.facts import as_frame
 from pfspark.keys import HERE
 from pfspark.rules import items, referral, state
 from pfspark.settings import OPTIONS, Policy, load_profile, text_of
-from pfspark.words import HIERARCHY
+from pfspark.words import FIRST, HIERARCHY
 
 Line = dict[str, Any]
 
@@ -83,9 +83,10 @@ class Answers:
         """What is missing, waits or is due for longer than that, a sentence each; `now` None: by each organization's clock."""
         for org, stores in self.views.items():
             by = now or self.at[org]
-            yield from standing.overdue(self.world, stores, org, by - age)
+            long_ago = by - min(age, by - FIRST)
+            yield from standing.overdue(self.world, stores, org, long_ago)
             due = self.snapshot.row.next_due.get(org)
-            if due and due < by - age:
+            if due and due < long_ago:
                 yield f"{org}: a round is due since {lines.moment(due)}"
 
     def edits(self) -> Iterator[Line]:

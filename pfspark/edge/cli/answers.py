@@ -15,7 +15,7 @@ from pfspark.edge.cli import completion, given, live, screen
 from pfspark.edge.cli.files import Format
 from pfspark.errors import CnSetError, UsageError, ViolationError
 from pfspark.units import parse_duration, parse_time
-from pfspark.words import Outcome
+from pfspark.words import FIRST, Outcome
 
 if TYPE_CHECKING:
     from pfspark.ask.events import Log
@@ -313,7 +313,7 @@ def tail(
     if isinstance(since, timedelta):
         found = list(found)
         last = max(filter(None, map(at, found)), default=None)
-        since = last and last - since
+        since = last and last - min(since, last - FIRST)
     if since is not None:
         begin = since
         found = (each for each in found if (when := at(each)) and when >= begin)

@@ -15,6 +15,7 @@ from pfspark.errors import NoLakeError, UsageError
 from pfspark.schedules import parse_schedule
 from pfspark.settings import MAIN, PROFILE
 from pfspark.units import parse_duration, parse_size, unknown
+from pfspark.words import LARGEST
 
 if TYPE_CHECKING:
     from pfspark.lake import Lake
@@ -84,7 +85,7 @@ def _init_from(file: str, where: str, org: str | None) -> None:
     name = org or declared.read(said, called, {}).name or MAIN  # refused before anything is made
     with live.doing("making the lake"), _opened_or_made(where) as made:
         _expect_new(made, name)
-        carried_out(made, made.plan(file, org=name), json=False)
+        carried_out(made, made.plan(said, called=called, org=name), json=False)
 
 
 def _expect_new(made: Lake, org: str) -> None:
@@ -142,7 +143,7 @@ def list_stores(lake: given.LakeName = None, org: given.Org = None, as_of: given
 def set_link(
     one: Annotated[str, typer.Argument(help="A site.")],
     other: Annotated[str, typer.Argument(help="Another site.")],
-    cost: Annotated[int, typer.Option(help="Cost of the connection.", min=0)] = 1,
+    cost: Annotated[int, typer.Option(help="Cost of the connection.", min=0, max=LARGEST - 1)] = 1,
     delay: Annotated[str, typer.Option(help="How long a message takes.")] = "0m",
     one_way: Annotated[bool, typer.Option("--one-way", help="Only from the first site to the other.")] = False,
     lake: given.LakeName = None,

@@ -13,6 +13,9 @@ from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
 from pfspark.printed import LINES
 
+FORMULAS = ("=", "+", "-", "@", "\t", "\r")
+"""What spreadsheets take a cell for a formula by: subjects and names are data that somebody chose."""
+
 
 class Format(StrEnum):
     """What an answer is printed as, in place of a table."""
@@ -25,8 +28,8 @@ class Format(StrEnum):
 def write(found: Iterable[Mapping[str, Any]], form: Format) -> bool:
     """Prints lines of one kind as a file; whether there were any.
 
-    CSV has a row of names, texts within, and JSON where a value is a list or a table. Raises UsageError where Parquet would go
-    to a terminal.
+    CSV has a row of names, texts within, and JSON where a value is a list or a table; a text that a spreadsheet would take for a
+    formula begins with `'`. Raises UsageError where Parquet would go to a terminal.
     """
     if form == Format.PARQUET and sys.stdout.isatty():
         raise UsageError("Parquet is no text for a terminal: send it to a file, > answer.parquet")
@@ -54,6 +57,8 @@ def _cell(value: object) -> object:
             return str(value).lower()
         case list() | dict():
             return json.dumps(value)
+        case str() if value.startswith(FORMULAS):
+            return f"'{value}"
     return value
 
 

@@ -51,8 +51,10 @@ def whatif(
     with given.opened(lake, "playing") as there:
         from pfspark.lake.foresight import WITH_STEPS
         from pfspark.sim.documents import text_of, toml
+        from pfspark.sim.ground import expect_change
 
         said = toml(text_of(steps), str(steps)) if steps else {}
+        expect_change(said, str(steps))
         known = there.listers(org) if lists else {}
         todo = [*said.get("steps", []), *done, *({**each, "at": "0m"} for each in _by_whom(lists, known))]
         whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile else {})}

@@ -8,6 +8,7 @@ import typer
 
 from pfspark.edge.cli import given, screen
 from pfspark.edge.cli.answers import answer
+from pfspark.edge.plain import spelled_out
 from pfspark.errors import UsageError
 from pfspark.words import Planned
 
@@ -38,9 +39,10 @@ def apply(
     from pfspark.sim.documents import document
 
     at = given.moment(now)
-    document(file)  # a file that cannot be read is refused before a lake is opened
+    said, called = document(file)  # once, as a pipe has no more; and one that cannot be read is refused before a lake is opened
     with given.opened(lake, "planning") as there:
-        carried_out(there, there.plan(file, store=store, prune=prune, org=org, at=at), json=json, dry_run=dry_run)
+        planned = there.plan(said, called=called, store=store, prune=prune, org=org, at=at)
+        carried_out(there, planned, json=json, dry_run=dry_run)
 
 
 def carried_out(there: Lake, plan: Plan, *, json: bool, dry_run: bool = False) -> None:
@@ -89,7 +91,7 @@ def show(
             screen.json_line(there.declared_line(store=store, as_of=when, org=org))
         else:
             text = tomlkit.dumps(there.declared(store=store, as_of=when, org=org))
-            for line in text.splitlines():
+            for line in spelled_out(text).removesuffix("\n").split("\n"):
                 screen.say(line)
 
 

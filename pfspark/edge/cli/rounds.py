@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,8 +33,10 @@ def one_round(
     json: given.Json = False,
 ) -> None:
     """Play one round of every organization that has something to do; one that is ahead of the clock plays on from there."""
-    at = given.moment(now)
-    with left_in(left, lake) as ledger, given.opened(lake, "playing") as there:
+    with ExitStack() as ends:
+        ledger = ends.enter_context(left_in(left, lake))  # first: a time that cannot be read is an end too
+        at = given.moment(now)
+        there = ends.enter_context(given.opened(lake, "playing"))
         played = there.round(at, dry_run)
         told = tell(there, played, json=json)
         ledger.add(played, len(told))
@@ -55,20 +58,22 @@ def run(
         bool, typer.Option("--until-quiet", help="At once, in time to come if need be, until nothing is left to do.")
     ] = False,
     metrics_port: Annotated[
-        int | None, typer.Option("--metrics-port", help="Serve what `metrics` prints on this port, to this machine alone.")
+        int | None,
+        typer.Option("--metrics-port", help="Serve what `metrics` prints on this port, to this machine alone.", min=1, max=65535),
     ] = None,
     left: Results = None,
     lake: given.LakeName = None,
     json: given.Json = False,
 ) -> None:
     """Play rounds one after another; with neither option as time goes by, until Ctrl-C."""
-    if until is not None and until_quiet:
-        raise UsageError("expected --until TIME or --until-quiet, found both")
-    end = _end(until)
     refused: list[dict[str, Any]] = []
     begun: datetime | None = None
-    serving = _serving(metrics_port)
-    with left_in(left, lake) as ledger, given.opened(lake, "playing") as there:
+    with ExitStack() as ends:
+        ledger = ends.enter_context(left_in(left, lake))  # first: words that cannot be followed are an end too
+        if until is not None and until_quiet:
+            raise UsageError("expected --until TIME or --until-quiet, found both")
+        end, serving = _end(until), _serving(metrics_port)
+        there = ends.enter_context(given.opened(lake, "playing"))
         serving(there)
 
         def told(played: Played) -> None:

@@ -26,9 +26,12 @@ IDLE_S = 15 * 60
 LONGEST_PATH = 107 - len("/0123456789abcdef.sock")
 """Bytes: so many the kernel takes of the path of a socket."""
 OURS = (
-    "HADOOP_", "HOME", "JAVA_", "LD_LIBRARY_PATH", "PFSPARK_IVY", "PFSPARK_JARS", "PYSPARK_", "PYTHON", "SPARK_", "TZ", "XDG_",
+    "AWS_", "AZURE_", "CLASSPATH", "GCS_", "GOOGLE_", "HADOOP_", "HOME", "JAVA_", "JDK_", "KRB5", "LANG", "LC_",
+    "LD_LIBRARY_PATH", "PFSPARK_IVY", "PFSPARK_JARS", "PYSPARK_", "PYTHON", "SPARK_", "TMPDIR", "TZ", "XDG_", "_JAVA_OPTIONS",
+    "http_proxy", "https_proxy", "no_proxy",
 )  # fmt: skip
-"""What of an environment a Java and a Python are started with, and cannot take up afterwards."""
+"""What of an environment a Java and a Python are started with, and cannot take up afterwards: as whom they come to a store of
+objects too."""
 
 
 def folder() -> Path | None:
