@@ -47,9 +47,11 @@ def lists_anew(lists: pa.Table, stores: pa.Table) -> pa.Table:
 
 
 def entries(rows: pa.Table, key: Sequence[str]) -> pa.Table:
-    """The row with the latest `at` of each key: what `edge.world.directory.newest` says, its moments `in_time`."""
-    told = rows.filter(pc.is_valid(rows["at"])).sort_by("at")
+    """The row with the latest `at` of each key that lies `in_time`, for one beyond it nobody could ever correct: what
+    `edge.world.directory.latest` says."""
+    dated = in_time(rows, "at")
+    told = dated.filter(pc.is_valid(dated["at"])).sort_by("at")
     placed = told.select(list(key)).append_column("_place", pa.array(range(told.num_rows), pa.int64()))
     places = placed.group_by(list(key), use_threads=False).aggregate([("_place", "max")])["_place_max"]
     latest = told.take(pc.take(places, pc.sort_indices(places)))
-    return reduce(in_time, [name for name in ("at", "start") if name in latest.column_names], latest)
+    return in_time(latest, "start") if "start" in latest.column_names else latest

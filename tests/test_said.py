@@ -57,10 +57,11 @@ def both(spark: SparkSession, rows: list[Any]) -> tuple[DataFrame, pa.Table]:
 @given(rows=SAID)
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_entries_of_the_directory_are_the_latest_that_were_said(spark: SparkSession, rows: list[Any]) -> None:
-    """By whichever path they are read; a moment outside all calendars is none, but what it says may be the latest."""
+    """By whichever path they are read; what is said at a moment outside all calendars nobody could correct: it is not said."""
     frame, table = both(spark, rows)
-    latest = newest(frame, ("org", "store"), "at").where("store is not null")
-    expected = latest.withColumns({name: intake.in_time(name) for name in ("at", "start")})
+    dated = frame.withColumn("at", intake.in_time("at")).where("at is not null")
+    latest = newest(dated, ("org", "store"), "at").where("store is not null")
+    expected = latest.withColumn("start", intake.in_time("start"))
     assert rows_of(said.entries(table, ("org", "store"))) == rows_of(expected)
     stores = expected.where("org is not null")
     told = stores.select("org", "store", "retired").toArrow()

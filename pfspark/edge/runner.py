@@ -226,7 +226,8 @@ class Runner:
 
     def _look(self, found: Found | None = None) -> Carried:
         """Reads the world if it is not known here, else what is new since; `found`: how the lake was a moment ago."""
-        if self._known is not None and self._writer is None and self._tables.snapshot().row.round != self._known.number:
+        others_may_play = self._writer is None or self._writer.last is None
+        if self._known is not None and others_may_play and self._tables.snapshot().row.round != self._known.number:
             self._known = None
         snapshot, people = found or (None, self._people())
         if self._known is None:

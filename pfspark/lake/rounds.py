@@ -110,10 +110,9 @@ class Rounds(Questions):
         org, number = self._org(org, store), self._earlier(to).row.round
         then = self._world(number)
         lost = list(restoring.losses(org, store, self._world(), then)) if again else []
-        changes = self._world()["changes"]
+        changes, edits = self._world()["changes"], self._tables.read("edits").toArrow() if lost else None
         played = self._runner.restore(org, store, number, then, self._at(now))
-        if lost:
-            edits = self._tables.read("edits").toArrow()
+        if edits is not None:
             rows = restoring.again(org, lost, changes, edits, played.turns[org])
             self._tables.append("edits", rows_of("edits", rows))
         return played

@@ -115,6 +115,18 @@ def test_an_idle_round_writes_nothing(copied: Callable[[str], Path], spark: Spar
     assert sorted(str(file) for file in place.rglob("*")) == before
 
 
+def test_who_knows_the_world_looks_whether_others_played_since(copied: Callable[[str], Path], spark: SparkSession) -> None:
+    place = copied("lake")
+    with Lake.open(place, spark) as one, Lake.open(place, spark) as other:
+        one.run(until_quiet=True)
+        one.close()
+        assert [*one.lines("state")]  # knows it
+        other.post("PFS1", "/Sales", b"news", at=f"{DAY}03:00:00Z")
+        [played] = {other.round(f"{DAY}03:00:00Z").round}
+        other.close()
+        assert one.run(until_quiet=True) > 0, f"mail of round {played} is under way"
+
+
 def test_a_dry_run_tells_and_writes_nothing(copied: Callable[[str], Path], spark: SparkSession) -> None:
     place = copied("lake")
     before = sorted(str(file) for file in place.rglob("*"))

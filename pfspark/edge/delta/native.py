@@ -6,6 +6,7 @@ Whatever this cannot read Spark is asked for, which says what is wrong: reading 
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -30,7 +31,9 @@ SMALL_ROWS, SMALL_SIZE = 2_000, 2**17
 AT_HAND_ROWS, AT_HAND_SIZE = 2_000_000, 2**28
 """Up to so many, whoever looks for more than a few names among them reads some columns of all: they fit into memory."""
 IS_HERE = find_spec("deltalake") is not None
-_OTHERWISE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]|^#?]")
+CHECKPOINT_EVERY = 10
+"""Commits, where a table does not say it otherwise: as Delta does."""
+_OTHERWISE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]|^#?\x00-\x1f\x7f]")
 """What delta-rs takes for something else in a path: it would read from one place and delete in another, or panic."""
 _RETENTION = re.compile(r"interval \d+ (?:hour|day|week)s?")
 """How long files are kept, as far as delta-rs understands it: all else it takes for a week, and says nothing."""
@@ -41,7 +44,7 @@ _COMMIT = {"version", "operation", "operationParameters"}
 
 def reaches(folder: Path) -> bool:
     """Whether tables of that folder are read and written by delta-rs: it is installed, and takes the path for what it is."""
-    return IS_HERE and not _OTHERWISE.search(str(folder.absolute()))
+    return IS_HERE and not any(map(_OTHERWISE.search, (str(folder.absolute()), os.path.realpath(folder))))
 
 
 def append(place: Path, rows: pa.Table, said: str | None) -> None:
@@ -53,7 +56,8 @@ def append(place: Path, rows: pa.Table, said: str | None) -> None:
 
     table = DeltaTable(place)
     told = CommitProperties(custom_metadata={"userMetadata": said} if said else None)
-    write_deltalake(table, rows, mode="append", commit_properties=told, post_commithook_properties=_after_commits(table))
+    write_deltalake(table, rows, mode="append", commit_properties=told, post_commithook_properties=_nothing_more())
+    _after_commit(place)
 
 
 def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -> bool:
@@ -66,10 +70,11 @@ def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -
     told = CommitProperties(custom_metadata={"userMetadata": said}, app_transactions=[Transaction(app, number)])
     try:
         if (table.transaction_version(app) or 0) < number:
-            after = _after_commits(table)
+            more = _nothing_more()
             write_deltalake(
-                table, rows, mode="append", schema_mode="merge", commit_properties=told, post_commithook_properties=after
+                table, rows, mode="append", schema_mode="merge", commit_properties=told, post_commithook_properties=more
             )  # fmt: skip
+            _after_commit(place)
             return True
     except Exception:
         if (DeltaTable(place).transaction_version(app) or 0) < number:
@@ -145,8 +150,8 @@ def compact(place: Path) -> None:
     from deltalake import DeltaTable
 
     with suppress(Exception):
-        table = DeltaTable(place)
-        table.optimize.compact(post_commithook_properties=_after_commits(table))
+        DeltaTable(place).optimize.compact(post_commithook_properties=_nothing_more())
+        _after_commit(place)
 
 
 def tidy(place: Path) -> bool:
@@ -159,18 +164,33 @@ def tidy(place: Path) -> bool:
     with suppress(Exception):
         if (table := _plain(place)) is None or not _is_understood(table, "delta.deletedFileRetentionDuration"):
             return False
-        table.optimize.compact(post_commithook_properties=_after_commits(table))
+        table.optimize.compact(post_commithook_properties=_nothing_more())
         if table.vacuum(full=True):
             _vacuum(place)
+        _after_commit(place)
         return True
     return False
 
 
-def _after_commits(table: DeltaTable) -> PostCommitHookProperties:
-    """What is done after a commit: at a checkpoint the log is cut off where the history ends, as long as that is understood."""
+def _nothing_more() -> PostCommitHookProperties:
+    """With a commit nothing more is done: where a checkpoint cannot be written, it would be told as one that failed."""
     from deltalake import PostCommitHookProperties
 
-    return PostCommitHookProperties(cleanup_expired_logs=None if _is_understood(table, "delta.logRetentionDuration") else False)
+    return PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
+
+
+def _after_commit(place: Path) -> None:
+    """A checkpoint where the table says that one is due; and the log is cut off where the history ends, as far as what is said of
+    that is understood. Where that cannot be done, the commit stands."""
+    from deltalake import DeltaTable
+
+    with suppress(Exception):
+        table = DeltaTable(place)
+        every = int(table.metadata().configuration.get("delta.checkpointInterval", CHECKPOINT_EVERY))
+        if table.version() % every == 0:
+            table.create_checkpoint()
+            if _is_understood(table, "delta.logRetentionDuration"):
+                table.cleanup_metadata()
 
 
 def _is_understood(table: DeltaTable, kept: str) -> bool:
@@ -188,8 +208,7 @@ def _vacuum(place: Path) -> None:
     from deltalake import DeltaTable
 
     DeltaTable(place).create_checkpoint()
-    table = DeltaTable(place)
-    for file in table.vacuum(dry_run=False, full=True, post_commithook_properties=_after_commits(table)):
+    for file in DeltaTable(place).vacuum(dry_run=False, full=True, post_commithook_properties=_nothing_more()):
         gone = place / file
         (gone.parent / f".{gone.name}.crc").unlink(missing_ok=True)
 

@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 import uuid
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, BinaryIO
@@ -110,11 +111,12 @@ class Writer:
 
     def _tell(self, left: int) -> None:
         """Says in the file of the lock who holds it, and at which version the ledger was left."""
-        if self._lock is not None:
-            self._lock.seek(0)
-            self._lock.truncate()
-            self._lock.write(f"{self.name.rsplit(':', 1)[0]}\n{left}\n".encode())
-            self._lock.flush()
+        with suppress(OSError):  # what is in the ledger stands, though there be no room to say so
+            if self._lock is not None:
+                self._lock.seek(0)
+                self._lock.truncate()
+                self._lock.write(f"{self.name.rsplit(':', 1)[0]}\n{left}\n".encode())
+                self._lock.flush()
 
     def _taken_over(self, round: int) -> OtherWriterError:
         return OtherWriterError(
@@ -125,6 +127,7 @@ class Writer:
     def close(self) -> None:
         """Lets another writer in."""
         self.last = None
-        if self._lock is not None:
-            self._lock.close()
-            self._lock = None
+        held, self._lock = self._lock, None
+        if held is not None:
+            with suppress(OSError):
+                held.close()

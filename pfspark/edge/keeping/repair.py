@@ -22,10 +22,11 @@ from pfspark.edge.delta import beside
 from pfspark.edge.delta.ledger import FACTS, LEDGER
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.sql import among
-from pfspark.edge.delta.tables import Tables
+from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.keeping.agreement import disagreements
-from pfspark.edge.keeping.auditing import altered, digest, forgotten, unequal_at_rest
+from pfspark.edge.keeping.auditing import AS_NAMED, altered, digest, forgotten, unequal_at_rest
 from pfspark.edge.world import bases_by_spark
+from pfspark.errors import LakeError
 from pfspark.rules import checks
 
 TAKE_BACK, SET_ASIDE, READ_ANEW, NEW_LIFE = "take back", "set aside", "read anew", "new life"
@@ -105,23 +106,25 @@ def undo(tables: Tables, remedies: Iterable[Remedy]) -> tuple[None, dict[str, st
         if remedy.what == SET_ASIDE:
             aside.append(remedy.target)
     if aside:
-        whole = _whole(snapshot, aside)
-        tables.delete("content", among("hash", aside))
-        for bodies in whole:
+        for bodies in _whole(snapshot, aside):  # first: whoever is stopped in between has them twice, and not never
             tables.append("content", bodies)
+        tables.delete("content", f"{among('hash', aside)} AND NOT ({AS_NAMED})")
     return None, {}
 
 
 def _whole(snapshot: Snapshot, hashes: list[str]) -> list[DataFrame]:
-    """Those bodies as the newest earlier round found them whole."""
+    """Those bodies as the newest earlier round found them whole, as far as the history reaches."""
     found, missing = [], set(hashes)
     ledger = snapshot.read(LEDGER).select("versions").toArrow().to_pylist()
     for version in sorted({dict(row["versions"])["content"] for row in ledger}, reverse=True):
         if not missing:
             break
-        rows = snapshot.tables.stored("content", version).where(F.col("hash").isin(*sorted(missing)))
-        good = rows.where(F.sha2("body", 256) == F.col("hash")).dropDuplicates(["hash"])
-        here = {row["hash"] for row in good.select("hash").collect()}
+        try:
+            rows = snapshot.tables.stored("content", version).where(F.col("hash").isin(*sorted(missing)))
+            good = rows.where(AS_NAMED).dropDuplicates(["hash"])
+            here = {row["hash"] for row in good.select("hash").collect()}
+        except (LakeError, *REFUSALS):
+            break
         found += [good] if here else []
         missing -= here
     return found

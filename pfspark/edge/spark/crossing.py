@@ -57,7 +57,7 @@ def _in_files(frame: DataFrame) -> Left:
     import pyarrow.dataset as ds
 
     with _new_place() as place:
-        frame.write.mode("append").option("parquet.block.size", BLOCK).parquet(place.as_uri())
+        frame.write.mode("append").option("parquet.block.size", BLOCK).parquet(f"file:{place}")
     written = ds.dataset(place, format=ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"))
     opened = _opened(frame.sparkSession, place, frame.schema)
     return Left(opened, written.count_rows(), partial(_rows, written, opened))
@@ -78,7 +78,7 @@ def _rows(written: pa.dataset.Dataset, opened: DataFrame) -> pa.Table:
 
 def _opened(spark: SparkSession, place: Path, schema: StructType) -> DataFrame:
     """The frame of the files in that place, which goes with it."""
-    frame = spark.read.schema(schema).parquet(place.as_uri())
+    frame = spark.read.schema(schema).parquet(f"file:{place}")
     finalize(frame, shutil.rmtree, place, ignore_errors=True)
     return frame
 

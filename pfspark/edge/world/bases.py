@@ -58,13 +58,13 @@ def leave(folder: Path, base: Base, round: int, digest: str) -> None:
 
     `round` and `digest` are those of the ledger's last row.
     """
-    if (there := _about(folder)) and there["round"] > round:
+    if (there := _about(folder)) and (there["round"] > round or _goes_further(there, digest, base)):
         return
-    new = folder / f"{BASE}.{uuid4().hex}.tmp"
+    new, made = folder / f"{BASE}.{uuid4().hex}.tmp", list[Path]()
     try:
         for begun in folder.glob(f"{BASE}.*.tmp"):  # by who was killed; who is at it still leaves none
             begun.unlink(missing_ok=True)
-        parted = {name: _in_files(folder / BASE_FILES, name, table) for name, table in base.tables.items()}
+        parted = {name: _in_files(folder / BASE_FILES, name, table, made) for name, table in base.tables.items()}
         files = {name: names for name, (names, _) in parted.items() if names}
         with zipfile.ZipFile(new, "w") as file:
             about = {**stamp(round, digest), "cursor": base.cursor, "directory": dict(base.directory), "files": files}
@@ -75,9 +75,16 @@ def leave(folder: Path, base: Base, round: int, digest: str) -> None:
         needed = {folder / BASE_FILES / each for names in files.values() for each in names}
         for old in {*folder.glob(f"{BASE_FILES}/*{SUFFIX}")} - needed:
             old.unlink(missing_ok=True)
-    except OSError:  # reading needs no permission to write
-        with suppress(OSError):
-            new.unlink()
+    except OSError:  # reading needs no permission to write; and where there is no room, none is taken
+        for begun in (new, *made):
+            with suppress(OSError):
+                begun.unlink()
+
+
+def _goes_further(there: Mapping[str, Any], digest: str, base: Base) -> bool:
+    """Whether a base of the same round holds more of what people said."""
+    further = there["cursor"] > base.cursor or any(there["directory"].get(name, -1) > at for name, at in base.directory.items())
+    return bool(there["digest"] == digest and further)
 
 
 def in_a_stream(table: pa.Table) -> bytes:
@@ -88,8 +95,9 @@ def in_a_stream(table: pa.Table) -> bytes:
     return bytes(sink.getvalue())
 
 
-def _in_files(folder: Path, name: str, table: pa.Table) -> tuple[list[str], pa.Table]:
-    """The files in which rows of a table lie, and the rest of it, where that is small; a larger one is put into a file.
+def _in_files(folder: Path, name: str, table: pa.Table, made: list[Path]) -> tuple[list[str], pa.Table]:
+    """The files in which rows of a table lie, and the rest of it, where that is small; a larger one is put into a file, which
+    comes to those that are `made`.
 
     A file stays as long as all its rows do, and there is no larger rest to go with: so there are few, however much is added.
     """
@@ -108,6 +116,7 @@ def _in_files(folder: Path, name: str, table: pa.Table) -> tuple[list[str], pa.T
             stay.remove(file)
     new = f"{name}-{uuid4().hex}{SUFFIX}"
     folder.mkdir(exist_ok=True)
+    made.append(folder / new)
     with open(folder / new, "xb") as opened:
         mapped.write([batch for batch, file in pieces if file not in stay], table.schema, opened)
     return [*(Path(file.name).name for file in stay), new], table.slice(0, 0)
@@ -126,10 +135,11 @@ def find(folder: Path, row: Row) -> Base | None:
 
 def left(folder: Path, digest_of: Callable[[int], str | None]) -> tuple[int, Base] | None:
     """The base that is there, and after which round it was left; None unless the ledger's row of that round has this digest."""
-    about = _about(folder)
-    if not about or any(about.get(name) != value for name, value in stamp(about["round"], digest_of(about["round"])).items()):
-        return None
+    # Of one file, opened once: another may be left in its place at any moment.
     with suppress(*UNREADABLE), zipfile.ZipFile(folder / BASE) as file:
+        about = _said_in(file)
+        if any(about.get(name) != value for name, value in stamp(about["round"], digest_of(about["round"])).items()):
+            return None
         names = (name for name in file.namelist() if name.endswith(SUFFIX))
         tables = {name.removesuffix(SUFFIX): pa.ipc.open_stream(file.read(name)).read_all() for name in names}
         for name, files in about["files"].items():
@@ -152,9 +162,16 @@ def _read(path: Path) -> pa.Table:
 def _about(folder: Path) -> dict[str, Any]:
     """What is said of the base that is there; nothing: there is none."""
     with suppress(*UNREADABLE), zipfile.ZipFile(folder / BASE) as file:
-        about = json.loads(file.read(ABOUT))
-        return about if isinstance(about["round"], int) and {"cursor", "directory", "files"} <= about.keys() else {}
+        return _said_in(file)
     return {}
+
+
+def _said_in(file: zipfile.ZipFile) -> dict[str, Any]:
+    """What a base says of itself. Raises ValueError, or KeyError, where it is none."""
+    about: dict[str, Any] = json.loads(file.read(ABOUT))
+    if not isinstance(about["round"], int) or not {"cursor", "directory", "files", "digest"} <= about.keys():
+        raise ValueError("no base")
+    return about
 
 
 def stamp(round: int, digest: str | None) -> dict[str, Any]:

@@ -47,8 +47,9 @@ def latest(snapshot: Snapshot, names: Iterable[str]) -> dict[str, pa.Table]:
 
 
 def _entries(_spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
-    rows = newest(snapshot.read(name), DIRECTORY[name], "at")
-    return rows.withColumns({when: intake.in_time(when) for when in ("at", "start") if when in rows.columns})
+    told = snapshot.read(name).withColumn("at", intake.in_time("at")).where("at is not null")
+    rows = newest(told, DIRECTORY[name], "at")
+    return rows.withColumn("start", intake.in_time("start")) if "start" in rows.columns else rows
 
 
 def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
@@ -78,7 +79,7 @@ def policy_of(row: Mapping[str, Any]) -> Policy:
         if not isinstance(options, dict):
             raise UsageError(f"options {row['options'][:80]!r} are no table of options by name")
         return override(load_profile(row["profile"] or "", conf_folder()), options)
-    except (ValueError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:  # halves of letters among them
         raise _unfit(row, f"options {row['options'][:80]!r} are not JSON: {error}") from None
     except UsageError as error:
         raise _unfit(row, str(error)) from None

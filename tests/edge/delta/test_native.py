@@ -362,6 +362,9 @@ def test_a_file_stays_as_long_as_the_history_promises(kept: str, days: tuple[int
 @pytest.mark.parametrize("name", ["C#", "what?", "my%20lake", "br[1]", "a|b", "a^b", r"a\b"])
 def test_a_path_that_delta_rs_takes_for_another_is_sparks(name: str, tmp_path: Path) -> None:
     assert not native.reaches(tmp_path / name / "lake") and native.reaches(tmp_path / "ü 100% (1)" / "lake")
+    (tmp_path / name).mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / name)
+    assert not native.reaches(tmp_path / "link" / "lake")  # delta-rs goes where it leads
 
 
 @pytest.mark.lakes
@@ -391,3 +394,17 @@ def test_a_table_whose_columns_have_other_names_in_files_is_sparks(spark: SparkS
     told = "'delta.minReaderVersion' = '2', 'delta.minWriterVersion' = '5', 'delta.columnMapping.mode' = 'name'"
     spark.sql(f"ALTER TABLE {tables.name('state')} SET TBLPROPERTIES ({told})")
     assert tables.arrow("state") is None and tables.stored("state").count() == 1
+
+
+def test_a_commit_stands_though_no_checkpoint_can_be_written(tmp_path: Path) -> None:
+    """Else whoever is told that nothing counts says it again."""
+    place = tmp_path / "table"
+    properties = {"delta.checkpointInterval": "1"}
+    native.create(place, pa.schema([pa.field("a", pa.int64())]), {"a": "a number"}, "a row", properties)
+    native.append(place, pa.table({"a": [1]}), None)
+    assert len([*place.glob("_delta_log/*.checkpoint.parquet")]) == 1
+    (place / "_delta_log" / f"{2:020}.checkpoint.parquet").mkdir()
+    native.append(place, pa.table({"a": [2]}), None)
+    assert native.append_once(place, pa.table({"a": [3]}), "3", "app", 3)
+    assert not native.append_once(place, pa.table({"a": [3]}), "3", "app", 3)
+    assert sorted(deltalake.DeltaTable(place).to_pyarrow_table()["a"].to_pylist()) == [1, 2, 3]

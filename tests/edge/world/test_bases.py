@@ -299,6 +299,40 @@ def test_a_base_of_a_later_round_stays(tmp_path: Path) -> None:
     assert bases.find(tmp_path, replace(row, round=8)) is None
 
 
+def test_a_base_that_holds_more_of_what_people_said_stays(tmp_path: Path) -> None:
+    """Who reads leaves one too, of when he began; of another round's digest it is no matter how much it holds."""
+    for cursor, stores, digest in ((6, 1, "x"), (5, 1, "x"), (6, 0, "x")):
+        bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [cursor]})}, cursor, {"stores": stores}), 7, digest)
+    row = Row(7, "played", "", {}, datetime.now(UTC), datetime.now(UTC), {}, {}, digest="x")
+    assert (base_of(tmp_path, row).cursor, base_of(tmp_path, row).directory) == (6, {"stores": 1})
+    bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [1]})}, 1, {"stores": 0}), 7, "y")
+    assert base_of(tmp_path, replace(row, digest="y")).cursor == 1
+
+
+def test_a_base_is_read_of_one_file(tmp_path: Path) -> None:
+    """Another may be left while it is read: what is said of the one is not said of the other."""
+    row = Row(7, "played", "", {}, datetime.now(UTC), datetime.now(UTC), {}, {}, digest="x")
+    bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [5]})}, 5, {}), 7, "x")
+
+    def looked_up(round: int) -> str:
+        bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [6]})}, 6, {}), 7, "x")
+        return row.digest
+
+    found = bases.left(tmp_path, looked_up)
+    assert found is not None and found[1].tables["mail"].to_pylist() == [{"a": found[1].cursor}]
+
+
+def test_where_there_is_no_room_none_is_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_rows: object, _schema: object, file: Any) -> None:
+        file.write(b"half of")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(mapped, "write", full)
+    monkeypatch.setattr(bases, "SMALL", 0)
+    bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [1]})}, 0, {}), 1, "x")
+    assert [each for each in tmp_path.rglob("*") if each.is_file()] == []
+
+
 def numbers(first: int, last: int) -> pa.Table:
     """So many rows of the view `changes`, told apart by `n`; a row is some 30 bytes."""
     return pa.table({"org": ["main"] * (last - first), "n": range(first, last), "of": ["x" * 10] * (last - first)})
