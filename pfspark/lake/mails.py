@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from functools import partial
+from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,7 +57,8 @@ class Mails(Edits):
         target = self._folder(org, store, folder)
         named = self._creation_of(org, target)
         now = datetime.now(UTC)
-        told = mail.Import(org, store, target, self._at(at) or now, time.time_ns(), now)
+        begins = accumulate((source.size + 1 for source in sources), initial=time.time_ns())
+        told = mail.Import(org, store, target, self._at(at) or now, tuple(begins), now)
         self._check({"org": org, "store": store, "folder": target, "action": Action.POST, "properties": None}, folder)
         taken = self._taken_here if self._tables.is_native else self._taken_by_spark
         counts = Counter(posted=0, known=0, unkept=0)

@@ -486,6 +486,18 @@ def test_mail_is_imported_where_no_java_is(without_java: Path, tmp_path: Path) -
     assert "26 edits waiting" in pfspark_says(lake, "status")
 
 
+def test_what_is_done_after_an_import_stands_behind_it(without_java: Path, tmp_path: Path) -> None:
+    """Of one moment too, however many files it was of: else a store would be told to delete what it does not have yet."""
+    lake = {**NO_JAVA, "PFSPARK_LAKE": str(shutil.copytree(without_java, tmp_path / "lake"))}
+    for nth in range(3):
+        (tmp_path / f"{nth}.eml").write_text(f"From: a@example.com\nSubject: mail {nth}\n\nhello\n")
+    where = ("--store", "PFS1", "--folder", "/Sales", "--now", f"{DAY}08:00:00Z")
+    pfspark_says(lake, "import", *(str(tmp_path / f"{nth}.eml") for nth in range(3)), *where)
+    pfspark_says(lake, "post", *where, "--name", "later", "--text", "hello")
+    told = [json.loads(line) for line in pfspark_says(lake, "log", "edits", "--json").splitlines()]
+    assert [line["name"] for line in told if line["at"] == f"{DAY}08:00:00Z"] == ["mail 0", "mail 1", "mail 2", "later"]
+
+
 def test_what_was_made_without_java_is_played_and_asked_without(without_java: Path, spark: SparkSession, tmp_path: Path) -> None:
     """Delta's own tables, with what each is for; what is played there is told where no Java is."""
     place = Path(shutil.copytree(without_java, tmp_path / "lake"))
