@@ -284,7 +284,7 @@ def test_a_time_far_ahead_must_be_meant(begun: Path, spark: SparkSession, capsys
     assert cli.run([*words, "--now", there]) == 2
     assert "39d ahead of the clock; if it is meant, say --ahead" in capsys.readouterr().err
     assert cli.run([*words, "--now", "9999-12-31", "--ahead"]) == 2
-    assert "of the years 1900 to 8999" in capsys.readouterr().err
+    assert "from 1900-01-01 to 8999-12-31" in capsys.readouterr().err
     with Lake.open(begun, spark) as lake:
         with pytest.raises(UsageError, match="39d ahead of the clock"):
             lake.round(there)
