@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from pfspark.edge.asked.around import Around
 from pfspark.errors import RefusedError
-from pfspark.words import HIERARCHY_ACTIONS, LEVELS, NAME, PARENT, REPLICA, ROOT, Action, Listing, Standing
+from pfspark.words import HIERARCHY_ACTIONS, LEVELS, NAME, PARENT, REPLICA, ROOT, WHOLE, Action, Listing, Standing
 
 Row = Mapping[str, Any]
 World = Mapping[str, pa.Table]
@@ -134,8 +134,8 @@ def entries(sets: Mapping[str, str], listing: Listing) -> set[str]:
 
 
 def properties_of(sets: Mapping[str, str]) -> dict[str, str]:
-    """What is set on a folder besides its name, parent and replicas."""
-    return {name: value for name, value in sets.items() if name not in (NAME, PARENT) and not name.startswith(REPLICA)}
+    """What is set on a folder besides its name, parent and replicas; what whole objects were merged by is set by nobody."""
+    return {name: value for name, value in sets.items() if name not in (NAME, PARENT) and not name.startswith((REPLICA, WHOLE))}
 
 
 def check(world: World, row: Row, called: str, nearest: Callable[[], str]) -> None:

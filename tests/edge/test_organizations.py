@@ -458,6 +458,17 @@ def test_a_played_organization_is_as_the_file_says(played: Lake, tmp_path: Path)
         list(played.folder_lines("/Sale"))
 
 
+def test_what_whole_objects_were_merged_by_is_set_by_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    """Of an organization that merges whole objects, as Exchange did, it is shown, and planned, as it was said."""
+    with Lake.create(tmp_path / "lake", spark) as lake:
+        whole = FILE.replace("[policy]", '[policy]\nhierarchy_merge = "object"')
+        lake.apply(tomlkit.parse(whole), at=START)
+        lake.round(START)
+        [line] = lake.folder_lines("/Kept", store="PFS1")
+        assert not [name for name in line["properties"] if name.startswith("*")]
+        assert lake.plan(tomlkit.parse(tomlkit.dumps(lake.declared())), prune=True).is_empty
+
+
 def test_a_store_with_replicas_is_not_retired_yet(played: Lake) -> None:
     """Its content may be the only one: it leaves its lists first."""
     said = {"stores": {"PFS1": {"site": "Redmond"}, "PFS2": {"site": "Redmond"}}, "folders": {"/Sales": {}, "/Kept": {}}}
