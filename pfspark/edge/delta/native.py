@@ -57,7 +57,7 @@ def append(place: Path, rows: pa.Table, said: str | None) -> None:
     table = DeltaTable(place)
     told = CommitProperties(custom_metadata={"userMetadata": said} if said else None)
     write_deltalake(table, rows, mode="append", commit_properties=told, post_commithook_properties=_nothing_more())
-    _after_commit(place)
+    _after_commit(table)
 
 
 def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -> bool:
@@ -74,7 +74,7 @@ def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -
             write_deltalake(
                 table, rows, mode="append", schema_mode="merge", commit_properties=told, post_commithook_properties=more
             )  # fmt: skip
-            _after_commit(place)
+            _after_commit(table)
             return True
     except Exception:
         if (DeltaTable(place).transaction_version(app) or 0) < number:
@@ -150,8 +150,9 @@ def compact(place: Path) -> None:
     from deltalake import DeltaTable
 
     with suppress(Exception):
-        DeltaTable(place).optimize.compact(post_commithook_properties=_nothing_more())
-        _after_commit(place)
+        table = DeltaTable(place)
+        table.optimize.compact(post_commithook_properties=_nothing_more())
+        _after_commit(table)
 
 
 def tidy(place: Path) -> bool:
@@ -165,9 +166,9 @@ def tidy(place: Path) -> bool:
         if (table := _plain(place)) is None or not _is_understood(table, "delta.deletedFileRetentionDuration"):
             return False
         table.optimize.compact(post_commithook_properties=_nothing_more())
+        _after_commit(table)
         if table.vacuum(full=True):
             _vacuum(place)
-        _after_commit(place)
         return True
     return False
 
@@ -179,13 +180,10 @@ def _nothing_more() -> PostCommitHookProperties:
     return PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False)
 
 
-def _after_commit(place: Path) -> None:
-    """A checkpoint where the table says that one is due; and the log is cut off where the history ends, as far as what is said of
-    that is understood. Where that cannot be done, the commit stands."""
-    from deltalake import DeltaTable
-
+def _after_commit(table: DeltaTable) -> None:
+    """A checkpoint where the table, as the commit left it, says that one is due; and the log is cut off where the history ends,
+    as far as what is said of that is understood. Where that cannot be done, the commit stands."""
     with suppress(Exception):
-        table = DeltaTable(place)
         every = int(table.metadata().configuration.get("delta.checkpointInterval", CHECKPOINT_EVERY))
         if table.version() % every == 0:
             table.create_checkpoint()

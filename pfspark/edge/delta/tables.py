@@ -97,7 +97,7 @@ class Tables:
     @property
     def is_native(self) -> bool:
         """Whether what is small is read here, and rows that are here are written, without Spark."""
-        return self.folder is not None and native.reaches(self.folder)
+        return self.here(LEDGER) is not None
 
     def here(self, name: str) -> Path | None:
         """Where a table lies that is read and written here without Spark; None where none is."""

@@ -93,8 +93,9 @@ def audit(
     if answers and people and not reading.damages and not unlike.result():
         lines += reading(partial(_held_beside, answers, world, people)) or []
     lines += (promised and promised.result()) or [_line(check.id, check.says, None) for check in checks.CHECKS]
-    yield from (reading.line(), *lines)
-    yield _certificate(tables.where, snapshot.row, [reading.line(), *lines], looked_at)
+    lines.insert(0, reading.line())  # last: looking at the world may have met damage too
+    yield from lines
+    yield _certificate(tables.where, snapshot.row, lines, looked_at)
 
 
 class Reading:

@@ -70,7 +70,7 @@ DAMAGES: dict[str, tuple[Callable[[Path], Path], Callable[[Path], None]]] = {
 }
 
 
-SEEN_IN_EVERY_RUN = ("a data file torn inside", "the last row of the ledger")
+SEEN_IN_EVERY_RUN = ("a data file gone", "a data file torn inside", "the last row of the ledger")
 
 
 @pytest.mark.parametrize(
