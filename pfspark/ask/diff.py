@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.rules import state
-from pfspark.words import REPLICA
+from pfspark.words import REPLICA, WHOLE
 
 VIEWS = ("tree", "lists", "replicas", "state", "array")
 """The views of a world that are compared."""
@@ -27,7 +27,9 @@ def changed(before: Views, after: Views) -> DataFrame:
     `what` is `tree` (`name`: the property), `list` (the replica), `standing` of the store's own replica, `numbers` (`after`:
     those that came, `before`: those that went), `holes` (`after`: opened, `before`: closed). What is alike has no row.
     """
-    properties = [world["tree"].where(~F.col("property").startswith(REPLICA)) for world in (before, after)]
+    # Lists are compared as they are seen, and what whole objects were merged by nobody has set.
+    is_set = ~(F.col("property").startswith(REPLICA) | F.col("property").startswith(WHOLE))
+    properties = [world["tree"].where(is_set) for world in (before, after)]
     held = [state.contents_of(world["state"], replicas=world["replicas"]) for world in (before, after)]
     parts = (
         _unlike("tree", *properties, name="property", value="value"),
