@@ -15,7 +15,6 @@ from pfspark.settings import MAIN, PROFILE, differences, load_profile, override
 from pfspark.sim import values
 from pfspark.sim.properties import NEW_STORE, slots
 from pfspark.units import nearest, parse_duration, parse_size
-from pfspark.words import LONGEST_S
 
 
 class Directory(Known):
@@ -67,8 +66,6 @@ class Directory(Known):
         if not cntext.is_store_name(name):
             raise UsageError(f"{name!r} is no name of a store: letters, digits and . _ -, first a letter or digit, at most 64")
         every = values.span(interval) if isinstance(interval, str) else interval
-        if every is not None and not timedelta(seconds=1) <= every <= timedelta(seconds=LONGEST_S):
-            raise UsageError(f"found an interval of {every}, expected one of a second or more")
         if site is not None:
             values.word(site)
         if version is not None:

@@ -13,7 +13,7 @@ from pfspark.edge.asked import naming
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.runner import Runner
-from pfspark.edge.world.directory import DIRECTORY, latest
+from pfspark.edge.world.directory import DIRECTORY, faults, latest
 from pfspark.edge.world.facts import as_between, as_frame, trees, world_between
 from pfspark.errors import UsageError
 from pfspark.rows import rows_of
@@ -111,7 +111,14 @@ class Known:
         return name
 
     def _say(self, name: str, *rows: Line) -> None:
-        """Rows of the directory; each is the latest of its key whatever the clock did meanwhile."""
+        """Rows of the directory; each is the latest of its key whatever the clock did meanwhile.
+
+        Raises UsageError, before any is written, for a store or a link that no rule could follow.
+        """
+        for row in rows:
+            if name == "stores" or (name == "links" and row["cost"] is not None):  # one that is taken away says nothing
+                for why in faults(name, row):
+                    raise UsageError(why)
         known, now = self._directory(name), datetime.now(UTC)
         before = [known.get(tuple(row[key] for key in DIRECTORY[name])) for row in rows]
         at = (max(now, each["at"] + TICK) if each else now for each in before)

@@ -50,18 +50,18 @@ def test_the_environment_stands_before_the_file_and_options_before_both(folder: 
 
 
 UNFIT = {  # what stands behind the name of the file
-    'lakee = "x"': "key 'lakee' is not known, expected lake, org, store, engine; the nearest known is 'lake'",
-    'jars = "/tmp/evil"': "key 'jars' is not known, expected lake, org, store, engine",
-    "lake = 7": "lake: found 7, expected a text",
-    'store = " "': "store: found ' ', expected a text",
-    'engine = "maybe"': "engine: found 'maybe', expected on or off",
-    'lake = "a\\u0000b"': r"lake: found 'a\x00b', expected a text",
-    "lake = " + "[" * 5_000: "cannot be read as TOML: ",
-    "lake = " + "1" * 5_000: "cannot be read as TOML: ",
-    "a." * 20_000 + "a = 1": "a key of more than 32 parts",
-    "# " + "x" * 2**16: "more than 64 KiB, expected a few lines",
-    "lake = ": "not TOML: ",
-    "[lake]": "lake: found {}, expected a text",
+    'lakee = "x"': ": key 'lakee' is not known, expected lake, org, store, engine; the nearest known is 'lake'",
+    'jars = "/tmp/evil"': ": key 'jars' is not known, expected lake, org, store, engine",
+    "lake = 7": ": lake: found 7, expected a text",
+    'store = " "': ": store: found ' ', expected a text",
+    'engine = "maybe"': ": engine: found 'maybe', expected on or off",
+    'lake = "a\\u0000b"': r": lake: found 'a\x00b', expected a text",
+    "lake = " + "[" * 5_000: ": cannot be read as TOML: ",
+    "lake = " + "1" * 5_000: ": cannot be read as TOML: ",
+    "a." * 20_000 + "a = 1": ":1: a key of more than 32 parts",
+    "# " + "x" * 2**16: ": more than 64 KiB, expected a few lines",
+    "lake = ": ":1: not TOML: ",
+    "[lake]": ": lake: found {}, expected a text",
 }
 
 
@@ -70,7 +70,7 @@ def test_what_does_not_fit_is_told(tmp_path: Path, text: str) -> None:
     (tmp_path / "pfspark.toml").write_text(text)
     done = said(tmp_path, "store", "list")
     assert done.returncode == 1
-    assert done.stderr.startswith((f"pfspark: pfspark.toml: {UNFIT[text]}", f"pfspark: pfspark.toml:1: {UNFIT[text]}"))
+    assert done.stderr.startswith(f"pfspark: pfspark.toml{UNFIT[text]}")
     assert done.stderr.count("\n") == 1
 
 

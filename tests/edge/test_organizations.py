@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -550,9 +551,7 @@ def test_init_apply_and_show(pfspark: Run) -> None:
 def test_a_file_that_can_be_read_once_is(lake: Lake, tmp_path: Path) -> None:
     """As what comes by a pipe: what was looked at is what is done."""
     lake.apply(tomlkit.parse(FILE))
-    (pipe := tmp_path / "pipe").touch()
-    pipe.unlink()
-    os.mkfifo(pipe)
+    os.mkfifo(pipe := tmp_path / "pipe")
     with ThreadPoolExecutor(1) as other:
         written = other.submit(pipe.write_text, FILE)
         assert cli.run(["apply", str(pipe), "--prune", "--lake", lake.where]) == 0
@@ -560,6 +559,18 @@ def test_a_file_that_can_be_read_once_is(lake: Lake, tmp_path: Path) -> None:
     assert lake.stores_by_name() == [("main", "PFS1"), ("main", "PFS2"), ("main", "PFS3")]
     with pytest.raises(UsageError, match="no store, expected"):
         lake.plan({}, prune=True)
+
+
+def test_what_no_rule_could_follow_is_not_said(lake: Lake) -> None:
+    lake.apply(tomlkit.parse(FILE))
+    before = lake.declared()
+    with pytest.raises(UsageError, match="the store 'PFS1' has interval_s 0, expected seconds from 1"):
+        lake.store("PFS1", interval=timedelta(0))
+    with pytest.raises(UsageError, match=r"the link 'Paris to Redmond' has cost .*, expected a whole number"):
+        lake.link("Paris", "Redmond", cost=2**63)
+    assert lake.declared() == before
+    lake.unlink("Paris", "Redmond")  # what is taken away has no cost
+    assert lake.declared() != before
 
 
 def test_what_is_shown_says_what_is_not_seen(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:

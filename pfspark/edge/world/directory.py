@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -103,12 +103,10 @@ def policies_of(
             policies[row["org"]] = row, policy_of(row)
         except UsageError as error:
             unfit[row["org"]] = str(error)
-    for name, of, faults in (("store", stores, _faults_of_store), ("link", links, _faults_of_link)):
+    for name, of in (("stores", stores), ("links", links)):
         for row in of.to_pylist():
-            for column, expected in faults(row):
-                entry = " to ".join(str(row[key]) for key in DIRECTORY[f"{name}s"][1:])
-                why = f"the {name} {entry!r} has {column} {row[column]!r}, expected {expected}"
-                unfit.setdefault(row["org"], str(_unfit(row, why, name)))
+            for why in faults(name, row):
+                unfit.setdefault(row["org"], str(_unfit(row, why, name.removesuffix("s"))))
     unfit.pop(None, None)  # a row about nobody
     return {org: known for org, known in policies.items() if org is not None and org not in unfit}, unfit
 
@@ -116,6 +114,13 @@ def policies_of(
 def turn(row: Mapping[str, Any], policy: Policy, now: datetime) -> dict[str, Any]:
     """An organization's row of `clock` at that time, but its name; `row` is that of the directory."""
     return {"now": now, "start": row["start"], "suspended": bool(row["suspended"]), **policy.columns()}
+
+
+def faults(name: str, row: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with a row of the directory that no rule could follow."""
+    entry = " to ".join(str(row[key]) for key in DIRECTORY[name][1:])
+    for column, expected in _FAULTS[name](row):
+        yield f"the {name.removesuffix('s')} {entry!r} has {column} {row[column]!r}, expected {expected}"
 
 
 def _faults_of_store(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -141,3 +146,9 @@ def _faults_of_link(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "cost", "a whole number"
     if row["delay_s"] is None or not 0 <= row["delay_s"] <= LONGEST_S:
         yield "delay_s", f"seconds from 0 to {LONGEST_S}"
+
+
+_FAULTS: Mapping[str, Callable[[Mapping[str, Any]], Iterator[tuple[str, str]]]] = {
+    "stores": _faults_of_store,
+    "links": _faults_of_link,
+}
