@@ -23,6 +23,7 @@ from pfspark.edge.cli import answers as answers_cli
 from pfspark.edge.cli import ends, files, live, playing
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
+from pfspark.units import TICK
 from tests.declared import assert_declared
 from tests.edge.lakes import LAKES
 
@@ -193,7 +194,9 @@ def test_what_is_late(lake: str, capsys: pytest.CaptureFixture[str], spark: Spar
         assert there.overdue(timedelta(hours=6), as_of=last) == []
         assert there.overdue(timedelta(0), as_of=last) == []
         there.store("PFS3", "Redmond", interval=timedelta(seconds=1))
-        there._say("stores", {**there._stores("main")["PFS3"], "interval_s": 0})  # by somebody's own hand
+        known = there._stores("main")["PFS3"]
+        said = {**known, "interval_s": 0, "at": known["at"] + TICK}
+        there._tables.append("stores", rows_of("stores", [said]))  # by somebody's own hand
         assert "the store 'PFS3' has interval_s 0" in there.overdue(timedelta(hours=6))[0]
         there.store("PFS3", interval=timedelta(hours=1), retired=True)
     assert cli.run(["status", "--check", "--as-of", str(last), "--lake", lake]) == 0
