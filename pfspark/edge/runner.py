@@ -24,6 +24,7 @@ from pfspark.edge.world.carried import Carried, base_after, known_after
 from pfspark.edge.world.directory import DIRECTORY
 from pfspark.edge.world.facts import as_between
 from pfspark.edge.world.scratch import Scratch
+from pfspark.rows import rows_of
 from pfspark.words import FIRST, LAST, Kind
 
 QUIET_WITHIN = timedelta(days=90)
@@ -113,11 +114,12 @@ class Runner:
                 resting(due)
             time.sleep(LOOK_AGAIN)
 
-    def restore(self, org: str, store: str, to: int, then: Rows, now: datetime | None = None) -> Played:
+    def restore(self, org: str, store: str, to: int, then: Rows, now: datetime | None = None, *, again: bool = False) -> Played:
         """Takes a store's own rows back to those of an earlier round; its replicas begin a new life and ask for status.
 
         `to` is the number of that round, `then` the world that it left. `now` is the organization's time, of the clock on the
-        wall if none is given; never before its last round.
+        wall if none is given; never before its last round. The edits of what is lost are said `again` before the restore
+        counts: who is ended between the two has lost nothing, and restores once more (an edit said twice is taken in once).
         """
         began = datetime.now(UTC)
         with self._writing() as writer:
@@ -125,6 +127,10 @@ class Runner:
             assert writer.last is not None
             at = now or began
             at = max(at, known.last.get(org, at))
+            if again and (lost := list(restoring.losses(org, store, known.world.tables, then))):
+                edits = self._tables.read("edits").toArrow()
+                said = restoring.again(org, lost, known.world.tables["changes"], edits, at)
+                self._tables.append("edits", rows_of("edits", said))
             restarts.restore(known.world, org, store, then, at)
             made = restoring.facts(known.world, org, store, at)
             with Recording(self._tables, writer.last.round + 1) as recording:

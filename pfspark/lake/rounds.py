@@ -22,7 +22,6 @@ from pfspark.edge.world.facts import clocks
 from pfspark.errors import UsageError
 from pfspark.lake.known import Line, When, round_or_time, time_of
 from pfspark.lake.questions import Questions
-from pfspark.rows import rows_of
 from pfspark.units import NOW
 from pfspark.words import LAST, Outcome
 
@@ -108,14 +107,7 @@ class Rounds(Questions):
         Source: R132, F8.
         """
         org, number = self._org(org, store), self._earlier(to).row.round
-        then = self._world(number)
-        lost = list(restoring.losses(org, store, self._world(), then)) if again else []
-        changes, edits = self._world()["changes"], self._tables.read("edits").toArrow() if lost else None
-        played = self._runner.restore(org, store, number, then, self._at(now))
-        if edits is not None:
-            rows = restoring.again(org, lost, changes, edits, played.turns[org])
-            self._tables.append("edits", rows_of("edits", rows))
-        return played
+        return self._runner.restore(org, store, number, self._world(number), self._at(now), again=again)
 
     def maintain(self, now: When = None, told: Callable[[str], object] = lambda doing: None) -> dict[str, int]:
         """Upkeep: what is void or superseded goes, ranges are merged, files joined; how many rows went from each table.
