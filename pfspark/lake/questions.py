@@ -296,22 +296,29 @@ class Questions(Known):
     def diff_lines(
         self, before: When, after: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
     ) -> Iterator[Line]:
-        """What `diff` gives as JSON lines, by organization, store and folder; `folder` is its path at either moment."""
+        """What `diff` gives as JSON lines, by organization, store and folder; `folder` is its path at either moment.
+
+        Raises UsageError for a store or folder that is not known.
+        """
         from pfspark.ask import diff
 
         then, now = self.answers(before, org), self.answers(after, org)
         views = [{name: seen.frame(name) for name in diff.VIEWS} for seen in (then, now)]
         at = {**then.at, **now.at}
+        is_told = False
         rows = diff.changed(*views).where(F.col("org").isin(*at)).toArrow().to_pylist()
         for row in sorted(rows, key=lambda row: (*(row[name] for name in HERE), diff.WHAT.index(row["what"]), row["name"] or "")):
             known = [seen.views[row["org"]] for seen in (now, then) if row["org"] in seen.views]
             stores = next((each for each in known if row["folder"] in each.tree[row["store"]]), known[0])
             called = stores.called(row["store"], row["folder"])
             if store in (None, row["store"]) and folder in (None, called["folder"]):
+                is_told = True
                 yield {
                     "org": row["org"], "at": lines.moment(at[row["org"]]), "kind": "diff", "store": row["store"], **called,
                     **{name: row[name] for name in ("what", "name", "before", "after")},
                 }  # fmt: skip
+        if not is_told:
+            self.expect(store, folder, after, org=org)
 
     def status_lines(self, as_of: When = None, *, org: str | None = None) -> Iterator[Line]:
         """One JSON line for each organization: whether its active replicas are equal, and what is still to come.

@@ -123,6 +123,11 @@ def test_what_changed_between_two_moments_is_told(lake: Lake) -> None:
     )
     assert [*lake.diff_lines(last)] == [] and rows(lake.diff(last)) == []
     assert {line["store"] for line in lake.diff_lines(1, store="PFS2", folder="/Sales")} == {"PFS2"}
+    assert [*lake.diff_lines(last, folder="/Sales")] == []
+    with pytest.raises(UsageError, match=r"the folder '/Salse' is not known; the nearest known is '/Sales'"):
+        [*lake.diff_lines(last, folder="/Salse")]
+    with pytest.raises(UsageError, match=r"the store 'PFS9' is not known"):
+        [*lake.diff_lines(last, store="PFS9")]
 
 
 def _without_empty_maps(line: dict[str, Any]) -> dict[str, Any]:
