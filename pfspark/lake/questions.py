@@ -296,29 +296,28 @@ class Questions(Known):
     def diff_lines(
         self, before: When, after: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
     ) -> Iterator[Line]:
-        """What `diff` gives as JSON lines, by organization, store and folder; `folder` is its path at either moment.
+        """What `diff` gives as JSON lines, by organization, store and folder.
 
-        Raises UsageError for a store or folder that is not known.
+        `folder`: its path at either moment, or its id where a line has it. Raises UsageError for a store or folder that is not
+        known.
         """
+        return self._about(self._changes(before, after, org), store, folder, after, org)
+
+    def _changes(self, before: When, after: When, org: str | None) -> Iterator[Line]:
         from pfspark.ask import diff
 
         then, now = self.answers(before, org), self.answers(after, org)
         views = [{name: seen.frame(name) for name in diff.VIEWS} for seen in (then, now)]
         at = {**then.at, **now.at}
-        is_told = False
         rows = diff.changed(*views).where(F.col("org").isin(*at)).toArrow().to_pylist()
         for row in sorted(rows, key=lambda row: (*(row[name] for name in HERE), diff.WHAT.index(row["what"]), row["name"] or "")):
             known = [seen.views[row["org"]] for seen in (now, then) if row["org"] in seen.views]
             stores = next((each for each in known if row["folder"] in each.tree[row["store"]]), known[0])
-            called = stores.called(row["store"], row["folder"])
-            if store in (None, row["store"]) and folder in (None, called["folder"]):
-                is_told = True
-                yield {
-                    "org": row["org"], "at": lines.moment(at[row["org"]]), "kind": "diff", "store": row["store"], **called,
-                    **{name: row[name] for name in ("what", "name", "before", "after")},
-                }  # fmt: skip
-        if not is_told:
-            self.expect(store, folder, after, org=org)
+            yield {
+                "org": row["org"], "at": lines.moment(at[row["org"]]), "kind": "diff", "store": row["store"],
+                **stores.called(row["store"], row["folder"]),
+                **{name: row[name] for name in ("what", "name", "before", "after")},
+            }  # fmt: skip
 
     def status_lines(self, as_of: When = None, *, org: str | None = None) -> Iterator[Line]:
         """One JSON line for each organization: whether its active replicas are equal, and what is still to come.
@@ -347,12 +346,18 @@ class Questions(Known):
         """
         if kind not in KINDS:
             raise unfit(kind, ", ".join(KINDS) + nearest(kind, KINDS))
-        found = lines.about(KINDS[kind](self.answers(as_of, org)), store, folder)
-        first = next(found, None)
+        return self._about(KINDS[kind](self.answers(as_of, org)), store, folder, as_of, org)
+
+    def _about(
+        self, found: Iterable[Line], store: str | None, folder: str | None, as_of: When, org: str | None
+    ) -> Iterator[Line]:
+        """Those of the lines that are about that store or folder; where there is none, both must be known."""
+        asked = lines.about(found, store, folder)
+        first = next(asked, None)
         if first is None:
             self.expect(store, folder, as_of, org=org)
             return iter(())
-        return chain([first], found)
+        return chain([first], asked)
 
     def expect(self, store: str | None, folder: str | None, as_of: When = None, *, org: str | None = None) -> None:
         """Raises UsageError unless there is such a store, and some store sees such a folder; what is not named is not asked."""
