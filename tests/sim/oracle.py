@@ -541,14 +541,15 @@ class World:
                         replica.reported[about] = before[0] | held, before[1] | empty
 
     def call(self, server: Server) -> None:
-        """Leavers that their list does not call removed, overruled by a whole object or restored, say so themselves."""
+        """Leavers that their list does not call removed, overruled by a whole object or restored, say so themselves. Whom that
+        list then keeps, as it would be empty, stays."""
         for folder, replica in server.live():
             if replica.standing == Standing.DELETE_PENDING:
                 value, _ = server.tree[folder].properties.get(REPLICA + server.name, ("", None))
                 if value != Listing.REMOVED:
                     self._say_listing(server, folder, Listing.REMOVED, self._newest(server, folder))
                     replica.called = self.now
-        server.tree = self.see(server)
+        self.look(server)
 
     def intake(self, server: Server) -> None:
         """Waiting edits in order of their dates, which a clock that was put back has turned round, each against the tree
