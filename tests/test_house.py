@@ -178,7 +178,7 @@ IN_SQL = re.compile(
 BETTER_NAME = "who reads on would take it for the first: give each frame a name of its own"
 
 CLASSIC = {"_jdf", "_jsc", "_jsparkSession", "_jvm", "_sc", "rdd", "sparkContext"}
-CLASSICAL = {"pfspark.edge.session", *(f"pfspark.edge.spark.{name}" for name in ("files", "prepared", "tuned"))}
+CLASSICAL = {"pfspark.edge.session", *(f"pfspark.edge.spark.{name}" for name in ("files", "leaves", "prepared", "tuned"))}
 """The modules that start Spark, that know whose files it reads, keep plans of its Java, and set it."""
 BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py or edge/spark"
 SERVERLESS = {

@@ -18,7 +18,7 @@ from weakref import finalize
 import pyarrow as pa
 
 from pfspark import execute, mapped
-from pfspark.edge.spark import files, temporary, tuned
+from pfspark.edge.spark import files, leaves, temporary, tuned
 from pfspark.edge.spark.prepared import prepared
 from pfspark.rows import local
 from pfspark.suited import Left, Suited
@@ -42,6 +42,8 @@ def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame
             with _new_place() as place:
                 pq.write_table(rows, place / "rows.parquet", row_group_size=GROUP)
             return _opened(spark, place, schema)
+    if not leaves.are_seen(rows) and (frame := leaves.handed(spark, rows, schema)) is not None:
+        return frame
     return local(spark, rows, schema)
 
 

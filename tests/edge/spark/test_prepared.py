@@ -12,7 +12,9 @@ from py4j.protocol import Py4JError
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pfspark.edge.spark import prepared
+import pfspark.execute
+import pfspark.rows
+from pfspark.edge.spark import leaves, prepared
 from pfspark.edge.spark.crossing import suited
 from pfspark.execute import Made, execute
 from pfspark.frame import RULES, rule, source
@@ -114,17 +116,25 @@ def test_rows_of_any_type_are_as_they_are(spark: SparkSession) -> None:
     assert kept(spark) == ["Plan"]
 
 
-@pytest.mark.parametrize(("limit", "most"), [("IN_ONE_PART", 2), ("MUCH", 16)])
-def test_much_is_not_prepared_for(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, limit: str, most: int) -> None:
-    """Neither many rows nor large ones."""
-    monkeypatch.setattr(prepared, limit, most)
+def test_what_goes_by_files_is_not_prepared_for(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pfspark.execute, "LARGE", 3)
     wanted = both(source("given"), others=source("others"))
     for _ in range(3):
         assert made(spark, wanted, given=numbers(1, 2, 3), others=numbers(2, 3)) == [2, 3]
     assert kept(spark) == []
 
 
-@pytest.mark.parametrize(("who", "what"), [(prepared.Java, "__init__"), (prepared.Java, "rows"), (prepared.Plan, "_made")])
+def test_rows_in_several_parts_are_another_shape(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its plan does not say that they are in one."""
+    for module in (pfspark.rows, prepared):
+        monkeypatch.setattr(module, "IN_ONE_PART", 2)
+    wanted = both(source("given"), others=source("others"))
+    for some in ((1, 2), (1, 2, 3), (2, 3), (4, 2, 3), (2, 5)):
+        assert made(spark, wanted, given=numbers(*some), others=numbers(2)) == [2]
+    assert kept(spark) == ["Plan", "Plan"]
+
+
+@pytest.mark.parametrize(("who", "what"), [(leaves.Java, "__init__"), (leaves.Java, "lying"), (prepared.Plan, "_made")])
 def test_a_java_that_has_other_plans_is_told_each_step_anew(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, who: type, what: str
 ) -> None:
@@ -133,6 +143,7 @@ def test_a_java_that_has_other_plans_is_told_each_step_anew(
     def other(*_: Any) -> Any:
         raise Py4JError("org.apache.spark.sql.classic.Dataset does not exist in the JVM")
 
+    monkeypatch.setattr(leaves, "_JAVAS", WeakKeyDictionary())
     monkeypatch.setattr(who, what, other)
     wanted = both(source("given"), others=source("others"))
     for last in (3, 4, 5):
