@@ -25,6 +25,7 @@ from pfspark.edge.world.directory import DIRECTORY
 from pfspark.edge.world.facts import as_between
 from pfspark.edge.world.scratch import Scratch
 from pfspark.rows import rows_of
+from pfspark.tables import TABLES
 from pfspark.words import FIRST, LAST, Kind
 
 QUIET_WITHIN = timedelta(days=90)
@@ -127,10 +128,10 @@ class Runner:
             assert writer.last is not None
             at = now or began
             at = max(at, known.last.get(org, at))
-            if again and (lost := list(restoring.losses(org, store, known.world.tables, then))):
-                edits = self._tables.read("edits").toArrow()
-                said = restoring.again(org, lost, known.world.tables["changes"], edits, at)
-                self._tables.append("edits", rows_of("edits", said))
+            if again and (losses := list(restoring.losses(org, store, known.world.tables, then))):
+                lost = restoring.lost_changes(org, losses, known.world.tables["changes"])
+                edits = carried.naming(lost, self._tables.snapshot(), "edits", TABLES["edits"].names)
+                self._tables.append("edits", rows_of("edits", restoring.again(lost, edits, at)))
             restarts.restore(known.world, org, store, then, at)
             made = restoring.facts(known.world, org, store, at)
             with Recording(self._tables, writer.last.round + 1) as recording:

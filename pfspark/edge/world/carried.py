@@ -6,7 +6,7 @@ between any two rounds, or within one, and another goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -206,16 +206,21 @@ def known_after(tables: Tables, snapshot: Snapshot, people: Mapping[str, int], s
 
 def taken_in(edits: pa.Table, snapshot: Snapshot) -> pa.Table:
     """The receipts of those edits: org, edit_id, at."""
-    said = ["org", "edit_id", "at"]
+    return naming(edits, snapshot, "receipts", ("org", "edit_id", "at"))
+
+
+def naming(edits: pa.Table, snapshot: Snapshot, name: str, columns: Sequence[str]) -> pa.Table:
+    """The rows of that table that name one of those edits (org, edit_id), in those columns, without reading all others: few are
+    asked for by their names."""
     few = edits.num_rows <= native.FEW
-    if few or snapshot.is_at_hand("receipts"):
+    if few or snapshot.is_at_hand(name):
         edit = pc.field("edit_id")
-        found = snapshot.arrow("receipts", edit.isin(edits["edit_id"].unique()) if few else edit.is_valid(), said)
+        found = snapshot.arrow(name, edit.isin(edits["edit_id"].unique()) if few else edit.is_valid(), columns)
         if found is not None:
             return having(found, edits, ("org", "edit_id"))
     asked = handed(snapshot.tables.spark, edits.select(["org", "edit_id"]), struct("org string, edit_id string"))
-    receipts = snapshot.read("receipts").where("edit_id is not null")
-    return receipts.join(asked.distinct(), ["org", "edit_id"], "left_semi").select(*said).toArrow()
+    rows = snapshot.read(name).where("edit_id is not null")
+    return rows.join(asked.distinct(), ["org", "edit_id"], "left_semi").select(*columns).toArrow()
 
 
 def base_after(tables: Tables, snapshot: Snapshot) -> Base | None:

@@ -83,29 +83,31 @@ def _shaped(name: str, rows: Iterable[pa.Table]) -> pa.Table:
     return pa.concat_tables([shape, *said], promote_options="default")
 
 
-def again(org: str, lost: Iterable[Line], changes: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
-    """The edits of what a restore loses, to be taken in again in the new life, in their old order; rows of `edits`.
-
-    An item that is lost as a whole is posted anew under another id, and its later versions follow it. Changes that a store
-    made by itself have no edit and are left out: it makes them anew where they are due.
-    """
+def lost_changes(org: str, lost: Iterable[Line], changes: pa.Table) -> pa.Table:
+    """The changes that are `lost` (`losses`), as people made them. Those that a store made by itself have no edit and are left
+    out: it makes them anew where they are due."""
     gone = {line["id"]: cntext.parse(line["numbers"]) for line in lost}
     origins = pa.array({*chain(*gone.values())}, pa.string())
     there = (pc.field("org") == org) & pc.field("folder").isin(pa.array(gone, pa.string())) & pc.field("origin").isin(origins)
-    rows = [
-        row for row in changes.filter(there).to_pylist()
-        if row["edit_id"] and cntext.contains(gone[row["folder"]], {row["origin"]: ((row["cn"], row["cn"]),)})
-    ]  # fmt: skip
-    of = {row["edit_id"]: row for row in rows}
+    made = changes.filter(there & pc.field("edit_id").is_valid())
+    numbers = zip(*(made[name].to_pylist() for name in ("folder", "origin", "cn")), strict=True)
+    return made.filter(pa.array((cntext.contains(gone[at], {by: ((cn, cn),)}) for at, by, cn in numbers), pa.bool_()))
+
+
+def again(lost: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
+    """The `edits` of changes that are `lost`, to be taken in again in the new life, in their old order; rows of `edits`.
+
+    An item that is lost as a whole is posted anew under another id, and its later versions follow it.
+    """
+    rows = lost.select(["object", "origin", "cn", "edit_id"]).to_pylist()
     born = {row["object"]: row["edit_id"] for row in rows if row["object"] == f"{row['origin']}:{row['cn']}"}
 
     def renamed(named: str | None) -> str | None:
         edit = named[1:] if named and named.startswith("@") else born.get(named or "")
-        return f"@again:{edit}" if edit in of and edit in born.values() else named
+        return f"@again:{edit}" if edit in born.values() else named
 
-    taken = edits.filter((pc.field("org") == org) & pc.field("edit_id").isin(pa.array(of, pa.string()))).to_pylist()
     found = []
-    for place, row in enumerate(sorted(taken, key=lambda row: (row["at"], row["place"])), 1):
+    for place, row in enumerate(sorted(edits.to_pylist(), key=lambda row: (row["at"], row["place"])), 1):
         sets = {name: renamed(value) if name == "parent" else value for name, value in row["properties"] or ()}
         found.append(
             {
