@@ -595,8 +595,8 @@ def inquire(
         stores=world.stores, links=world.links, clock=clock,
     )  # fmt: skip
     inquiries = status.inquire(
-        begin=begin, responders=responders, inquiring=inquiring, delivered=inbox.current, replicas=edits.speaking,
-        lists=known.lists, stores=world.stores, clock=clock,
+        begin=begin, responders=responders, inquiring=inquiring, delivered=inbox.accepted, current=inbox.current,
+        replicas=edits.speaking, lists=known.lists, stores=world.stores, clock=clock,
     )  # fmt: skip
     asked = sources.remember(mail.contacts, asks=gaps.asks, responders=responders)
     return Asked(inquiries=inquiries, contacts=_amend("contacts", mail.met, asked))

@@ -111,6 +111,7 @@ def inquire(
     responders: DataFrame,
     inquiring: DataFrame,
     delivered: DataFrame,
+    current: DataFrame,
     replicas: DataFrame,
     lists: DataFrame,
     stores: DataFrame,
@@ -122,9 +123,10 @@ def inquire(
     `since`, `due` (when it is asked again unless it answers; null: never), `leaver`. Rows that do not ask change the agenda
     alone.
 
-    A request at the beginning goes to all holders and names the `responders`. Answered is who sent any message about the
-    folder since; the silent are asked again at the backfill time-outs, three times. A leaver asks those who stay, without
-    end: the silent at the time-outs, those who answered and still lack something when the delete-pending wait is over.
+    A request at the beginning goes to all holders and names the `responders`. Answered is of whom any message about the folder
+    was `delivered` since, of a bygone life too; the silent are asked again at the backfill time-outs, three times. A leaver asks
+    those who stay, without end: the silent at the time-outs, those who answered (by a message of their `current` life) and still
+    lack something when the delete-pending wait is over.
 
     Source: R86, R87, R130-R134; A4, D5-D7.
     """
@@ -135,7 +137,7 @@ def inquire(
     first = _first(others, begin=begin, responders=responders)
     known = inquiring.select(*ASKED, "attempt", "due").join(first.select(*ASKED), list(ASKED), "left_anti")
     newcomers = _newcomers(others, begin=begin, known=known)
-    followed = _followed(known, others=others, answers=_answers(delivered, stands=stands), clock=clock)
+    followed = _followed(known, others=others, answers=_answers(delivered, current=current, stands=stands), clock=clock)
     return _asked_again(first.unionByName(newcomers).unionByName(followed), stores=stores, clock=clock)
 
 
@@ -161,15 +163,23 @@ def _begun(asked: DataFrame, *, must: Column) -> DataFrame:
     )  # fmt: skip
 
 
-def _answers(delivered: DataFrame, *, stands: DataFrame) -> DataFrame:
+def _answers(delivered: DataFrame, *, current: DataFrame, stands: DataFrame) -> DataFrame:
     """Who was heard, and whether it `answers` a leaver: by a status that says so, sent since that has begun to leave."""
     to_leaver = F.array_contains("flags", str(Flag.DELETE_PENDING)) & (F.col("type") == MessageType.STATUS)
-    heard = delivered.select(
-        "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer"),
-        to_leaver.alias("to_leaver"), F.col("at").alias("said"),
-    )  # fmt: skip
-    since = F.col("to_leaver") & (F.col("said") > F.col("began"))
-    return heard.join(stands.select(*HERE, "began"), list(HERE)).groupBy(*ASKED).agg(F.max(since).alias("answers"))
+    told = _heard(current.where(to_leaver)).join(stands.select(*HERE, "began"), list(HERE)).where("said > began")
+    heard = _heard(delivered).select(*ASKED, F.lit(False).alias("answers"))
+    return (
+        heard.unionByName(told.select(*ASKED, F.lit(True).alias("answers")))
+        .groupBy(*ASKED)
+        .agg(F.max("answers").alias("answers"))
+    )
+
+
+def _heard(messages: DataFrame) -> DataFrame:
+    """Whom stores were told something by, and when that was said."""
+    return messages.select(
+        "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer"), F.col("at").alias("said")
+    )
 
 
 def _followed(known: DataFrame, *, others: DataFrame, answers: DataFrame, clock: DataFrame) -> DataFrame:
