@@ -1,6 +1,6 @@
 """Playing rounds one after another: the world between two rounds, held here as Arrow tables, the large ones in files.
 
-A round is handed the rows that it concerns (`views`): few as a local relation, whose exact size keeps plans short, many as a
+A round is handed the rows that it concerns (`views`): few in memory, where their exact size keeps plans short, many as a
 file where executors can read it. What it gives is folded into the world by key. A lake's world is read once and then held
 in the same way.
 """

@@ -2,7 +2,7 @@
 
 A step whose driving frames have no rows is not made at all, nor what else it would have been given. A rule with a twin in
 Arrow is made by that where all its rows are here; an `inline` one within the plans of those who read it; any other is a plan
-of Spark's, which may be kept for the next time that it is made. What that gives is collected and becomes a local relation: most
+of Spark's, which may be kept for the next time that it is made. What that gives is collected, and handed to its readers: most
 frames of a round are small, and of known size plans stay short. Where a frame that drives the step has `LARGE` rows or more, and
 what it gives has too, that stays on the executors, and is collected beside the steps that read it, if its rows are wanted here.
 """

@@ -179,7 +179,7 @@ BETTER_NAME = "who reads on would take it for the first: give each frame a name 
 
 CLASSIC = {"_jdf", "_jsc", "_jsparkSession", "_jvm", "_sc", "rdd", "sparkContext"}
 CLASSICAL = {"pfspark.edge.session", *(f"pfspark.edge.spark.{name}" for name in ("files", "leaves", "prepared", "tuned"))}
-"""The modules that start Spark, that know whose files it reads, keep plans of its Java, and set it."""
+"""The modules that start Spark, that know whose files it reads, hand rows to its Java, keep plans of it, and set it."""
 BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py or edge/spark"
 SERVERLESS = {
     "keeping frames between jobs": {"cache", "persist", "unpersist", "checkpoint", "localCheckpoint", "cacheTable"},

@@ -176,7 +176,7 @@ def _answers(delivered: DataFrame, *, current: DataFrame, stands: DataFrame) -> 
 
 
 def _heard(messages: DataFrame) -> DataFrame:
-    """Whom stores were told something by, and when that was said."""
+    """Who told stores something, and when it was said."""
     return messages.select(
         "org", F.col("recipient").alias("store"), "folder", F.col("store").alias("peer"), F.col("at").alias("said")
     )

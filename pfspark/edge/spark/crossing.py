@@ -34,7 +34,8 @@ BLOCK = 16 << 20
 
 
 def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
-    """Rows that are here, as a frame of that schema; where they are few, or no file can be read there, as a local relation."""
+    """Rows that are here, as a frame of that schema; of those that are not many, or where no file can be read there, as leaves of
+    a plan."""
     if rows.num_rows >= execute.LARGE and files.executors_are_here(spark):
         import pyarrow.parquet as pq
 
@@ -42,7 +43,7 @@ def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame
             with _new_place() as place:
                 pq.write_table(rows, place / "rows.parquet", row_group_size=GROUP)
             return _opened(spark, place, schema)
-    if not leaves.are_seen(rows) and (frame := leaves.handed(spark, rows, schema)) is not None:
+    if rows.num_rows < execute.LARGE and leaves.are_unseen(rows) and (frame := leaves.handed(spark, rows, schema)) is not None:
         return frame
     return local(spark, rows, schema)
 

@@ -7,7 +7,7 @@ that was a quarter of all that two cores did. So more of them are a table of Spa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.types import StructType
 
-SEEN, SEEN_BYTES = 500, 1 << 20
-"""Rows up to which they are a local relation, and bytes: of 2 MB Spark makes none
+SEEN = 500
+"""Rows up to which they are a local relation."""
+MUCH = 7 << 18
+"""Bytes beyond which rows are handed over as Spark does it by itself: of 2 MB it makes no relation whose rows it knows
 (`spark.sql.execution.arrow.localRelationThreshold`)."""
 
 
 @dataclass(frozen=True)
 class Lying:
-    """Rows in Java: their columns; a sequence of them, or a table of Spark's own; and what Spark is to take for their size where
-    it does not see them."""
+    """Rows that lie in Java, their columns, and the size that Spark goes by where it does not see them; None: it sees them."""
 
     columns: Any
     rows: Any
-    is_sequence: bool
-    statistics: Any | None
+    size: Any | None
 
 
 class Java:
@@ -57,6 +57,10 @@ class Java:
         self._channel = jvm.java.nio.channels.Channels.newChannel
         self._batches = getattr(getattr(sql.execution.arrow, "ArrowConverters$"), "MODULE$").getBatchesFromStream
         self._read = sql.api.python.PythonSQLUtils.toDataFrame
+        if spark.conf.get("spark.sql.execution.arrow.useLargeVarTypes", "false") == "true":
+            raise TypeError("found columns that Java reads by offsets of 64 bits, expected those of 32 that are sent here")
+        no_rows = Lying(self.nothing, self.nothing, self._some(self.empty(self.nothing).computeStats()))
+        self.leaf(no_rows)(no_rows.columns)  # a Java that has other leaves is seen here
 
     def lying(self, rows: pa.Table, schema: StructType) -> Lying:
         """Rows that are here, there."""
@@ -69,20 +73,15 @@ class Java:
             writer.write_table(table)
         batches = self._batches(self._channel(self._bytes(stream.getvalue().to_pybytes())))
         leaf = self.leaf_of(self._read(batches, schema.json(), self._session))
-        is_sequence = leaf.nodeName() == "LocalRelation"
-        if is_sequence and are_seen(rows):
-            return Lying(leaf.output(), leaf.data(), is_sequence, None)
-        return Lying(leaf.output(), leaf.productElement(1), is_sequence, self._some(leaf.computeStats()))
+        return Lying(leaf.output(), leaf.data(), self._some(leaf.computeStats()) if are_unseen(rows) else None)
 
-    def leaf(self, lying: Lying, columns: Any) -> Any:
-        """Those rows as a leaf with those columns."""
-        if lying.statistics is None:
-            return self._seen(columns, lying.rows, False, self._none)
-        rows = lying.rows
-        if lying.is_sequence:
-            rows = self._context.parallelize(rows, self._session.leafNodeDefaultParallelism(), self._any)
-        rest = self._spread, self.nothing, False, self._none, self._session, lying.statistics, self._none
-        return self._unseen(columns, rows, *rest)
+    def leaf(self, lying: Lying) -> Callable[[Any], Any]:
+        """What makes leaves of those rows, each with columns of its own; Spark knows again that they are the same rows."""
+        if lying.size is None:
+            return lambda columns: self._seen(columns, lying.rows, False, self._none)
+        rows = self._context.parallelize(lying.rows, self._session.leafNodeDefaultParallelism(), self._any)
+        rest = rows, self._spread, self.nothing, False, self._none, self._session, lying.size, self._none
+        return lambda columns: self._unseen(columns, *rest)
 
     def empty(self, columns: Any) -> Any:
         """A leaf with those columns, without rows."""
@@ -108,35 +107,38 @@ class Java:
         return plan
 
 
-_JAVAS: WeakKeyDictionary[SparkSession, Java] = WeakKeyDictionary()
+_JAVAS: WeakKeyDictionary[SparkSession, Java | None] = WeakKeyDictionary()
 
 
-def are_seen(rows: pa.Table) -> bool:
-    """Whether these are a local relation."""
-    return bool(rows.num_rows <= SEEN and rows.nbytes <= SEEN_BYTES)
+def are_unseen(rows: pa.Table) -> bool:
+    """Whether they are handed over so that Spark does not see them, and knows how many they are."""
+    return bool(rows.num_rows > SEEN and rows.nbytes <= MUCH)
 
 
-def java_of(spark: SparkSession) -> Java:
-    """What makes plans of that session.
+def java_of(spark: SparkSession) -> Java | None:
+    """What makes plans of that session; None where it has no Java of ours, or one that has other plans."""
+    if getattr(spark, "_jvm", None) is None:
+        return None
+    from py4j.protocol import Py4JError
 
-    Raises Py4JError, AttributeError or TypeError in a Java that has others.
-    """
     if spark not in _JAVAS:
-        _JAVAS[spark] = Java(spark)
+        try:
+            _JAVAS[spark] = Java(spark)
+        except (Py4JError, AttributeError, TypeError):
+            _JAVAS[spark] = None
     return _JAVAS[spark]
 
 
 def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame | None:
-    """Rows that are here as a frame of that schema; None where there is no Java of ours, or one that has other plans."""
+    """Rows that are here as a frame of that schema; None where `java_of` is none."""
+    if (java := java_of(spark)) is None:
+        return None
     from py4j.protocol import Py4JError
     from pyspark.sql.classic.dataframe import DataFrame as Classic
 
-    if getattr(spark, "_jvm", None) is None:
-        return None
     try:
-        java = java_of(spark)
         lying = java.lying(rows, schema)
-        frame = Classic(java.frame(java.leaf(lying, lying.columns)), spark)
+        frame = Classic(java.frame(java.leaf(lying)(lying.columns)), spark)
     except (Py4JError, AttributeError, TypeError):
         return None
     return frame.coalesce(1) if rows.num_rows <= IN_ONE_PART else frame

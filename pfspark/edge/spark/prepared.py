@@ -1,7 +1,7 @@
 """Steps that are made round after round, of other rows each time: their plans are analyzed once.
 
 Of a small step half of the time goes into saying it to Java, call by call, and into analyzing each of these. What comes of that
-is the same whatever rows there are, so it is kept: the analyzed plan, in which the next time only the local relations are others.
+is the same whatever rows there are, so it is kept: the analyzed plan, in which the next time only the leaves are others.
 Spark optimizes, plans and runs it as any. Of a step that is made once no more is kept than what it was; and where there is no
 Java to keep plans of, as by Spark Connect, nothing is.
 """
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, cast
 from weakref import WeakKeyDictionary
 
 from pfspark import execute
-from pfspark.edge.spark.leaves import Java, Lying, java_of
+from pfspark.edge.spark.leaves import MUCH, Java, Lying, java_of
 from pfspark.rows import IN_ONE_PART
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ class Plan:
     """An analyzed plan in which leaves stand for rows: its nodes, each behind its children, which it has by their places; of a
     leaf the columns, and the number of its rows."""
 
-    def __init__(self, spark: SparkSession, once: Once) -> None:
+    def __init__(self, java: Java, once: Once) -> None:
         """The plan of a step that Spark has analyzed once."""
-        self._java = java_of(spark)
+        self._java = java
         self._kind, self._schema = once.kind, None
         self._nodes: list[tuple[Any, tuple[int, ...], int | None]] = []
         numbers = self._java.by_identity()
@@ -41,7 +41,7 @@ class Plan:
             numbers.put(self._java.leaf_of(leaf).productElement(1), number)
         self._add(once.said.queryExecution().analyzed(), numbers)
         # The nodes that are kept hold no rows: those of this time were held as long as they.
-        empty = self._made([None] * len(once.leaves))
+        empty = self._made([self._java.empty] * len(once.leaves))
         self._nodes = [
             (node if number is not None else without, places, number)
             for (node, places, number), without in zip(self._nodes, empty, strict=True)
@@ -56,20 +56,19 @@ class Plan:
         self._nodes.append((node if number is None else node.output(), places, number))
         return len(self._nodes) - 1
 
-    def _made(self, rows: Sequence[Lying | None]) -> list[Any]:
-        """The nodes, of those rows."""
+    def _made(self, leaves: Sequence[Callable[[Any], Any]]) -> list[Any]:
+        """The nodes; what makes the leaves is given their columns."""
         made: list[Any] = []
         for node, places, number in self._nodes:
             if number is not None:
-                some = rows[number]
-                made.append(self._java.empty(node) if some is None else self._java.leaf(some, node))
+                made.append(leaves[number](node))
             else:
                 made.append(node.withNewChildren(self._java.nodes([made[place] for place in places])))
         return made
 
     def of(self, spark: SparkSession, leaves: Sequence[Leaf]) -> DataFrame:
         """The frame of the plan, of the rows that there are now."""
-        plan = self._made([_lying(self._java, leaf) for leaf in leaves])[-1]
+        plan = self._made([_made_leaf(self._java, leaf) for leaf in leaves])[-1]
         plan.setAnalyzed()  # as were the nodes that it is made of
         frame = self._kind(self._java.frame(plan), spark)
         self._schema = frame._schema = self._schema or frame.schema
@@ -99,7 +98,7 @@ _LOCK = Lock()
 def prepared(spark: SparkSession, step: Step) -> DataFrame | None:
     """The frame of a step, of the plan as it was analyzed before; None where not all its rows are here, and few, or there is no
     Java of ours."""
-    if getattr(spark, "_jvm", None) is None or not all(map(_is_small, step.leaves)):
+    if not all(map(_is_small, step.leaves)) or (java := java_of(spark)) is None:
         return None
     with _LOCK:
         plans = _PLANS.setdefault(spark, WeakKeyDictionary()).setdefault(step.frame, {})
@@ -109,36 +108,38 @@ def prepared(spark: SparkSession, step: Step) -> DataFrame | None:
         said = step.said(spark)
         plans[shape] = Once(said._jdf, [leaf.frame(spark)._jdf for leaf in step.leaves], type(said))
         return said
-    again = None if isinstance(known, Never) else _again(spark, step, known)
+    again = None if isinstance(known, Never) else _again(java, spark, step, known)
     plans[shape], frame = again or (Never(), None)
     return frame
 
 
-def _again(spark: SparkSession, step: Step, known: Once | Plan) -> tuple[Plan, DataFrame] | None:
+def _again(java: Java, spark: SparkSession, step: Step, known: Once | Plan) -> tuple[Plan, DataFrame] | None:
     """The plan that is kept, and the frame of it; None in a Java that has other plans."""
     from py4j.protocol import Py4JError
 
     try:
-        plan = Plan(spark, known) if isinstance(known, Once) else known
+        plan = Plan(java, known) if isinstance(known, Once) else known
         return plan, plan.of(spark, step.leaves)
     except (Py4JError, AttributeError, TypeError, ValueError):
         return None
 
 
 def _is_small(leaf: Leaf) -> bool:
-    """Whether its rows go from here to there in memory, not in a file (`crossing.handed`)."""
-    return leaf.rows is not None and leaf.schema is not None and leaf.rows.num_rows < execute.LARGE
+    """Whether its rows are handed over as `leaves` has them."""
+    if leaf.rows is None or leaf.schema is None:
+        return False
+    return bool(leaf.rows.num_rows < execute.LARGE and leaf.rows.nbytes <= MUCH)
 
 
 def _in_one_part(leaf: Leaf) -> bool:
     return leaf.rows is not None and leaf.rows.num_rows <= IN_ONE_PART
 
 
-def _lying(java: Java, leaf: Leaf) -> Lying | None:
-    """Its rows in Java, which has them already where another step has read them; None: there are none."""
+def _made_leaf(java: Java, leaf: Leaf) -> Callable[[Any], Any]:
+    """What makes leaves of its rows, which are in Java already where another step has read them."""
     assert leaf.rows is not None and leaf.schema is not None
     if not leaf.rows.num_rows:
-        return None
+        return java.empty
     if leaf not in _ROWS:
         _ROWS[leaf] = java.lying(leaf.rows, leaf.schema)
-    return _ROWS[leaf]
+    return java.leaf(_ROWS[leaf])

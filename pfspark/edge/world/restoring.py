@@ -101,10 +101,11 @@ def again(lost: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
     """
     rows = lost.select(["object", "origin", "cn", "edit_id"]).to_pylist()
     born = {row["object"]: row["edit_id"] for row in rows if row["object"] == f"{row['origin']}:{row['cn']}"}
+    anew = {*born.values()}
 
     def renamed(named: str | None) -> str | None:
         edit = named[1:] if named and named.startswith("@") else born.get(named or "")
-        return f"@again:{edit}" if edit in born.values() else named
+        return f"@again:{edit}" if edit in anew else named
 
     found = []
     for place, row in enumerate(sorted(edits.to_pylist(), key=lambda row: (row["at"], row["place"])), 1):

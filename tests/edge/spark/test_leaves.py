@@ -37,7 +37,9 @@ def test_they_are_as_they_were(spark: SparkSession, monkeypatch: pytest.MonkeyPa
     assert said(frame.where("cn > 2").select("cn", "size").toArrow()) == said(rows.slice(3).select(["cn", "size"]))
 
 
-@pytest.mark.parametrize(("rows", "kind"), [(1, "LocalRelation"), (500, "LocalRelation"), (501, "LogicalRDD")])
+@pytest.mark.parametrize(
+    ("rows", "kind"), [(1, "LocalRelation"), (500, "LocalRelation"), (501, "LogicalRDD"), (20_000, "LogicalRDD")]
+)
 def test_few_are_seen(spark: SparkSession, rows: int, kind: str) -> None:
     """So of those that are not, no rule of Spark's optimizer looks at every row."""
     frame = crossing.handed(spark, numbers(rows), NUMBERS)
@@ -45,13 +47,16 @@ def test_few_are_seen(spark: SparkSession, rows: int, kind: str) -> None:
     assert sorted(frame.toArrow()["n"].to_pylist()) == [*range(rows)]
 
 
-def test_large_ones_are_not_seen_though_they_are_few(spark: SparkSession) -> None:
-    """So large that Spark would make no local relation of them, too."""
-    for size in (1 << 20, 3 << 20):
-        rows = arrow(NUMBERS, [{"n": 1, "t": "x" * size}])
-        frame = crossing.handed(spark, rows, NUMBERS)
-        assert leaf(frame).nodeName() == "LogicalRDD"
-        assert frame.toArrow().to_pylist() == rows.to_pylist()
+def test_much_is_handed_over_as_spark_does_it(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In several batches, none of which is too large for a task; so are many, where no file can be."""
+    size = numbers(600).nbytes
+    for much, many, own in ((size, 601, True), (size - 1, 601, False), (size, 600, False)):
+        monkeypatch.setattr(leaves, "MUCH", much)
+        monkeypatch.setattr(crossing.execute, "LARGE", many)
+        monkeypatch.setattr(crossing.files, "executors_are_here", lambda _spark: False)
+        frame = crossing.handed(spark, numbers(600), NUMBERS)
+        assert leaf(frame).nodeName() == ("LogicalRDD" if own else "LocalRelation")
+        assert frame.count() == 600
 
 
 def test_spark_knows_how_many_they_are(spark: SparkSession) -> None:
@@ -65,11 +70,24 @@ def test_spark_knows_how_many_they_are(spark: SparkSession) -> None:
     assert joined.count() == 600
 
 
-def test_a_java_that_has_other_plans_is_handed_local_relations(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("what", ["__init__", "lying", "leaf"])
+def test_a_java_that_has_other_plans_is_handed_local_relations(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
     def other(*_: Any) -> Any:
         raise Py4JError("org.apache.spark.sql.classic.Dataset does not exist in the JVM")
 
     monkeypatch.setattr(leaves, "_JAVAS", WeakKeyDictionary())
-    monkeypatch.setattr(leaves.Java, "__init__", other)
+    monkeypatch.setattr(leaves.Java, what, other)
     frame = crossing.handed(spark, numbers(501), NUMBERS)
     assert leaf(frame).nodeName() == "LocalRelation" and frame.count() == 501
+
+
+def test_a_java_that_reads_larger_offsets_is_handed_local_relations(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaves, "_JAVAS", WeakKeyDictionary())
+    spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
+    try:
+        frame = crossing.handed(spark, numbers(501), NUMBERS)
+        assert leaf(frame).nodeName() == "LocalRelation" and frame.count() == 501
+    finally:
+        spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")

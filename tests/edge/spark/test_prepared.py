@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 import pfspark.execute
 import pfspark.rows
 from pfspark.edge.spark import leaves, prepared
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import handed, suited
 from pfspark.execute import Made, execute
 from pfspark.frame import RULES, rule, source
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
@@ -57,7 +57,11 @@ def numbers(*given: int) -> Made:
     """Rows that are here, each in a chunk of its own, between chunks without any."""
     rows = pa.chunked_array([chunk for each in given for chunk in ([], [each])], pa.int64())
     table = pa.table({"n": rows})
-    return Made(lambda spark: local(spark, table, NUMBERS), table, schema=NUMBERS)
+    return Made(lambda spark: handed(spark, table, NUMBERS), table, schema=NUMBERS)
+
+
+SEEN_OR_NOT = pytest.mark.parametrize("seen", [500, 0])
+"""Rows up to which Spark sees them: all of these, or none."""
 
 
 def made(spark: SparkSession, wanted: DataFrame, **given: Made) -> list[int]:
@@ -70,9 +74,11 @@ def kept(spark: SparkSession) -> list[str]:
     return sorted(type(plan).__name__ for plans in steps.values() for plan in plans.values())
 
 
-def test_a_step_is_prepared_when_it_is_made_again(spark: SparkSession) -> None:
+@SEEN_OR_NOT
+def test_a_step_is_prepared_when_it_is_made_again(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, seen: int) -> None:
     """With what is fused into it, of few rows, of a chunk each; where nothing is fused into it, for there is nothing, it has
     another shape."""
+    monkeypatch.setattr(leaves, "SEEN", seen)
     wanted = both(above(source("given"), least=1), others=above(source("others"), least=2))
     cases: list[tuple[tuple[int, ...], tuple[int, ...], list[int]]] = [
         ((1, 2, 3, 3), (2, 3), [3]), ((5,), (), []), ((), (3, 4), []), ((3, 4, 5, 6), (3, 4, 6, 7), [3, 4, 6]), ((9,), (9,), [9]),
@@ -84,8 +90,10 @@ def test_a_step_is_prepared_when_it_is_made_again(spark: SparkSession) -> None:
     assert found == [["Once"], ["Once"] * 2, ["Once"] * 3, ["Once", "Once", "Plan"], ["Once", "Once", "Plan"]]
 
 
-def test_one_frame_given_twice_is_another_shape(spark: SparkSession) -> None:
+@SEEN_OR_NOT
+def test_one_frame_given_twice_is_another_shape(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, seen: int) -> None:
     """Which of them a leaf stands for is told by the rows themselves, not by what they say."""
+    monkeypatch.setattr(leaves, "SEEN", seen)
     wanted = both(source("given"), others=source("others"))
     for _ in range(3):
         one = numbers(1, 2)
@@ -95,15 +103,17 @@ def test_one_frame_given_twice_is_another_shape(spark: SparkSession) -> None:
     assert kept(spark) == ["Plan", "Plan"]
 
 
-def test_a_plan_that_is_kept_holds_no_rows(spark: SparkSession) -> None:
+@SEEN_OR_NOT
+def test_a_plan_that_is_kept_holds_no_rows(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, seen: int) -> None:
+    monkeypatch.setattr(leaves, "SEEN", seen)
     wanted = both(source("given"), others=source("others"))
     for _ in range(2):
         made(spark, wanted, given=numbers(1, 2), others=numbers(2))
     [plans] = prepared._PLANS[spark].values()
     [plan] = plans.values()
     assert isinstance(plan, prepared.Plan)
-    leaves = plan._nodes[-1][0].collectLeaves()
-    assert leaves.size() == 2 and all(leaves.apply(nth).data().isEmpty() for nth in range(2))
+    found = plan._nodes[-1][0].collectLeaves()
+    assert found.size() == 2 and all(found.apply(nth).data().isEmpty() for nth in range(2))
 
 
 def test_rows_of_any_type_are_as_they_are(spark: SparkSession) -> None:
@@ -126,7 +136,7 @@ def test_what_goes_by_files_is_not_prepared_for(spark: SparkSession, monkeypatch
 
 def test_rows_in_several_parts_are_another_shape(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its plan does not say that they are in one."""
-    for module in (pfspark.rows, prepared):
+    for module in (pfspark.rows, leaves, prepared):
         monkeypatch.setattr(module, "IN_ONE_PART", 2)
     wanted = both(source("given"), others=source("others"))
     for some in ((1, 2), (1, 2, 3), (2, 3), (4, 2, 3), (2, 5)):
@@ -134,9 +144,12 @@ def test_rows_in_several_parts_are_another_shape(spark: SparkSession, monkeypatc
     assert kept(spark) == ["Plan", "Plan"]
 
 
-@pytest.mark.parametrize(("who", "what"), [(leaves.Java, "__init__"), (leaves.Java, "lying"), (prepared.Plan, "_made")])
+@pytest.mark.parametrize(
+    ("who", "what", "known"),
+    [(leaves.Java, "__init__", []), (leaves.Java, "lying", ["Never"]), (prepared.Plan, "_made", ["Never"])],
+)
 def test_a_java_that_has_other_plans_is_told_each_step_anew(
-    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, who: type, what: str
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, who: type, what: str, known: list[str]
 ) -> None:
     """Whenever that is seen."""
 
@@ -148,7 +161,7 @@ def test_a_java_that_has_other_plans_is_told_each_step_anew(
     wanted = both(source("given"), others=source("others"))
     for last in (3, 4, 5):
         assert made(spark, wanted, given=numbers(1, 2, last), others=numbers(2, last)) == [2, last]
-    assert kept(spark) == ["Never"]
+    assert kept(spark) == known
 
 
 @rule(N)
