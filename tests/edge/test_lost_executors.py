@@ -101,12 +101,14 @@ def posts() -> list[dict[str, Any]]:
 
 
 ENDED = """
+import logging
 import sys
 from pfspark.edge.session import open_session
 from pfspark.errors import LakeError
 from pfspark.execute import Execution
 from pfspark.lake import Lake
 
+logging.getLogger().addHandler(logging.NullHandler())  # as cli does: py4j logs a call that Java did not live to answer
 spark, run, steps = open_session(), Execution.run, iter(range(30, -1, -1))
 
 def ending(*args):
