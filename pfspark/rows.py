@@ -81,7 +81,17 @@ def local(spark: SparkSession, table: pa.Table, schema: StructType) -> DataFrame
     """A local relation of those rows."""
     # Spark refuses columns without a chunk, which is what filtering everything away leaves.
     frame = spark.createDataFrame(table.combine_chunks() if table.num_rows else no_rows(schema), schema)
-    return frame.coalesce(1) if table.num_rows <= IN_ONE_PART else frame
+    return in_parts(frame, table)
+
+
+def are_one_part(table: pa.Table) -> bool:
+    """Whether a frame of those rows says that it is one part."""
+    return bool(table.num_rows <= IN_ONE_PART)
+
+
+def in_parts(frame: DataFrame, table: pa.Table) -> DataFrame:
+    """The frame of those rows, which says so where it is one part."""
+    return frame.coalesce(1) if are_one_part(table) else frame
 
 
 def nothing(spark: SparkSession, name: str) -> DataFrame:

@@ -2,7 +2,7 @@
 
 Few are a local relation: Spark sees that there are some, or none, and what it needs not plan it does not plan. But it looks at
 every row of one whenever one of its rules looks at the plan, some hundred times a plan: of rounds of a thousand organizations
-that was a quarter of all that two cores did. So more of them are a table of Spark's own, which nobody opens before it is read.
+that was a quarter of what Java ran. So more of them are a table of Spark's own, which nobody opens before it is read.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from pfspark.rows import IN_ONE_PART
+from pfspark.rows import in_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -141,4 +141,4 @@ def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame
         frame = Classic(java.frame(java.leaf(lying)(lying.columns)), spark)
     except (Py4JError, AttributeError, TypeError):
         return None
-    return frame.coalesce(1) if rows.num_rows <= IN_ONE_PART else frame
+    return in_parts(frame, rows)

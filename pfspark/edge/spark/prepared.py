@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 
 from pfspark import execute
 from pfspark.edge.spark.leaves import MUCH, Java, Lying, java_of
-from pfspark.rows import IN_ONE_PART
+from pfspark.rows import are_one_part
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -102,7 +102,7 @@ def prepared(spark: SparkSession, step: Step) -> DataFrame | None:
         return None
     with _LOCK:
         plans = _PLANS.setdefault(spark, WeakKeyDictionary()).setdefault(step.frame, {})
-    shape = (step.shape, *((leaf.schema, _in_one_part(leaf)) for leaf in step.leaves))
+    shape = (step.shape, *((leaf.schema, are_one_part(leaf.rows)) for leaf in step.leaves))
     known = plans.get(shape)
     if known is None:
         said = step.said(spark)
@@ -129,10 +129,6 @@ def _is_small(leaf: Leaf) -> bool:
     if leaf.rows is None or leaf.schema is None:
         return False
     return bool(leaf.rows.num_rows < execute.LARGE and leaf.rows.nbytes <= MUCH)
-
-
-def _in_one_part(leaf: Leaf) -> bool:
-    return leaf.rows is not None and leaf.rows.num_rows <= IN_ONE_PART
 
 
 def _made_leaf(java: Java, leaf: Leaf) -> Callable[[Any], Any]:

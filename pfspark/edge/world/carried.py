@@ -210,8 +210,7 @@ def taken_in(edits: pa.Table, snapshot: Snapshot) -> pa.Table:
 
 
 def naming(edits: pa.Table, snapshot: Snapshot, name: str, columns: Sequence[str]) -> pa.Table:
-    """The rows of that table that name one of those edits (org, edit_id), in those columns, without reading all others: few are
-    asked for by their names."""
+    """The rows of that table that name one of those edits (org, edit_id), in those columns: few are asked for by their names."""
     few = edits.num_rows <= native.FEW
     if few or snapshot.is_at_hand(name):
         edit = pc.field("edit_id")

@@ -48,7 +48,7 @@ def test_few_are_seen(spark: SparkSession, rows: int, kind: str) -> None:
 
 
 def test_much_is_handed_over_as_spark_does_it(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In several batches, none of which is too large for a task; so are many, where no file can be."""
+    """So are many, where no file can be."""
     size = numbers(600).nbytes
     for much, many, own in ((size, 601, True), (size - 1, 601, False), (size, 600, False)):
         monkeypatch.setattr(leaves, "MUCH", much)

@@ -136,8 +136,7 @@ def test_what_goes_by_files_is_not_prepared_for(spark: SparkSession, monkeypatch
 
 def test_rows_in_several_parts_are_another_shape(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its plan does not say that they are in one."""
-    for module in (pfspark.rows, leaves, prepared):
-        monkeypatch.setattr(module, "IN_ONE_PART", 2)
+    monkeypatch.setattr(pfspark.rows, "IN_ONE_PART", 2)
     wanted = both(source("given"), others=source("others"))
     for some in ((1, 2), (1, 2, 3), (2, 3), (4, 2, 3), (2, 5)):
         assert made(spark, wanted, given=numbers(*some), others=numbers(2)) == [2]
