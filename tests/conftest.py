@@ -52,6 +52,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--without-native", action="store_true", help="write and read local tables by Spark alone, as where no deltalake is"
     )
     group.addoption("--bench-items", type=int, default=1_000_000, help="items that are posted at once, at most (1,000,000)")
+    group.addoption("--bench-bytes", type=int, default=1000, help="bytes of each of those items (1,000)")
     group.addoption("--bench", action="store_true", help="run tests/bench too: they measure, and take their time")
 
 

@@ -165,55 +165,95 @@ def updates(ranges: DataFrame, *, changes: DataFrame, superseded: DataFrame, emp
 
 HALF = 31
 """Bits of the lower part of a total: sums of both parts are a bigint's however large what is added up is, and however often."""
+STRETCH = 12
+"""Bits of a place within its stretch. A queue is gathered by stretches of some thousand updates: what Spark gathers are
+objects, and those of ten million updates are more than a Java of 2 GB holds; a stretch that is whole is packed."""
+AT_ONCE = 64
+"""Cuts that are gathered one by one, and groups of them, and groups of those."""
 
 
-def _total(place: str) -> str:
-    """The bytes of the updates of a queue up to that place; 0 before the first."""
-    whole = f"cast(get(highs, {place} - 1) as decimal(20)) * {2**HALF} + get(lows, {place} - 1)"
-    return f"coalesce({whole}, 0)"
+def _total(part: str, place: str) -> str:
+    """A part of the bytes of the updates of a queue up to that place; 0 before the first."""
+    stretch, within = f"get(stretches, shiftright({place} - 1, {STRETCH}))", f"({place} - 1) & {2**STRETCH - 1}"
+    totals = {"low": f"get({stretch}.low, {within})", "high": f"coalesce({stretch}.alike, get({stretch}.high, {within}))"}
+    return f"coalesce({totals[part]}, 0)"
 
 
+def _fits(place: str) -> str:
+    """Whether the updates up to that place fit into the message that has begun."""
+    high, low = (f"{_total(part, place)} - begun.{part}" for part in ("high", "low"))
+    return f"{place} <= updates and {high} <= shiftright(limit - ({low}), {HALF})"
+
+
+POWERS = f"array({', '.join(str(2**bit) for bit in range(31))})"
 FITTING = f"""
-    aggregate(
-        reverse(transform(sequence(0, floor(log2(updates))), bit -> cast(pow(2, bit) as int))),
-        0,
-        (low, half) -> low + if(low + half <= updates and {_total("(low + half)")} <= begun.room, half, 0)
+    transform(
+        array(aggregate(
+            {POWERS}, 0, (reach, power) -> if(reach = power div 2 and {_fits("begun.cut + power")}, power, reach)
+        )),
+        reach -> aggregate(
+            filter(reverse({POWERS}), half -> half < reach),
+            reach,
+            (fitting, half) -> fitting + if({_fits("begun.cut + fitting + half")}, half, 0)
+        )
+    )[0]
+"""
+"""How many updates fit into the message that has begun. Totals rise along the queue, so it is found by doubling how far it
+reaches, and then by halving: a look into the queue is what costs."""
+FOLLOWING = f"""
+    transform(
+        array(named_struct('cut', cut, 'high', {_total("high", "cut")}, 'low', {_total("low", "cut")})),
+        begun -> cast(begun.cut + greatest(1, least(most, {FITTING})) as int)
     )
 """
-"""How many updates of a queue come before the first that is too much for the message that has begun. Totals rise along the
-queue, so it is found by halving."""
-CUTS = f"""
-    filter(
-        aggregate(
-            sequence(1, cast(least(
-                floor({_total("updates")} * 2 / (limit + 1)) + floor(updates / most) + 1, updates
-            ) as int)),
-            array(0),
-            (cuts, nth) -> concat(cuts, transform(
-                array(named_struct('cut', element_at(cuts, -1), 'room', {_total("element_at(cuts, -1)")} + limit)),
-                begun -> cast(least(updates, greatest(begun.cut + 1, least(begun.cut + most, {FITTING}))) as int)
+"""The cut after one: behind the updates that fit into the message that begins there. So a message costs little, however many
+it takes."""
+MESSAGES = f"""
+    cast(least(
+        floor((cast({_total("high", "updates")} as decimal(20)) * {2**HALF} + {_total("low", "updates")}) * 2
+            / (cast(limit as decimal(20)) + 1)) + floor(updates / most) + 1,
+        updates
+    ) as int)
+"""
+"""As many messages as a queue may be: two after each other hold more than the limit, or the first of them `most` updates."""
+
+
+def _following(levels: int) -> str:
+    """As many of the cuts after one as there are, but at most `AT_ONCE` to the power of `levels`.
+
+    What is gathered one by one is copied each time, so it is gathered in groups, and these in groups.
+    """
+    if levels == 0:
+        return f"if(cut < updates, {FOLLOWING}, array())"
+    return f"slice({_gathered(f'sequence(1, least(messages, {AT_ONCE}))', levels)}, 2, {AT_ONCE**levels})"
+
+
+def _gathered(times: str, levels: int) -> str:
+    """A cut, and those after it: so many times as many as one level less gives."""
+    return f"""
+        flatten(aggregate({times}, array(array(cut)), (found, nth) ->
+            concat(found, transform(slice(element_at(found, -1), -1, 1), cut -> {_following(levels - 1)}))
+        ))
+    """
+
+
+CUTS = f"transform(array(0), cut -> {_gathered(f'sequence(1, messages, {AT_ONCE**2})', 3)})[0]"
+"""After how many updates of the queue each message begins, and the last of them ends."""
+POINTS = f"""
+    concat(
+        flatten(stretches.runs),
+        transform(
+            zip_with(cuts, slice(cuts, 2, size(cuts)), (cut, following) -> named_struct('cut', cut, 'following', following)),
+            span -> named_struct('place', span.cut + 1, 'origin', null, 'shift', null, 'bytes', if(
+                span.following is null, null,
+                ({_total("high", "span.following")} - {_total("high", "span.cut")}) * {2**HALF}
+                    + ({_total("low", "span.following")} - {_total("low", "span.cut")})
             ))
-        ),
-        cut -> cut < updates
+        )
     )
 """
-"""After how many updates of the queue each message begins: the next one where those that fit into this one end, so a message
-costs little, however many it takes. Two after each other hold more than the limit, or the first of them `most` updates: so
-many steps are enough."""
-SPANS = f"""
-    zip_with(cuts, slice(cuts, 2, size(cuts)), (cut, following) -> named_struct(
-        'first', cut + 1,
-        'last', coalesce(following, updates),
-        'bytes', cast({_total("coalesce(following, updates)")} - {_total("cut")} as bigint)
-    ))
-"""
-"""Each message as the places of its first and last update, from 1, with its bytes."""
-RUNS = """
-    zip_with(runs, slice(runs, 2, size(runs)), (run, following) -> named_struct(
-        'origin', run.origin, 'cn', run.cn, 'first', run.place, 'last', coalesce(following.place - 1, updates)
-    ))
-"""
-"""The numbers that rise by one along a queue, given where they begin, as ranges with the places of their ends."""
+"""Where along a queue numbers cease to rise by one, and where a message of how many bytes begins, by the place of the update;
+and the place behind the last."""
 
 
 @rule("packed")
@@ -227,28 +267,51 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
 
     Source: R49-R54, V34, V35, Q16, Q17; F46, F53.
     """
+    queues = _queued(_limited(updates, stores=stores, limits=limits, clock=clock))
+    cut = queues.withColumn("messages", F.expr(MESSAGES)).withColumn("cuts", F.expr(CUTS))
+    points = cut.select(*MESSAGE, F.inline(F.expr(POINTS)))
+    along = Window.partitionBy(*MESSAGE).orderBy("place")
+    so_far = along.rangeBetween(Window.unboundedPreceding, Window.currentRow)  # RANGE: what begins at one place is one piece
+    pieces = points.select(
+        *MESSAGE, "place", (F.lead("place").over(along) - 1).alias("last"),
+        (F.count("bytes").over(so_far) - 1).cast("int").alias("batch"),
+        *(F.last(name, ignorenulls=True).over(so_far).alias(name) for name in ("bytes", "origin", "shift")),
+    )  # fmt: skip
+    cn_min, cn_max = (F.col(end) + F.col("shift") for end in ("place", "last"))
+    piece = F.struct("place", "origin", cn_min.alias("cn_min"), cn_max.alias("cn_max"))
+    messages = pieces.where(F.col("place") <= F.col("last")).groupBy(*MESSAGE, "batch", "bytes")
+    parts = messages.agg(F.array_sort(F.collect_list(piece)).alias("parts"))
+    carries = F.transform("parts", lambda each: F.struct(*(each[name].alias(name) for name in ("origin", "cn_min", "cn_max"))))
+    return parts.select(*MESSAGE, "batch", carries.alias("carries"), "bytes")
+
+
+def _queued(limited: DataFrame) -> DataFrame:
+    """One row a queue: `limit`, `most`, how many `updates` it is, and in their order its `stretches`: totals, and where runs
+    of numbers begin."""
     along = Window.partitionBy(*MESSAGE).orderBy("order", "cn")  # by one column, so that all windows share one sort
     so_far = along.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     high, low = F.shiftright("bytes", HALF), F.col("bytes").bitwiseAND(2**HALF - 1)
     goes_on = (F.lag("origin").over(along) == F.col("origin")) & (F.lag("cn").over(along) + 1 == F.col("cn"))
-    limited = _limited(updates, stores=stores, limits=limits, clock=clock)
     placed = limited.withColumn("order", cnset.order_of("origin")).select(
         *MESSAGE, "limit", "most", "origin", "cn", F.row_number().over(along).alias("place"),
         F.sum(high).over(so_far).alias("high"), F.sum(low).over(so_far).alias("low"),
         F.coalesce(goes_on, F.lit(False)).alias("goes_on"),
     )  # fmt: skip
+    stretch = F.shiftright(F.col("place") - 1, STRETCH)
+    run = F.struct("place", "origin", (F.col("cn") - F.col("place")).alias("shift"), F.lit(None).cast("bigint").alias("bytes"))
+    alike = F.min("high") == F.max("high")  # but where an update has 2 GB or more
     # No sum falls along a queue, so in their order the sums are in that of the updates; numbers lie closer than structs.
-    queues = placed.groupBy(*MESSAGE, "limit", "most").agg(
-        F.sort_array(F.collect_list("high")).alias("highs"),
-        F.sort_array(F.collect_list("low")).alias("lows"),
-        F.sort_array(F.collect_list(F.when(~F.col("goes_on"), F.struct("place", "origin", "cn")))).alias("runs"),
+    stretches = placed.groupBy(*MESSAGE, "limit", "most", stretch.alias("stretch")).agg(
+        F.when(alike, F.max("high")).alias("alike"),
+        F.when(~alike, F.sort_array(F.collect_list("high"))).alias("high"),
+        F.sort_array(F.collect_list("low")).alias("low"),
+        F.sort_array(F.collect_list(F.when(~F.col("goes_on"), run))).alias("runs"),
         F.count("*").cast("int").alias("updates"),
     )
-    cut = queues.withColumn("cuts", F.expr(CUTS))
-    # No queue stands beside every message of its own: that would cost their product.
-    alone = cut.select(*MESSAGE, F.expr(SPANS).alias("spans"), F.expr(RUNS).alias("runs"))
-    # There always is a span. Where there might be none Spark looks first, and cuts the queue once more for it.
-    return _carrying(alone.select(*MESSAGE, "runs", F.posexplode_outer("spans").alias("batch", "span")))
+    return stretches.groupBy(*MESSAGE, "limit", "most").agg(
+        F.sort_array(F.collect_list(F.struct("stretch", "alike", "high", "low", "runs"))).alias("stretches"),
+        F.sum("updates").cast("int").alias("updates"),
+    )
 
 
 def _limited(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: DataFrame) -> DataFrame:
@@ -262,24 +325,9 @@ def _limited(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock:
     )  # fmt: skip
     own = limits.select(*HERE, F.col("size_limit").alias("of_folder"))
     here = updates.join(general, list(STORE)).join(own, list(HERE), "left")
-    limit = F.coalesce("of_folder", "general").cast("decimal(19)")
+    limit = F.coalesce("of_folder", "general")
     folders = F.when(F.col("folder") == HIERARCHY, F.col("folders_per_hierarchy_message"))
     return here.withColumns({"limit": limit, "most": F.coalesce(folders, F.lit(UNLIMITED))})
-
-
-def _carrying(batches: DataFrame) -> DataFrame:
-    """Messages with the parts of those ranges that they carry, in the order of the queue."""
-    both = batches.select(*MESSAGE, "batch", "span", F.explode("runs").alias("run"))
-    first, last = (F.greatest("span.first", "run.first"), F.least("span.last", "run.last"))
-    parts = both.where(first <= last).withColumns({"first": first, "last": last})
-
-    def number(place: str) -> Column:
-        return F.col("run.cn") + F.col(place) - F.col("run.first")
-
-    part = F.struct("first", F.col("run.origin").alias("origin"), number("first").alias("cn_min"), number("last").alias("cn_max"))
-    messages = parts.groupBy(*MESSAGE, "batch", "span.bytes").agg(F.array_sort(F.collect_list(part)).alias("parts"))
-    carries = F.transform("parts", lambda each: F.struct(*(each[name].alias(name) for name in ("origin", "cn_min", "cn_max"))))
-    return messages.select(*MESSAGE, "batch", carries.alias("carries"), "bytes")
 
 
 @rule("ranges", inline=True)

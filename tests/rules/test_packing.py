@@ -64,27 +64,54 @@ def test_a_message_takes_the_next_update_while_it_fits(spark: SparkSession) -> N
     queues = {nth: queue_of(draw) for nth in range(150)}
     limits = {nth: (draw.choice([0, 1, 10, 100, LARGEST - 1]), draw.choice([None, 1, 2, 3, 20])) for nth in queues}
     here = {nth: (f"o{nth}", "P1", SALES if nth % 3 else HIERARCHY) for nth in queues}
-    rows = [(*here[nth], asker, *each) for nth, queue in queues.items() for asker, some in queue.items() for each in some]
-    packed = packing.pack(
-        spark.createDataFrame(rows, f"{KEY}, asker string, origin string, cn bigint, bytes bigint"),
-        stores=spark.createDataFrame(
-            [(*each[:2], None) for each in here.values()], "org string, store string, size_limit bigint"
-        ),
-        limits=spark.createDataFrame([], f"{KEY}, size_limit bigint"),
-        clock=spark.createDataFrame(
-            [(f"o{nth}", *each) for nth, each in limits.items()],
-            "org string, size_limit bigint, folders_per_hierarchy_message bigint",
-        ),
-    )
-    found = {(row["org"], row["asker"], row["batch"]): (row["carries"], row["bytes"]) for row in packed.collect()}
     expected = {
         (f"o{nth}", asker, batch): (ranges(message), sum(size for *_, size in message))
         for nth, queue in queues.items()
         for asker, some in queue.items()
         for batch, message in enumerate(one_by_one(some, limits[nth][0], None if nth % 3 else limits[nth][1]))
     }
-    assert found == expected
+    assert packed(spark, queues, here, limits) == expected
     assert len(expected) > 2 * len(queues)
+
+
+@pytest.mark.rule("R49", "R53")
+@pytest.mark.parametrize(("limit", "messages"), [(0, 8_000), (30, 64**2), (10_000, 10)])
+def test_a_long_queue_is_packed_as_a_short_one(spark: SparkSession, limit: int, messages: int) -> None:
+    """Of more updates than are kept together, in more messages than are gathered at once, or in few; with gaps of numbers,
+    and of no size that a part of a total could hold."""
+    draw = random.Random(limit)
+    numbers = sorted(draw.sample(range(1, 30_000), 10_000))
+    queue = [(f"P{1 + place // 7_000}", cn, draw.choice([1, 5, 9, 10, 11, 25])) for place, cn in enumerate(numbers)]
+    for place in draw.sample(range(10_000), 300):
+        queue[place] = (*queue[place][:2], draw.choice([0, LARGEST - 1]))
+    expected = {
+        ("o", None, batch): (ranges(message), sum(size for *_, size in message))
+        for batch, message in enumerate(one_by_one(queue, limit, None))
+    }
+    assert len(expected) > messages
+    assert packed(spark, {0: {None: queue}}, {0: ("o", "P1", SALES)}, {0: (limit, None)}) == expected
+
+
+def packed(
+    spark: SparkSession,
+    queues: dict[int, dict[str | None, list[Update]]],
+    here: dict[int, tuple[str, str, str]],
+    limits: dict[int, tuple[int, int | None]],
+) -> dict[tuple[str, str | None, int], tuple[list[tuple[str, int, int]], int]]:
+    """What messages carry, and their bytes, by organization, who asked, and place."""
+    rows = [(*here[nth], asker, *each) for nth, queue in queues.items() for asker, some in queue.items() for each in some]
+    made = packing.pack(
+        spark.createDataFrame(rows, f"{KEY}, asker string, origin string, cn bigint, bytes bigint"),
+        stores=spark.createDataFrame(
+            [(*each[:2], None) for each in here.values()], "org string, store string, size_limit bigint"
+        ),
+        limits=spark.createDataFrame([], f"{KEY}, size_limit bigint"),
+        clock=spark.createDataFrame(
+            [(here[nth][0], *each) for nth, each in limits.items()],
+            "org string, size_limit bigint, folders_per_hierarchy_message bigint",
+        ),
+    )
+    return {(row["org"], row["asker"], row["batch"]): (row["carries"], row["bytes"]) for row in made.collect()}
 
 
 def queue_of(draw: random.Random) -> dict[str | None, list[Update]]:
