@@ -34,6 +34,7 @@ from pfspark.rules import (
     places,
     receipt,
     removal,
+    sending,
     sources,
     state,
     status,
@@ -457,7 +458,7 @@ def learn(world: World, inbox: Inbox, standing: Replicas, edits: Edits, dirty: D
         coverage=coverage,
         fresh=fresh,
         settled=settled,
-        returned=packing.returned(together(fresh, settled)),
+        returned=sending.returned(together(fresh, settled)),
         gained=gained,
         held=held,
         applied=state.canonical(held),
@@ -518,13 +519,13 @@ class Cycle:
 @phase
 def keep_cycle(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame, clock: DataFrame) -> Cycle:
     """What waits goes at its cycle; what does not go yet is not shown."""
-    waiting = packing.waiting(known.held, sent=known.sent, returned=known.returned, replicas=edits.replicas)
-    limits = packing.limits(hierarchy.properties(in_folders(edits.trees.tree, dirty), names=packing.LIMITS))
-    folders = packing.cycle(
+    waiting = sending.waiting(known.held, sent=known.sent, returned=known.returned, replicas=edits.replicas)
+    limits = sending.limits(hierarchy.properties(in_folders(edits.trees.tree, dirty), names=sending.LIMITS))
+    folders = sending.cycle(
         waiting, agenda=due.agenda, replicas=edits.replicas, limits=limits, stores=world.stores, clock=clock
     )  # fmt: skip
-    hidden = packing.hidden(waiting, staying=staying(folders), replicas=edits.replicas)
-    unsent = packing.unsent(waiting, replicas=edits.replicas)
+    hidden = sending.hidden(waiting, staying=staying(folders), replicas=edits.replicas)
+    unsent = sending.unsent(waiting, replicas=edits.replicas)
     return Cycle(
         folders=folders,
         sending=in_folders(waiting, going(folders)),
@@ -619,7 +620,7 @@ def tell_unasked(due: Due, known: Known, edits: Edits, cycle: Cycle, dirty: Data
     """Status is told unasked when a folder has been quiet, and repeated while somebody lacks something."""
     unchanged = in_folders(elsewhere(dirty, known.changed), status.speakers(edits.replicas))
     behind = status.behind(
-        in_folders(cycle.shown, unchanged), beliefs=known.current, peers=packing.recipients(known.lists)
+        in_folders(cycle.shown, unchanged), beliefs=known.current, peers=sending.recipients(known.lists)
     )  # fmt: skip
     noted, strokes = (in_folders(agenda.of_kind(due.agenda, why=why), dirty) for why in (Why.REPEAT, Why.STATUS))
     repeats = status.repeat(
@@ -644,13 +645,13 @@ class Packed:
 @phase
 def pack(world: World, known: Known, edits: Edits, cycle: Cycle, replies: Replies, clock: DataFrame) -> Packed:
     """What waits and goes at this cycle, and what was asked for, is packed."""
-    going_now = once(together(replies.answers, in_folders(cycle.sending, packing.recipients(known.lists))))
+    going_now = once(together(replies.answers, in_folders(cycle.sending, sending.recipients(known.lists))))
     changes = _changes(world, edits, going_now)
     revisions = together(
-        packing.revisions(world.changes, items=changes), packing.revisions(packing.upon_others(edits.written), items=changes)
+        sending.revisions(world.changes, items=changes), sending.revisions(sending.upon_others(edits.written), items=changes)
     )
-    superseded = packing.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
-    updates = packing.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
+    superseded = sending.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
+    updates = sending.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
     return Packed(going=going_now, messages=packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock))
 
 
@@ -669,7 +670,7 @@ def address(
 ) -> DataFrame:
     """Everything is addressed, with the sender's status in each message, and sent."""
     letters = addressing.written(
-        addressing.changes(packed.messages, recipients=packing.recipients(known.lists)),
+        addressing.changes(packed.messages, recipients=sending.recipients(known.lists)),
         addressing.responses(packed.messages),
         addressing.requests(gaps.asks),
         addressing.answers(replies.answered, replies.unserved),

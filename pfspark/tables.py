@@ -697,7 +697,7 @@ FRAMES = _by_name(
         _frame("backfill", "a step of an entry of the backfill array", f"{_RANGES} step of attempt since due at"),
         _frame("answers", "numbers that go to who has asked for them", f"{_KEYS} asker origin cn_min cn_max"),
         _frame("unserved", "an asker to whom nothing can be given", f"{_KEYS} peer"),
-        # cycles, packing
+        # sending, packing
         _frame("cycle", "a folder with something to send, and when it goes", f"{_KEYS} since due goes"),
         _frame("limits", "what is set on a folder for its messages", f"{_KEYS} schedule size_limit priority"),
         _frame("updates", "a change as it travels", f"{_KEYS} asker origin cn bytes"),

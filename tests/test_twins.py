@@ -27,9 +27,9 @@ from pfspark.rules import (
     hierarchy,
     intake,
     item_edits,
-    packing,
     places,
     receipt,
+    sending,
     state,
     status,
 )
@@ -97,7 +97,7 @@ TAKES = {
     "backfill.fresh": 1, "backfill.missing": 1, "frames.going": 1, "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1,
     "frames.together": 3, "hierarchy.properties": 1, "intake.as_changes": 1, "intake.issued": 1, "intake.of_folders": 1,
     "intake.of_items": 1, "intake.of_people": 1, "intake.repeated": 1, "item_edits.changing": 1, "item_edits.posted": 1,
-    "item_edits.taken": 1, "packing.recipients": 1, "packing.upon_others": 1, "receipt.accepted": 1,
+    "item_edits.taken": 1, "sending.recipients": 1, "sending.upon_others": 1, "receipt.accepted": 1,
     "receipt.of_hierarchy": 1, "receipt.of_types": 1, "receipt.recipients": 1, "receipt.unpack": 1, "state.gain": 3,
     "state.ranges_of": 1, "status.holders": 1, "status.repeating": 1, "status.speakers": 1,
 }  # fmt: skip
@@ -119,7 +119,7 @@ NARROWED: dict[str, Sequence[Sequence[str]]] = {
 }
 """The columns of the frames of a rule that takes them as they are."""
 DECLARED = (
-    agenda, aging, ancestors, backfill, checks, frames, hierarchy, intake, item_edits, packing, places, receipt, state, status,
+    agenda, aging, ancestors, backfill, checks, frames, hierarchy, intake, item_edits, sending, places, receipt, state, status,
 )  # fmt: skip
 """Where the rules stand."""
 

@@ -1,7 +1,7 @@
 """Why a number is at a store, or is not: the first cause that applies, since when, and what happens next.
 
 What decides is asked of the rules that decide it in a round: what is missing and when it is asked for (`backfill`), of whom
-(`sources`), when an own change goes (`packing`), which version readers are shown (`items`). Nothing is decided here again.
+(`sources`), when an own change goes (`sending`), which version readers are shown (`items`). Nothing is decided here again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule, source
 from pfspark.keys import FOLDER, HERE, ITEM, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
-from pfspark.rules import addressing, backfill, hierarchy, items, packing, sources, state, status
+from pfspark.rules import addressing, backfill, hierarchy, items, sending, sources, state, status
 from pfspark.rules.frames import once, together
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY, Cause, Entry, MessageType, Standing, Why
@@ -53,10 +53,10 @@ def drawn() -> DataFrame:
     heard = silent_by_then(contacts, timed=timed, clock=clock)
     ranked = sources.rank(timed, gives=gives, contacts=heard, stores=stores, links=links, clock=clock)
     chosen = sources.choose(timed, ranked=ranked, gives=gives)
-    waiting = packing.waiting(applied, sent=state.ranges_of(own, entry=Entry.SENT), returned=none, replicas=replicas)
-    limits = packing.limits(hierarchy.properties(source("tree"), names=packing.LIMITS))
-    cycle = packing.cycle(waiting, agenda=agenda, replicas=replicas, limits=limits, stores=stores, clock=clock)
-    shown = state.shown(applied, hidden=packing.unsent(waiting, replicas=replicas))
+    waiting = sending.waiting(applied, sent=state.ranges_of(own, entry=Entry.SENT), returned=none, replicas=replicas)
+    limits = sending.limits(hierarchy.properties(source("tree"), names=sending.LIMITS))
+    cycle = sending.cycle(waiting, agenda=agenda, replicas=replicas, limits=limits, stores=stores, clock=clock)
+    shown = state.shown(applied, hidden=sending.unsent(waiting, replicas=replicas))
     letters = write(agenda, lists=lists, replicas=replicas, stores=stores, links=links, conditions=conditions, grid=grid)
     resting = undisturbed(letters, agenda=agenda, mail=mail, replicas=replicas, grid=grid)
     versions = items.versions(of_items(asked, changes=source("changes"), applied=applied, empty=empty))
@@ -135,7 +135,7 @@ def write(
         .join(silent, list(STORE), "left_anti")
     )  # fmt: skip
     written = due.join(grid, "org").withColumn("at", on_grid(F.col("due")))
-    letters = written.join(packing.recipients(lists), list(HERE)).join(addressing.delays(stores, links), list(STORE), "left")
+    letters = written.join(sending.recipients(lists), list(HERE)).join(addressing.delays(stores, links), list(STORE), "left")
     delay = F.coalesce(F.try_element_at("delays", F.col("peer")), F.lit(0))
     later = F.when(delay > 0, F.timestamp_add("SECOND", delay, F.col("at")))  # what is sent in a round arrives in a later one
     arrives = F.coalesce(later, F.timestamp_add("MICROSECOND", F.lit(1), F.col("at")))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark.rows import arrow, local, schema_of
-from pfspark.rules import aging, hierarchy, intake, packing, sources
+from pfspark.rules import aging, hierarchy, intake, sending, sources
 from pfspark.tables import STAMP
 from pfspark.words import PARENT
 
@@ -167,7 +167,7 @@ def test_limits_that_are_none_are_as_if_not_set(spark: SparkSession) -> None:
     bad = {"schedule": "nonsense", "size_limit": "300KB", "priority": "highest"}
     good = {"schedule": "0-15", "size_limit": "1024", "priority": "urgent"}
     said = tree(spark, bad=bad, good=good, minus={"size_limit": "-1"}, huge={"size_limit": "9" * 30}, named={"name": "7"})
-    rows = packing.limits(hierarchy.properties(said, names=packing.LIMITS)).collect()
+    rows = sending.limits(hierarchy.properties(said, names=sending.LIMITS)).collect()
     found = {row["folder"]: (row["schedule"], row["size_limit"], row["priority"]) for row in rows}
     none = (None, None, None)
     assert found == {"bad": none, "good": ("0-15", 1024, "urgent"), "minus": none, "huge": none}

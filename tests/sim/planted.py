@@ -34,6 +34,7 @@ from pfspark.rules import (
     packing,
     receipt,
     removal,
+    sending,
     sources,
     state,
     status,
@@ -118,14 +119,14 @@ BUGS = (
     Bug("a number is given twice", item_edits, "number", given(numbers=put("last", "greatest(last - 1, 0)"))),
     Bug("a number is left out", item_edits, "number", given(numbers=put("last", "last + 1"))),
     Bug("readers write at a leaver", item_edits, "validate_places", given(standing=put("standing", "'active'"))),
-    Bug("the last number waits", packing, "waiting", said(
+    Bug("the last number waits", sending, "waiting", said(
         lambda rows: put("cn_max", "cn_max - 1")(rows).where("cn_min <= cn_max"))),
     Bug("sent goes one too far", state, "record", said(put("cn_max", "cn_max + int(entry = 'sent')"))),
     Bug("no message is full", packing, "pack", lambda right: lambda rows, *, stores, limits, clock: right(
         rows, stores=put("size_limit", "1 << 40")(stores), limits=put("size_limit", "null")(limits), clock=clock)),
-    Bug("schedules are not kept", packing, "cycle", lambda right: lambda rows, *, stores, limits, **named: right(
+    Bug("schedules are not kept", sending, "cycle", lambda right: lambda rows, *, stores, limits, **named: right(
         rows, stores=put("schedule", "null")(stores), limits=put("schedule", "null")(limits), **named)),
-    Bug("changes go to leavers too", packing, "recipients", first(put("listing", "'listed'"))),
+    Bug("changes go to leavers too", sending, "recipients", first(put("listing", "'listed'"))),
     Bug("mail is delivered to the cut", transport, "arrive", given(conditions=none)),
     Bug("everything is accepted", receipt, "validate", said(put("reason", "null"))),
     Bug("nothing is told by others", state, "learn", said(lambda rows: rows.where("not relayed"))),
@@ -133,13 +134,13 @@ BUGS = (
     Bug("news begins the waiting anew", backfill, "note", heard_again),
     Bug("all sources are far", backfill, "due", first(put("near", "0")), shows="asks"),
     Bug("a retry counts from the first news", backfill, "due", first(put("asked", "null"))),
-    Bug("suspension holds back nothing", packing, "cycle", given(clock=put("suspended", "false")), shows="suspend"),
+    Bug("suspension holds back nothing", sending, "cycle", given(clock=put("suspended", "false")), shows="suspend"),
     Bug("the last source comes first", sources, "rank", said(backwards)),
     Bug("one source is asked for all", sources, "choose", given(ranked=lambda ranked: ranked.where("nth = 1"))),
     Bug("nobody is unavailable", sources, "remember", said(put("silent", "null")), shows="another source"),
     Bug("who speaks stays unavailable", sources, "hear", given(delivered=none), shows="another source"),
     Bug("one origin is answered", backfill, "answer", first(put("asks", "slice(asks, 1, 1)"))),
-    Bug("expired content goes out", packing, "updates", given(empty=none), shows="empty"),
+    Bug("expired content goes out", sending, "updates", given(empty=none), shows="empty"),
     Bug("status is not answered", status, "answer", first(lambda asked: asked.where("leaver"))),
     Bug("status is not asked for", status, "begin", said(none)),
     Bug("status is not repeated", status, "repeat", said(none)),
