@@ -14,12 +14,14 @@ QUEUE = (*HERE, "asker")
 """Whose updates are packed together: those for all, and those for each who has asked."""
 UNLIMITED = 2**31 - 1
 HALF = 31
-"""Bits of the lower part of a total: sums of both parts are a bigint's however large what is added up is, and however often."""
+"""Bits of the lower part of a total: sums of both parts are a bigint's, of as many updates of any size as a row can hold."""
 STRETCH = 12
 """Bits of a place within its stretch. A queue is gathered by stretches of some thousand updates: what Spark gathers are
-objects, and those of ten million updates are more than a Java of 2 GB holds; a stretch that is whole is packed."""
+objects, and those of ten million updates are more than a Java of 2 GB holds; a stretch that is whole is one compact row."""
 AT_ONCE = 64
-"""Cuts that are gathered one by one, and groups of them, and groups of those."""
+"""As many cuts are gathered one by one to a group, and as many groups to a larger one; of those there are as many as it takes."""
+LEVELS = 2
+"""How often groups are gathered to larger ones."""
 
 
 def _total(part: str, place: str) -> str:
@@ -35,14 +37,15 @@ def _fits(place: str) -> str:
     return f"{place} <= updates and {high} <= shiftright(limit - ({low}), {HALF})"
 
 
-POWERS = f"array({', '.join(str(2**bit) for bit in range(31))})"
+POWERS = f"filter(array({', '.join(str(2**bit) for bit in range(31))}), power -> power <= least(updates, most))"
+"""Those of two, up to how many updates a message of the queue can take."""
 FITTING = f"""
     transform(
         array(aggregate(
-            {POWERS}, 0, (reach, power) -> if(reach = power div 2 and {_fits("begun.cut + power")}, power, reach)
+            powers, 0, (reach, power) -> if(reach = power div 2 and {_fits("begun.cut + power")}, power, reach)
         )),
         reach -> aggregate(
-            filter(reverse({POWERS}), half -> half < reach),
+            filter(reverse(powers), half -> half < reach),
             reach,
             (fitting, half) -> fitting + if({_fits("begun.cut + fitting + half")}, half, 0)
         )
@@ -71,7 +74,8 @@ MESSAGES = f"""
 def _following(levels: int) -> str:
     """As many of the cuts after one as there are, but at most `AT_ONCE` to the power of `levels`.
 
-    What is gathered one by one is copied each time, so it is gathered in groups, and these in groups.
+    What is gathered one by one is copied each time, so it is gathered in groups, and these in groups. A group begins with the
+    cut that it comes after, which is left out.
     """
     if levels == 0:
         return f"if(cut < updates, {FOLLOWING}, array())"
@@ -87,7 +91,7 @@ def _gathered(times: str, levels: int) -> str:
     """
 
 
-CUTS = f"transform(array(0), cut -> {_gathered(f'sequence(1, messages, {AT_ONCE**2})', 3)})[0]"
+CUTS = f"transform(array(0), cut -> {_gathered(f'sequence(1, messages, {AT_ONCE**LEVELS})', LEVELS + 1)})[0]"
 """After how many updates of the queue each message begins, and the last of them ends."""
 POINTS = f"""
     concat(
@@ -118,7 +122,8 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
     Source: R49-R54, V34, V35, Q16, Q17; F46, F53.
     """
     queues = _queued(_limited(updates, stores=stores, limits=limits, clock=clock))
-    cut = queues.withColumn("messages", F.expr(MESSAGES)).withColumn("cuts", F.expr(CUTS))
+    measured = queues.withColumns({"messages": F.expr(MESSAGES), "powers": F.expr(POWERS)})
+    cut = measured.withColumn("cuts", F.expr(CUTS))
     points = cut.select(*QUEUE, F.inline(F.expr(POINTS)))
     along = Window.partitionBy(*QUEUE).orderBy("place")
     so_far = along.rangeBetween(Window.unboundedPreceding, Window.currentRow)  # RANGE: what begins at one place is one piece
@@ -138,7 +143,7 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
 def _queued(limited: DataFrame) -> DataFrame:
     """One row a queue: `limit`, `most`, how many `updates` it is, and in their order its `stretches`: totals, and where runs
     of numbers begin."""
-    along = Window.partitionBy(*QUEUE).orderBy("order", "cn")  # by one column, so that all windows share one sort
+    along = Window.partitionBy(*QUEUE).orderBy("order", "cn")  # `order` is a column, so that all windows share one sort
     so_far = along.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     high, low = F.shiftright("bytes", HALF), F.col("bytes").bitwiseAND(2**HALF - 1)
     goes_on = (F.lag("origin").over(along) == F.col("origin")) & (F.lag("cn").over(along) + 1 == F.col("cn"))
@@ -149,7 +154,7 @@ def _queued(limited: DataFrame) -> DataFrame:
     )  # fmt: skip
     stretch = F.shiftright(F.col("place") - 1, STRETCH)
     run = F.struct("place", "origin", (F.col("cn") - F.col("place")).alias("shift"), F.lit(None).cast("bigint").alias("bytes"))
-    alike = F.min("high") == F.max("high")  # but where an update has 2 GB or more
+    alike = F.min("high") == F.max("high")  # unless an update of 2 GB or more lies in it, but first
     # No sum falls along a queue, so in their order the sums are in that of the updates; numbers lie closer than structs.
     stretches = placed.groupBy(*QUEUE, "limit", "most", stretch.alias("stretch")).agg(
         F.when(alike, F.max("high")).alias("alike"),
@@ -177,4 +182,6 @@ def _limited(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock:
     here = updates.join(general, list(STORE)).join(own, list(HERE), "left")
     limit = F.coalesce("of_folder", "general")
     folders = F.when(F.col("folder") == HIERARCHY, F.col("folders_per_hierarchy_message"))
-    return here.withColumns({"limit": limit, "most": F.coalesce(folders, F.lit(UNLIMITED))})
+    return here.withColumns(
+        {"bytes": F.coalesce("bytes", F.lit(0)), "limit": limit, "most": F.coalesce(folders, F.lit(UNLIMITED))}
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pytest
@@ -39,22 +40,35 @@ def test_a_message_takes_the_next_update_while_it_fits(spark: SparkSession) -> N
     assert len(expected) > 2 * len(queues)
 
 
-@pytest.mark.rule("R49", "R53")
-@pytest.mark.parametrize(("limit", "messages"), [(0, 8_000), (30, 64**2), (10_000, 10)])
-def test_a_long_queue_is_packed_as_a_short_one(spark: SparkSession, limit: int, messages: int) -> None:
-    """Of more updates than are kept together, in more messages than are gathered at once, or in few; with gaps of numbers,
-    and of no size that a part of a total could hold."""
+@pytest.mark.rule("R49", "R53", "R54")
+@pytest.mark.parametrize(
+    ("limit", "most", "giants", "messages"),
+    [
+        (0, None, range(10_000), 8_000),
+        (30, None, range(10_000), 64**2),
+        (60_000, None, range(0), 1),
+        (2**40, None, range(5_000, 6_000), 30),
+        (LARGEST - 1, 1, range(10_000), 9_999),
+        (60_000, 20, range(0), 499),
+    ],
+)
+def test_a_long_queue_is_packed_as_a_short_one(
+    spark: SparkSession, limit: int, most: int | None, giants: Sequence[int], messages: int
+) -> None:
+    """Of more updates than are kept together, in more messages than are gathered at once, or in few that are longer than what
+    is kept together; with gaps of numbers; and with sizes that no part of a total could hold, everywhere or in one place."""
     draw = random.Random(limit)
     numbers = sorted(draw.sample(range(1, 30_000), 10_000))
     queue = [(f"P{1 + place // 7_000}", cn, draw.choice([1, 5, 9, 10, 11, 25])) for place, cn in enumerate(numbers)]
-    for place in draw.sample(range(10_000), 300):
+    for place in draw.sample(giants, len(giants) // 33):
         queue[place] = (*queue[place][:2], draw.choice([0, LARGEST - 1]))
     expected = {
         ("o", None, batch): (ranges(message), sum(size for *_, size in message))
-        for batch, message in enumerate(one_by_one(queue, limit, None))
+        for batch, message in enumerate(one_by_one(queue, limit, most))
     }
     assert len(expected) > messages
-    assert packed(spark, {0: {None: queue}}, {0: ("o", "P1", SALES)}, {0: (limit, None)}) == expected
+    here = ("o", "P1", SALES if most is None else HIERARCHY)
+    assert packed(spark, {0: {None: queue}}, {0: here}, {0: (limit, most)}) == expected
 
 
 def packed(
@@ -76,7 +90,10 @@ def packed(
             "org string, size_limit bigint, folders_per_hierarchy_message bigint",
         ),
     )
-    return {(row["org"], row["asker"], row["batch"]): (row["carries"], row["bytes"]) for row in made.collect()}
+    rows = made.collect()
+    found = {(row["org"], row["asker"], row["batch"]): (row["carries"], row["bytes"]) for row in rows}
+    assert len(found) == len(rows)
+    return found
 
 
 def queue_of(draw: random.Random) -> dict[str | None, list[Update]]:
@@ -98,11 +115,13 @@ def life_of(origin: str) -> tuple[str, int]:
 def one_by_one(updates: list[Update], limit: int, most: int | None) -> list[list[Update]]:
     """Messages, each filled while the next update fits."""
     messages: list[list[Update]] = []
+    filled = 0
     for each in updates:
-        full = not messages or sum(size for *_, size in messages[-1]) + each[2] > limit or len(messages[-1]) == most
-        if full:
+        if not messages or filled + each[2] > limit or len(messages[-1]) == most:
             messages.append([])
+            filled = 0
         messages[-1].append(each)
+        filled += each[2]
     return messages
 
 
