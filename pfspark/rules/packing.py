@@ -94,17 +94,12 @@ def _gathered(times: str, levels: int) -> str:
 CUTS = f"transform(array(0), cut -> {_gathered(f'sequence(1, messages, {AT_ONCE**LEVELS})', LEVELS + 1)})[0]"
 """After how many updates of the queue each message begins, and the last of them ends."""
 POINTS = f"""
-    concat(
-        flatten(stretches.runs),
-        transform(
-            zip_with(cuts, slice(cuts, 2, size(cuts)), (cut, following) -> named_struct('cut', cut, 'following', following)),
-            span -> named_struct('place', span.cut + 1, 'origin', null, 'shift', null, 'bytes', if(
-                span.following is null, null,
-                ({_total("high", "span.following")} - {_total("high", "span.cut")}) * {2**HALF}
-                    + ({_total("low", "span.following")} - {_total("low", "span.cut")})
-            ))
+    concat(flatten(stretches.runs), zip_with(cuts, slice(cuts, 2, size(cuts)), (cut, following) -> named_struct(
+        'place', cut + 1, 'origin', null, 'shift', null, 'bytes', if(following is null, null,
+            ({_total("high", "following")} - {_total("high", "cut")}) * {2**HALF}
+                + ({_total("low", "following")} - {_total("low", "cut")})
         )
-    )
+    )))
 """
 """Where along a queue numbers cease to rise by one, and where a message of how many bytes begins, by the place of the update;
 and the place behind the last."""

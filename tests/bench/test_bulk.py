@@ -57,7 +57,7 @@ def test_items_posted_at_once(spark: SparkSession, tmp_path: Path, items: int, p
         said(f"{items:,} items held at three stores", seconds, 3 * items)
         said_of_memory(spark)
     if items > DISK or pytestconfig.getoption("--bench-bytes") != ROW:
-        pytest.skip("nothing of PostgreSQL's is to be seen beside: so much would fill the disk")
+        pytest.skip(f"PostgreSQL is seen beside items of {ROW:,} bytes, and of them {DISK:,} at most: more would fill the disk")
     if shutil.which("initdb") is None:
         pytest.skip("PostgreSQL's initdb is not on PATH: nothing to be seen beside")
     said(f"{items:,} rows in three servers of PostgreSQL", by_postgres(tmp_path, items), 3 * items)

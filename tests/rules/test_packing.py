@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -69,6 +69,13 @@ def test_a_long_queue_is_packed_as_a_short_one(
     assert len(expected) > messages
     here = ("o", "P1", SALES if most is None else HIERARCHY)
     assert packed(spark, {0: {None: queue}}, {0: here}, {0: (limit, most)}) == expected
+
+
+def test_an_update_of_unknown_size_counts_as_none_and_goes(spark: SparkSession) -> None:
+    """First, and where it is the last that the message takes."""
+    queue: list[Any] = [("P1", 1, None), ("P1", 2, 5), ("P1", 3, 5), ("P1", 4, None), ("P1", 5, 5)]
+    expected = {("o", None, 0): ([("P1", 1, 4)], 10), ("o", None, 1): ([("P1", 5, 5)], 5)}
+    assert packed(spark, {0: {None: queue}}, {0: ("o", "P1", SALES)}, {0: (10, None)}) == expected
 
 
 def packed(
