@@ -34,6 +34,9 @@ OPTIMIZED_LATE = " ".join(
 optimizing took a third of all that two cores did, of many small rounds a quarter; now half of that and less, and what is done
 most is optimized all the same: such a round takes a tenth less. From a hundred times on it takes longer.
 """
+CALL_SITE = ("callSite.short", "callSite.long")
+"""Where in a program something was said to Spark, for pages that nobody opens here: not told, it looks through the whole stack
+for each of the some dozen RDDs of a plan, a twentieth of what Java does in a small round."""
 UTC_ZONES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
 
@@ -189,7 +192,9 @@ def _start(settings: dict[str, str], log: Path) -> SparkSession:
         with log.open("a") as said:
             gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": said, "stderr": said})
         lookups.remember()
-        SparkContext(conf=conf, gateway=gateway)
+        context = SparkContext(conf=conf, gateway=gateway)
+        for form in CALL_SITE:
+            context.setLocalProperty(form, settings["spark.app.name"])
         return SparkSession.builder.getOrCreate()
     except (PySparkException, Py4JError) as error:
         last_words = last_lines(log.read_text() or str(error))

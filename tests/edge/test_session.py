@@ -117,6 +117,15 @@ def test_a_session_for_little_has_one_for_much_beside_it(spark: SparkSession) ->
         spark.conf.set("spark.sql.codegen.factoryMode", "NO_CODEGEN")
 
 
+def test_rules_that_are_left_out_are_there(spark: SparkSession) -> None:
+    """Of a name that no rule has, nothing is heard."""
+    assert spark._jvm is not None
+    for rule in tuned.UNPAID:
+        assert spark._jvm.java.lang.Class.forName(f"org.apache.spark.sql.{rule}$").getMethod("ruleName", None) is not None, rule
+    plan = spark.range(3).where("id > 1 and true").select("id")._jdf.queryExecution()
+    assert "(id" in plan.optimizedPlan().toString() and " AND true" in plan.optimizedPlan().toString()
+
+
 def test_an_open_session_is_taken_again(spark: SparkSession) -> None:
     assert session.open_session(small=False, memory="1g", app="another") is spark
     assert spark.conf.get("spark.app.name") == "pfspark"
