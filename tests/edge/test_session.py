@@ -126,6 +126,31 @@ def test_rules_that_are_left_out_are_there(spark: SparkSession) -> None:
     assert "(id" in plan.optimizedPlan().toString() and " AND true" in plan.optimizedPlan().toString()
 
 
+def test_statements_of_delta_do_what_they_say_without_them(spark: SparkSession, tmp_path: Path) -> None:
+    """With deletion vectors, which are made by plans of objects."""
+    table = f"delta.`{tmp_path / 'table'}`"
+
+    def rows() -> list[tuple[int, str]]:
+        return sorted((row["id"], row["said"]) for row in spark.table(table).collect())
+
+    numbers = spark.range(8).selectExpr("id", "'old' AS said").coalesce(1)
+    numbers.write.format("delta").option("delta.enableDeletionVectors", "true").save(str(tmp_path / "table"))
+    spark.sql(f"DELETE FROM {table} WHERE id % 4 = 0")
+    spark.sql(f"UPDATE {table} SET said = 'new' WHERE id IN (1, 2)")
+    spark.sql(
+        f"MERGE INTO {table} AS ours USING (SELECT id FROM RANGE(5, 10)) AS theirs ON ours.id = theirs.id "
+        "WHEN MATCHED AND theirs.id > 6 THEN UPDATE SET said = 'met' WHEN MATCHED THEN DELETE "
+        "WHEN NOT MATCHED THEN INSERT (id, said) VALUES (theirs.id, 'theirs')"
+    )
+    expected = [(1, "new"), (2, "new"), (3, "old"), (7, "met"), (8, "theirs"), (9, "theirs")]
+    assert rows() == expected
+    for tidying in ("OPTIMIZE {} ZORDER BY (id)", "REORG TABLE {} APPLY (PURGE)", "VACUUM {}"):
+        spark.sql(tidying.format(table))
+        assert rows() == expected
+    spark.sql(f"RESTORE TABLE {table} TO VERSION AS OF 1")
+    assert rows() == [(each, "old") for each in (1, 2, 3, 5, 6, 7)]
+
+
 def test_an_open_session_is_taken_again(spark: SparkSession) -> None:
     assert session.open_session(small=False, memory="1g", app="another") is spark
     assert spark.conf.get("spark.app.name") == "pfspark"

@@ -19,13 +19,14 @@ UNPAID = (
     "catalyst.optimizer.NullPropagation", "catalyst.optimizer.OptimizeCsvJsonExprs", "catalyst.optimizer.OptimizeIn",
     "catalyst.optimizer.OptimizeOneRowRelationSubquery", "catalyst.optimizer.PruneFilters",
     "catalyst.optimizer.PushDownLeftSemiAntiJoin", "catalyst.optimizer.PushLeftSemiLeftAntiThroughJoin",
-    "catalyst.optimizer.RemoveRedundantAliases", "catalyst.optimizer.ReorderAssociativeOperator",
+    "catalyst.optimizer.ReorderAssociativeOperator",
     "catalyst.optimizer.ReplaceNullWithFalseInPredicate", "catalyst.optimizer.SimplifyBinaryComparison",
     "catalyst.optimizer.SimplifyConditionals", "catalyst.optimizer.UnwrapCastInBinaryComparison",
     "delta.metric.OptimizeConditionalIncrementMetric",
 )  # fmt: skip
 """Rules of Spark's optimizer that change no answer, by their names below `org.apache.spark.sql`. In plans of few rows they take
-longer than what they save: half of the time of the optimizer, and a sixth of all that Java does in a small round."""
+longer than what they save: half of the time of the optimizer, and a sixth of all that Java does in a small round. Not so
+`RemoveRedundantAliases`, without which Delta's DELETE, UPDATE and MERGE fail where no plan is compiled."""
 FOR_LITTLE = {
     # Compiling a plan costs more than it saves on a thousand rows: a round takes a third less without.
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
