@@ -121,9 +121,9 @@ def test_rules_that_are_left_out_are_there(spark: SparkSession) -> None:
     """Of a name that no rule has, nothing is heard."""
     assert spark._jvm is not None
     for rule in tuned.UNPAID:
-        assert spark._jvm.java.lang.Class.forName(f"org.apache.spark.sql.{rule}$").getMethod("ruleName", None) is not None, rule
-    plan = spark.range(3).where("id > 1 and true").select("id")._jdf.queryExecution()
-    assert "(id" in plan.optimizedPlan().toString() and " AND true" in plan.optimizedPlan().toString()
+        spark._jvm.java.lang.Class.forName(f"org.apache.spark.sql.{rule}$")  # raises where there is none
+    plan = spark.range(3).where("id > 1 and true")._jdf.queryExecution().optimizedPlan().toString()
+    assert " AND true" in plan, "they are left out"
 
 
 def test_statements_of_delta_do_what_they_say_without_them(spark: SparkSession, tmp_path: Path) -> None:

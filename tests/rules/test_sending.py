@@ -52,13 +52,12 @@ def test_what_waits_are_numbers_of_ones_own_that_did_not_go_yet(spark: SparkSess
         ("P1", SALES, "P1", 1, 9), ("P1", SALES, "P1~2", 1, 4), ("P1", SALES, "P10", 1, 3), ("P1", SALES, "P2", 1, 5),
         ("P1", HIERARCHY, "P1", 1, 2), ("P2", SALES, "P1", 1, 9), ("P2", SALES, "P2", 1, 5), ("P3", SALES, "P3", 1, 1),
     )  # fmt: skip
-    rows = {**dict.fromkeys(("P1", "P2", "P3"), ACTIVE), "P2": PENDING, "P3": TO_GO}
-    standings = replicas(spark, **rows).unionByName(spark.createDataFrame([("o", "P1", HIERARCHY, ACTIVE)], REPLICAS))
+    hierarchy = spark.createDataFrame([("o", "P1", HIERARCHY, ACTIVE)], REPLICAS)
     found = sending.waiting(
         held,
         sent=ranges(spark, ("P1", SALES, "P1", 1, 2), ("P1", SALES, "P1", 6, 6), ("P2", SALES, "P1", 1, 9)),
         returned=ranges(spark, ("P1", SALES, "P1", 3, 3), ("P1", SALES, "P1~2", 2, 3)),
-        replicas=standings,
+        replicas=replicas(spark, P1=ACTIVE, P2=PENDING, P3=TO_GO).unionByName(hierarchy),
     )
     assert sets(found) == [
         ("P1", HIERARCHY, "P1", 1, 2),
@@ -217,8 +216,8 @@ def test_a_version_is_superseded_where_one_is_held_that_was_made_upon_it(spark: 
 
 @pytest.mark.rule("R26", "R46")
 def test_an_update_takes_its_body_along_unless_it_has_none_to_show(spark: SparkSession) -> None:
-    """A deletion and a superseded version go without; what has expired does not go, nor what does not wait; to all it goes with
-    its body, though to who asked it goes without."""
+    """A deletion goes without, and what its sender knows to be superseded, which goes with it from another. What has expired at
+    the sender does not go, nor what is not in the ranges."""
     made = [(1, "post", 10), (2, "modify", 20), (3, "delete", 30), (4, "post", 40), (5, "post", 0), (6, "post", 60)]
     rows = [("o", SALES, f"i{cn}", "P1", cn, action, size, []) for cn, action, size in made]
     gone = ranges(spark, ("P1", SALES, "P1", 4, 4), ("P2", SALES, "P1", 2, 2))
