@@ -11,7 +11,7 @@ from pfspark import cntext
 from pfspark.sim.properties import set_properties, slots
 from pfspark.sim.scenario import Folder, Link, Scenario, Store
 from pfspark.sim.steps import FolderRef, Step
-from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Entry, Listing, Standing, Why
+from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, WHOLE, Action, Entry, Listing, Standing, Why
 
 Row = dict[str, Any]
 
@@ -95,7 +95,11 @@ def _view(scenario: Scenario, viewer: str, creations: list[Row]) -> Iterator[tup
         here = {"org": scenario.name, "store": viewer, "folder": change["object"]}
         properties = {each["name"]: each["value"] for each in change["properties"]}
         lists = {name.removeprefix(REPLICA): value for name, value in properties.items() if name.startswith(REPLICA)}
-        yield "tree", [{**here, "property": p["name"], "value": p["value"], "stamp": p["stamp"]} for p in change["properties"]]
+        said = [*change["properties"]]
+        if scenario.policy.hierarchy_merge == "object":  # `hierarchy.merge` says which object won
+            stamp = {"at": change["made_at"], "origin": change["origin"], "cn": change["cn"]}
+            said.append({"name": WHOLE, "value": None, "stamp": stamp})
+        yield "tree", [{**here, "property": p["name"], "value": p["value"], "stamp": p["stamp"]} for p in said]
         yield "folders", [{**here, "parent": properties[PARENT], "dead": False}]
         yield "lists", [{**here, "peer": peer, "listing": listing} for peer, listing in lists.items()]
     of_hierarchy = {"org": scenario.name, "store": viewer, "folder": HIERARCHY, "listing": str(Listing.LISTED)}
