@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -78,20 +79,47 @@ def test_an_update_of_unknown_size_counts_as_none_and_goes(spark: SparkSession) 
     assert packed(spark, {0: {None: queue}}, {0: ("o", "P1", SALES)}, {0: (10, None)}) == expected
 
 
+@pytest.mark.rule("R50")
+def test_the_limit_is_the_folders_else_the_stores_else_the_policys(spark: SparkSession) -> None:
+    """Whichever is larger; a limit of no bytes is one, by which each update goes alone. What is set at another store, or on
+    another folder, is none here."""
+    queue = [("P1", cn, 10) for cn in (1, 2, 3, 4)]
+    cases: dict[tuple[int, int | None, int | None], int] = {
+        (40, None, None): 1, (10, None, None): 4, (10, 20, None): 2, (40, 20, None): 2, (40, 0, None): 4,
+        (10, None, 30): 2, (40, 10, 20): 2, (10, 40, 20): 2, (20, 10, 40): 1, (40, 40, 0): 4, (0, 10, 40): 1,
+    }  # fmt: skip
+    here = {nth: (f"o{nth}", "P1", SALES) for nth in range(len(cases))}
+    of_stores = {nth: store for nth, (_, store, _) in enumerate(cases)}
+    of_folders = {nth: folder for nth, (*_, folder) in enumerate(cases)}
+    of_policy = {nth: (policy, None) for nth, (policy, *_) in enumerate(cases)}
+    found = packed(spark, {nth: {None: queue} for nth in here}, here, of_policy, of_stores, of_folders)
+    assert [sum(org == f"o{nth}" for org, *_ in found) for nth in here] == [*cases.values()]
+
+
 def packed(
     spark: SparkSession,
     queues: dict[int, dict[str | None, list[Update]]],
     here: dict[int, tuple[str, str, str]],
     limits: dict[int, tuple[int, int | None]],
+    of_stores: Mapping[int, int | None] = MappingProxyType({}),
+    of_folders: Mapping[int, int | None] = MappingProxyType({}),
 ) -> dict[tuple[str, str | None, int], tuple[list[tuple[str, int, int]], int]]:
     """What messages carry, and their bytes, by organization, who asked, and place."""
     rows = [(*here[nth], asker, *each) for nth, queue in queues.items() for asker, some in queue.items() for each in some]
     made = packing.pack(
         spark.createDataFrame(rows, f"{KEY}, asker string, origin string, cn bigint, bytes bigint"),
         stores=spark.createDataFrame(
-            [(*each[:2], None) for each in here.values()], "org string, store string, size_limit bigint"
+            [row for nth, (org, store, _) in here.items() for row in ((org, store, of_stores.get(nth)), (org, "P7", 15))],
+            "org string, store string, size_limit bigint",
         ),
-        limits=spark.createDataFrame([], f"{KEY}, size_limit bigint"),
+        limits=spark.createDataFrame(
+            [
+                row
+                for nth, (org, store, folder) in here.items()
+                for row in ((org, store, folder, of_folders.get(nth)), (org, "P7", folder, 15), (org, store, "P7:1", 15))
+            ],
+            f"{KEY}, size_limit bigint",
+        ),
         clock=spark.createDataFrame(
             [(here[nth][0], *each) for nth, each in limits.items()],
             "org string, size_limit bigint, folders_per_hierarchy_message bigint",
