@@ -15,6 +15,9 @@ DEFAULT_SITE = "default"
 NEW_STORE: Mapping[str, Any] = {"version": "2007", "preferred": False, "interval_s": None, "size_limit": None, "schedule": None}
 """What a store is, besides its site, unless that is said; None: as the policy says, and at all hours."""
 
+TEXTS = ("description", "note", "permissions")
+"""What is set on a folder for people to read, as they write it (R16, R17, R18)."""
+
 
 def set_properties(values: Mapping[str, Any]) -> dict[str, str]:
     """Properties as a change holds them: schedules as slots, ages in seconds, the rest as text."""

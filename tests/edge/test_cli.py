@@ -20,6 +20,8 @@ from pfspark import errors
 from pfspark.edge import cli
 from pfspark.edge.cli import ends
 from pfspark.edge.cli.given import values
+from pfspark.sim.language import FolderProperties, Word
+from pfspark.sim.properties import TEXTS
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment
 
 SCENARIOS = ROOT / "conf" / "scenarios"
@@ -133,6 +135,20 @@ def test_refusals(words: list[str], code: int, told: str) -> None:
 def test_values_of_options(pair: str, value: object) -> None:
     """All that is said counts: as TOML has it, or as the text that it is."""
     assert values([pair]) == {"a": value}
+
+
+@pytest.mark.parametrize(
+    ("said", "text"),
+    [("2026", "2026"), ("true", "true"), ("[1, 2]", "[1, 2]"), ("2026-01-05", "2026-01-05"), ('"2026"', "2026"), ("a b", "a b")],
+)
+def test_a_text_stays_as_it_was_said(said: str, text: str) -> None:
+    """Whatever else TOML could read in it; other values are what they are."""
+    assert values([f"note={said}", "conflict=2"], texts=TEXTS) == {"note": text, "conflict": 2}
+
+
+def test_texts_are_what_may_be_any_text() -> None:
+    words = {name for name, field in FolderProperties.model_fields.items() if field.annotation == Word | None}
+    assert words == {*TEXTS}
 
 
 def test_what_is_wrong_in_a_file_is_told_without_its_tricks(tmp_path: Path) -> None:

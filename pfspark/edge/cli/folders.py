@@ -10,6 +10,7 @@ import typer
 from pfspark.edge.cli import given, live, rounds, screen
 from pfspark.edge.cli.answers import answer
 from pfspark.errors import PfsparkError
+from pfspark.sim.properties import TEXTS
 from pfspark.units import parse_duration
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def create(
     json: given.Json = False,
 ) -> None:
     """Create a folder."""
-    sets, at = given.values(properties or []), given.moment(now)
+    sets, at = given.values(properties or [], texts=TEXTS), given.moment(now)
     holders = [name.strip() for name in (replicas or store).split(",")]
     with given.opened(lake) as there:
         edit = there.folder_create(store, path, holders, org=org, at=at, **sets)
@@ -97,7 +98,7 @@ def set_properties(
     store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Set properties of a folder: schedule, size_limit, age_limit, conflict, priority, description, note, permissions."""
-    sets, at = given.values(properties), given.moment(now)
+    sets, at = given.values(properties, texts=TEXTS), given.moment(now)
     with given.opened(lake) as there:
         edit = there.folder_set(store, path, org=org, at=at, **sets)
     screen.edited(edit, json=json)

@@ -6,7 +6,7 @@ import functools
 import inspect
 import re
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime, timedelta
@@ -140,18 +140,21 @@ def since(text: str | None) -> datetime | timedelta | None:
         return parse_time(text)
 
 
-def values(pairs: Iterable[str]) -> dict[str, Any]:
-    """`NAME=VALUE` as TOML reads the value; what TOML cannot read is text.
+def values(pairs: Iterable[str], *, texts: Collection[str] = ()) -> dict[str, Any]:
+    """`NAME=VALUE` as TOML reads the value; what TOML cannot read is text, and so is whatever is said of `texts`.
 
     >>> values(["relay_status=false", "interval=15m"])
     {'relay_status': False, 'interval': '15m'}
+    >>> values(["description=2026", 'note="of 2026"'], texts=["description", "note"])
+    {'description': '2026', 'note': 'of 2026'}
     """
     read = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not (name and equals):
             raise UsageError(f"found {pair!r}, expected NAME=VALUE")
-        read[name] = _value(value)
+        said = _value(value)
+        read[name] = value if name in texts and not isinstance(said, str) else said
     return read
 
 
