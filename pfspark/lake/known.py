@@ -100,12 +100,12 @@ class Known:
             raise unknown("the organization", org, names)
         return orgs[org or names[0],]
 
-    def _org(self, org: str | None, *stores: str) -> str:
-        """The name of the organization, in which these stores are."""
+    def _org(self, org: str | None, *stores: str | None) -> str:
+        """The name of the organization, in which these stores are; None: no store is named."""
         name = str(self._organization(org)["org"])
         known = [store for of, store in self._directory("stores") if of == name]
         for store in stores:
-            if store not in known:
+            if store is not None and store not in known:
                 hint = nearest(store, known) or "; there is none yet, add one with Lake.store()"
                 raise UsageError(f"the store {store!r} is not known in {name!r}{hint}")
         return name

@@ -127,7 +127,7 @@ class Organizations(Directory, Folders):
 
     def _shown(self, store: str | None, as_of: When, org: str | None) -> tuple[datetime, dict[str, Any], str | None]:
         """An organization's time, what a file says of it, and whose folders those are."""
-        org = self._org(org, *([store] if store else []))
+        org = self._org(org, store)
         seen = self.answers(as_of, org)
         if org not in seen.policies:
             raise UsageError(f"the organization {org!r} was not there yet, or does not play: `pfspark status` says why")
@@ -182,12 +182,12 @@ def _editor(world: Mapping[str, pa.Table], org: str, store: str | None, names: S
     Before the first round that is who is to make folders; None: there is no store. Raises UsageError for one that is not
     among them, RefusedError for one that does not see the tree yet, and would make anew what is there.
     """
-    if store and store not in names:
+    if store is not None and store not in names:
         raise unknown("the store", store, names)
     part = set(_stores_in(world["replicas"], org, pc.field("folder") == HIERARCHY))
     makers = set(_stores_in(world["edits"], org, pc.field("action").isin([*HIERARCHY_ACTIONS])))
     seeing = [name for name in names if name in (part or makers)]
-    if store and seeing and store not in seeing:
+    if store is not None and seeing and store not in seeing:
         raise RefusedError(f"{store} sees no folder before the next round; take {seeing[0]}")
     return store or next(iter(seeing or names), None)
 

@@ -131,12 +131,12 @@ class Questions(Known):
         """
         known = self._world(as_of)
         own = state.contents_of(self._known("state", known), replicas=items.open_to_readers(self._known("replicas", known)))
-        if org or store or folder:
-            org = self._org(org, *([store] if store else []))
+        if {org, store, folder} != {None}:
+            org = self._org(org, store)
             own = own.where(F.col("org") == org)
-        if store:
+        if store is not None:
             own = own.where(F.col("store") == store)
-        if folder:
+        if folder is not None:
             own = own.where(F.col("folder").isin(*sorted(naming.folders_named(known, str(org), store, folder))))
         found = items.readable(items.versions(items.seen(self._known("changes", known), applied=own)))
         return found.withColumnRenamed("object", "item").join(self._paths(known), list(HERE), "left")
@@ -146,12 +146,12 @@ class Questions(Known):
     ) -> DataFrame:
         """One row for each replication message, whole, its sets as ranges; `store`: who sends it, or gets it."""
         found = self.table("messages", as_of)
-        if org or store or folder:
-            org = self._org(org, *([store] if store else []))
+        if {org, store, folder} != {None}:
+            org = self._org(org, store)
             found = found.where(F.col("org") == org)
-        if store:
+        if store is not None:
             found = found.where((F.col("store") == store) | F.exists("recipients", lambda to: to["store"] == store))
-        if folder:
+        if folder is not None:
             ids = naming.folders_named(self._world(as_of), str(org), None, folder)
             found = found.where(F.col("folder").isin(*sorted(ids)))
         return found
@@ -166,13 +166,13 @@ class Questions(Known):
         org: str | None = None,
     ) -> Iterator[Line]:
         """Where readers are sent: at a store, at each store of a site, or everywhere; for one folder, or all they see."""
-        if store or folder or site:
-            org = self._org(org, *([store] if store else []))
+        if {store, folder, site} != {None}:
+            org = self._org(org, store)
         seen = self.answers(as_of, org)
         sites = {(row["org"], row["store"]): row["site"] for row in seen.world["stores"].to_pylist()}
-        if site and site not in sites.values():
+        if site is not None and site not in sites.values():
             raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
-        named = naming.folders_named(seen.world, str(org), store, folder) if folder else None
+        named = naming.folders_named(seen.world, str(org), store, folder) if folder is not None else None
         for line in seen.referrals():
             here = store in (None, line["store"]) and site in (None, sites[line["org"], line["store"]])
             if here and (named is None or line["id"] in named):
@@ -226,12 +226,12 @@ class Questions(Known):
 
         if item is not None and folder is None:
             raise UsageError(f"found the item {item!r}, expected its folder too: --folder")
-        if store or folder:
-            org = self._org(org, *([store] if store else []))
+        if {store, folder} != {None}:
+            org = self._org(org, store)
         seen = self.answers(as_of, org)
-        if org and folder:
+        if org is not None and folder is not None:
             named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
-            stores = [store] if store else seen.views[org].stores
+            stores = [store] if store is not None else seen.views[org].stores
             about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
         else:
             about = [each for each in explained.replicas_that_should(seen) if store in (None, each.store)]
@@ -261,7 +261,7 @@ class Questions(Known):
         from pfspark.ask.hops import took_part
         from pfspark.edge.asked import explained
 
-        org = self._org(org, *([store] if store else []))
+        org = self._org(org, store)
         seen = self.answers(as_of, org)
         named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
         asked = [row for one in named for row in About.of(seen.world, org, "", one, item).ranges()]
@@ -363,9 +363,9 @@ class Questions(Known):
         """Raises UsageError unless there is such a store, and some store sees such a folder; what is not named is not asked."""
         viewers = [(of, each) for of, each in self._directory("stores") if org in (None, of)]
         stores = sorted({each for _, each in viewers})
-        if store and store not in stores:
+        if store is not None and store not in stores:
             raise unknown("the store", store, stores)
-        if folder and folder != HIERARCHY:
+        if folder is not None and folder != HIERARCHY:
             world = self._world(as_of)
             paths = sorted({path for of, viewer in viewers for path in naming.seen_paths(world, of, viewer)})
             if folder not in paths:

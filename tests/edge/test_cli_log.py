@@ -174,10 +174,23 @@ def test_words_that_do_not_go_together(lake: str, capsys: pytest.CaptureFixture[
         ("status", "--watch", "--check"): "--watch goes on until Ctrl-C",
         ("log", "rounds", "--follow", "--format", "csv"): "a file has an end",
         ("log", "rounds", "--since", "soon"): "found 'soon', expected a time",
+        ("run", "--until", "5x"): "found '5x', expected a time such as 2026-01-05T00:00:00Z, or a duration such as 2h",
+        ("drain", "PFS1", "--until", "5x"): "or a duration such as 2h",
         ("status", "--check", "--max-age", "old"): "found 'old', expected a duration",
     }.items():
         assert cli.run([*words, "--lake", lake]) == 2
         assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("named", ["store", "folder", "organization"])
+def test_an_empty_name_is_nobodys(lake: str, capsys: pytest.CaptureFixture[str], named: str) -> None:
+    """As a script says it whose variable is empty: it is not told that nothing is missing."""
+    option = {"organization": "--org"}.get(named, f"--{named}")
+    verbs = ["state", "gaps", "items", "referrals", "why --all", "diff 1 2", "log messages", "log edits", "log events"]
+    for verb in [*verbs, "status"] if named != "folder" else verbs:
+        assert cli.run([*verb.split(), option, "", "--lake", lake]) == 2, verb
+        out, err = capsys.readouterr()
+        assert out == "" and f"the {named} '' is not known" in err, verb
 
 
 def test_what_is_late(lake: str, capsys: pytest.CaptureFixture[str], spark: SparkSession) -> None:

@@ -70,11 +70,11 @@ def folders_named(world: World, org: str, store: str | None, folder: str) -> set
 
     Raises UsageError where there is none.
     """
-    viewers = [store] if store else stores_of(world, org)
+    viewers = [store] if store is not None else stores_of(world, org)
     named = {each for viewer in viewers if (each := folder_named(world, org, viewer, folder)) is not None}
     if not named:
         paths = sorted({path for viewer in viewers for path in seen_paths(world, org, viewer)})
-        raise unknown("the folder", folder, paths, f" at {store}" if store else "")
+        raise unknown("the folder", folder, paths, "" if store is None else f" at {store}")
     return named
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -44,7 +43,7 @@ def whatif(
     lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Play an organization on in memory, as it is and as it would be, and print how both come out."""
-    when, end = given.round_or_moment(as_of), _end(until)
+    when, end = given.round_or_moment(as_of), given.time_or_span(until)
     done = [*_away("cut", "heal", cut or ()), *_away("down", "up", down or ())]
     lists = [*_listed("add_replica", add_replica or ()), *_listed("remove_replica", remove_replica or ())]
     options = [*(option or ()), *([f"interval={interval}"] if interval else [])]
@@ -76,18 +75,9 @@ def drain(
     lake: given.LakeName = None, org: given.Org = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print what must happen before a store can be switched off, and what would be lost now; nothing is done."""
-    end = _end(until)
+    end = given.time_or_span(until)
     with given.opened(lake, "playing") as there:
         screen.lines([there.drain(store, until=end, org=org)], json=json)
-
-
-def _end(text: str) -> datetime | timedelta:
-    try:
-        return parse_duration(text)
-    except UsageError:
-        end = given.when(text)
-        assert end is not None
-        return end
 
 
 def _away(verb: str, back: str, texts: Iterable[str]) -> Iterator[dict[str, Any]]:

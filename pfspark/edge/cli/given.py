@@ -7,7 +7,7 @@ import inspect
 import re
 import tomllib
 from collections.abc import Callable, Collection, Iterable
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_type_hints
@@ -132,12 +132,17 @@ def round_or_moment(text: str | None) -> int | datetime | None:
 
 def since(text: str | None) -> datetime | timedelta | None:
     """A time, or a length of time before the last that happened."""
-    if text is None:
-        return None
-    try:
+    return None if text is None else time_or_span(text)
+
+
+def time_or_span(text: str) -> datetime | timedelta:
+    """A time, in UTC without a zone, or a length of time."""
+    with suppress(UsageError):
         return parse_duration(text)
-    except UsageError:
+    try:
         return parse_time(text)
+    except UsageError as error:
+        raise UsageError(f"{error}, or a duration such as 2h") from None
 
 
 def values(pairs: Iterable[str], *, texts: Collection[str] = ()) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import typer
 from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.results import Results, left_in
 from pfspark.errors import PfsparkError, UsageError
-from pfspark.units import parse_duration, show_span
+from pfspark.units import NOW, parse_duration, show_span
 
 if TYPE_CHECKING:
     from pfspark.edge.runner import Played
@@ -72,7 +72,8 @@ def run(
         ledger = ends.enter_context(left_in(left, lake))  # first: words that cannot be followed are an end too
         if until is not None and until_quiet:
             raise UsageError("expected --until TIME or --until-quiet, found both")
-        end, serving = _end(until), _serving(metrics_port)
+        end = until if until is None or until == NOW else given.time_or_span(until)
+        serving = _serving(metrics_port)
         there = ends.enter_context(given.opened(lake, "playing"))
         serving(there)
 
@@ -148,17 +149,6 @@ def note(played: Played) -> None:
         name = f"round {played.round}" if played.round else "a dry run"
         rows = ", ".join(f"{count} {table}" for table, count in played.counts.items()) or "nothing new"
         screen.note((f"{name} at {screen.clock(screen.moment(max(played.turns.values())))}: {rows}", "dim"))
-
-
-def _end(until: str | None) -> datetime | timedelta | str | None:
-    from pfspark.units import NOW
-
-    if until is None or until == NOW:
-        return until
-    try:
-        return parse_duration(until)
-    except UsageError:
-        return given.when(until)
 
 
 def _say_next(due: Mapping[str, datetime]) -> None:
