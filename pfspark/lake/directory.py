@@ -30,11 +30,14 @@ class Directory(Known):
     ) -> None:
         """An organization and its policy: a profile, and the options that differ from it.
 
-        Cycles are counted from `start`, if none is given from midnight (UTC) of the day it is made.
+        Cycles are counted from `start`, if none is given from midnight (UTC) of the day it is made. Raises UsageError for a new
+        one without a name.
         """
         profiled = load_profile(profile, conf_folder())
         policy = override(profiled, options or {})
         known = self._directory("organizations").get((org,))
+        if known is None:
+            values.organization(org)
         now = datetime.now(UTC)
         begin = time_of(start) or (known and known["start"]) or now.replace(hour=0, minute=0, second=0, microsecond=0)
         said = json.dumps(differences(policy, profiled), sort_keys=True)

@@ -23,6 +23,7 @@ from pfspark.lake.folders import Folders
 from pfspark.lake.known import Line, When
 from pfspark.rows import rows_of
 from pfspark.settings import MAIN, differences, load_profile, single
+from pfspark.sim import values
 from pfspark.sim.documents import Document, document
 from pfspark.units import unknown
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Standing
@@ -64,7 +65,10 @@ class Organizations(Directory, Folders):
         from pfspark.sim import declared
 
         told, file = document(said, called)
-        name = org or told.get("name") or (MAIN if not self.organizations else self._org(None))
+        if org is None:
+            name = told.get("name") or (MAIN if not self.organizations else self._org(None))
+        else:
+            name = values.organization(org)
         stores = {} if prune else {each: row["site"] for each, row in self._stores(name).items() if not row["retired"]}
         meant = declared.read(told, file, stores)
         if prune and not meant.stores:

@@ -30,6 +30,12 @@ def word(value: object) -> str:
     return value
 
 
+def organization(name: str) -> str:
+    """The name of an organization."""
+    with within("organization"):
+        return word(name)
+
+
 def number(least: int, most: int = LARGEST) -> Callable[[object], int]:
     range = f"from {least} on" if most == LARGEST else f"from {least} to {most:,}"
 

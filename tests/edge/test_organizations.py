@@ -590,6 +590,21 @@ def test_a_bad_file_makes_no_lake(pfspark: Run, tmp_path: Path) -> None:
     assert (code, "org.toml: links 1: key 'cites' is not known" in said, (tmp_path / "lake").exists()) == (1, True, False)
 
 
+def test_an_empty_name_is_no_name(pfspark: Run, tmp_path: Path) -> None:
+    """Of an organization, a profile or a replica: as a script says it whose variable is empty, it is not the usual one."""
+    for words in (["init"], ["init", "--from", "org.toml"]):
+        assert pfspark(*words, "--org", " ") == (2, "", "pfspark: organization: found ' ', expected a text\n")
+    code, _, said = pfspark("init", "--profile", "")
+    assert (code, "profile '' is not known" in said, (tmp_path / "lake").exists()) == (2, True, False)
+    pfspark("init", "--from", "org.toml")
+    assert pfspark("apply", "org.toml", "--org", "") == (2, "", "pfspark: organization: found '', expected a text\n")
+    code, _, said = pfspark("folder", "create", "/New", "--store", "PFS1", "--replicas", "")
+    assert (code, "the store '' is not known in 'main'" in said) == (2, True)
+    pfspark("init", "--org", "other")  # of several one must be named, but where it is
+    code, _, said = pfspark("apply", "org.toml", "--org", "other", "--dry-run")
+    assert (code, "other: 11 to add" in said) == (0, True)
+
+
 def test_options_links_and_the_switch(pfspark: Run) -> None:
     pfspark("init", "--from", "org.toml")
     code, out, _ = pfspark("org", "set", "interval=5m", "relay_status=true")

@@ -61,6 +61,7 @@ def init(
     """Make a lake with an organization, or one more organization in a lake."""
     from pfspark.edge.config import conf_folder
     from pfspark.settings import load_profile, override
+    from pfspark.sim import values
 
     options, begins, where = given.values(option or []), given.when(start), given.named(lake)
     if file:
@@ -68,8 +69,9 @@ def init(
             raise UsageError(f"{file} says profile, options and start; leave --profile, --option and --start out")
         _init_from(file, where, org)
         return
-    org, profile = org or MAIN, profile or PROFILE
-    override(load_profile(profile, conf_folder()), options)  # refused before anything is made
+    org = MAIN if org is None else values.organization(org)  # refused before anything is made
+    profile = PROFILE if profile is None else profile
+    override(load_profile(profile, conf_folder()), options)
 
     with live.doing("making the lake"), _opened_or_made(where) as made:
         _expect_new(made, org)
@@ -78,11 +80,12 @@ def init(
 
 
 def _init_from(file: str, where: str, org: str | None) -> None:
-    from pfspark.sim import declared
+    from pfspark.sim import declared, values
     from pfspark.sim.documents import document
 
     said, called = document(file)
-    name = org or declared.read(said, called, {}).name or MAIN  # refused before anything is made
+    own = declared.read(said, called, {}).name or MAIN  # refused before anything is made
+    name = own if org is None else values.organization(org)
     with live.doing("making the lake"), _opened_or_made(where) as made:
         _expect_new(made, name)
         carried_out(made, made.plan(said, called=called, org=name), json=False)

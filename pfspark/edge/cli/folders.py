@@ -45,7 +45,7 @@ def create(
 ) -> None:
     """Create a folder."""
     sets, at = given.values(properties or [], texts=TEXTS), given.moment(now)
-    holders = [name.strip() for name in (replicas or store).split(",")]
+    holders = [name.strip() for name in (store if replicas is None else replicas).split(",")]
     with given.opened(lake) as there:
         edit = there.folder_create(store, path, holders, org=org, at=at, **sets)
     screen.edited(edit, json=json)
