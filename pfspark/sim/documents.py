@@ -38,7 +38,7 @@ def text_of(path: Path) -> str:
         raise ScenarioError(f"{path}: cannot be read as text: {error}") from None
     except (OSError, ValueError) as error:  # a name may hold what no path can
         reason = error.strerror if isinstance(error, OSError) else error
-        raise UsageError(f"{path}: cannot be read: {reason}. Expected a file of TOML, or of scenarios a folder of them") from None
+        raise UsageError(f"{path}: cannot be read: {reason}. Expected a TOML file, or a folder of scenario files") from None
 
 
 def _short(text: AnyStr, file: str) -> AnyStr:

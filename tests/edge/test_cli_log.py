@@ -186,8 +186,8 @@ def test_words_that_do_not_go_together(lake: str, capsys: pytest.CaptureFixture[
 def test_an_empty_name_is_nobodys(lake: str, capsys: pytest.CaptureFixture[str], named: str) -> None:
     """As a script says it whose variable is empty: it is not told that nothing is missing."""
     option = {"organization": "--org"}.get(named, f"--{named}")
-    verbs = ["state", "gaps", "items", "referrals", "why --all", "diff 1 2", "log messages", "log edits", "log events"]
-    for verb in [*verbs, "status"] if named != "folder" else verbs:
+    verbs = ["state", "gaps", "items", "referrals", "why --all", "diff 1 2", "log messages", "log edits", "log events", "status"]
+    for verb in verbs:
         assert cli.run([*verb.split(), option, "", "--lake", lake]) == 2, verb
         out, err = capsys.readouterr()
         assert out == "" and f"the {named} '' is not known" in err, verb
