@@ -23,7 +23,7 @@ verbs = typer.Typer()
 
 @verbs.command(rich_help_panel=PANEL)
 def whatif(
-    steps: Annotated[Path | None, typer.Argument(help="A file of [[steps]], [[faults]], [[links]], [policy].")] = None,
+    steps: Annotated[Path | None, typer.Argument(help="A file of steps, faults, links, and a policy, as of a scenario.")] = None,
     until: Annotated[
         str, typer.Option("--until", help="How far it is played: a time, or so long after the last round.", metavar="TIME|SPAN")
     ] = "1d",
