@@ -110,7 +110,8 @@ class Organizations(Directory, Folders):
         known = self._organization(org)
         own = differences(policy_of(known), load_profile(known["profile"], conf_folder()))
         said = own | dict(single(options or {}))
-        self.organization(known["org"], profile or known["profile"], said, known["start"], known["suspended"])
+        followed = known["profile"] if profile is None else profile
+        self.organization(known["org"], followed, said, known["start"], known["suspended"])
 
     def unlinked(self, *, org: str | None = None) -> tuple[str, ...]:
         """The sites that no link names although there are others: messages to them are free, and at once."""

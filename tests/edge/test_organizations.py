@@ -600,6 +600,8 @@ def test_an_empty_name_is_no_name(pfspark: Run, tmp_path: Path) -> None:
     assert pfspark("apply", "org.toml", "--org", "") == (2, "", "pfspark: organization: found '', expected a text\n")
     code, _, said = pfspark("folder", "create", "/New", "--store", "PFS1", "--replicas", "")
     assert (code, "the store '' is not known in 'main'" in said) == (2, True)
+    code, _, said = pfspark("org", "set", "--profile", "")
+    assert (code, "profile '' is not known" in said) == (2, True)
     pfspark("init", "--org", "other")  # of several one must be named, but where it is
     code, _, said = pfspark("apply", "org.toml", "--org", "other", "--dry-run")
     assert (code, "other: 11 to add" in said) == (0, True)

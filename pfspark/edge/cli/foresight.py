@@ -46,7 +46,7 @@ def whatif(
     when, end = given.round_or_moment(as_of), given.time_or_span(until)
     done = [*_away("cut", "heal", cut or ()), *_away("down", "up", down or ())]
     lists = [*_listed("add_replica", add_replica or ()), *_listed("remove_replica", remove_replica or ())]
-    options = [*(option or ()), *([f"interval={interval}"] if interval else [])]
+    options = [*(option or ()), *([f"interval={interval}"] if interval is not None else [])]
     with given.opened(lake, "playing") as there:
         from pfspark.lake.foresight import WITH_STEPS
         from pfspark.sim.documents import text_of, toml
@@ -56,7 +56,7 @@ def whatif(
         expect_change(said, str(steps))
         known = there.listers(org) if lists else {}
         todo = [*said.get("steps", []), *done, *({**each, "at": "0m"} for each in _by_whom(lists, known))]
-        whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile else {})}
+        whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile is not None else {})}
         variants = {
             name or WITH_STEPS: {**whole, "policy": {**said.get("policy", {}), **policy}}
             for name, policy in _sweep(options, profile)
@@ -119,7 +119,7 @@ def _sweep(options: Iterable[str], profile: str | None) -> Iterator[tuple[str, d
         values = [text] if re.match(r"\s*[\[\"'{]", text) else text.split(",")
         axes.append([(f"{name}={value}", name, _value(name, value)) for value in values])
     for chosen in product(*axes):
-        called = [text for text, _, _ in chosen] + ([f"profile={profile}"] if profile else [])
+        called = [text for text, _, _ in chosen] + ([f"profile={profile}"] if profile is not None else [])
         yield " ".join(called), {name: value for _, name, value in chosen}
 
 

@@ -110,7 +110,7 @@ def set_options(
 ) -> None:  # fmt: skip
     """Change options of an organization, or its profile; what is not told stays."""
     told = given.values(options or [])
-    if not (told or profile):
+    if not told and profile is None:
         raise UsageError("expected NAME=VALUE, or --profile; `pfspark org show` prints every option")
     with given.opened(lake) as there:
         there.set_options(told, profile, org=org)
