@@ -103,6 +103,28 @@ def test_the_past_can_be_asked(lake: Lake) -> None:
     assert lake.rounds(as_of=played[0]).count() == played[0]
 
 
+def test_each_organization_has_a_past_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    """One that is played after another, over the same hours: at any of them each is as it was then."""
+    with Lake.create(tmp_path / "lake", spark) as lake:
+        for org in ("first", "second"):
+            lake.organization(org, "modern", start=f"{DAY}00:00:00Z")
+            lake.store("A", "S", org=org)
+            lake.folder_create("A", "/F", ["A"], org=org, at=f"{DAY}00:00:00Z")
+            lake.run(until_quiet=True)
+            for hour in (1, 2):
+                lake.post("A", "/F", b"", org=org, at=f"{DAY}0{hour}:00:00Z")
+                lake.run(until_quiet=True)
+        for org in ("first", "second"):
+            told = [lake.lines("state", f"{DAY}0{hour}:30:00Z", org=org, folder="/F") for hour in range(3)]
+            held = [[line["applied"] for line in lines] for lines in told]
+            assert held == [[""], ["A:1"], ["A:1-2"]], org
+            assert [lake.items(as_of=f"{DAY}0{hour}:30:00Z", org=org).count() for hour in range(3)] == [0, 1, 2]
+            assert {row["round"] for row in lake.rounds(f"{DAY}01:30:00Z", org=org).collect()} < {
+                row["round"] for row in lake.rounds(org=org).collect()
+            }
+        assert {line["org"] for line in lake.lines("state", f"{DAY}01:30:00Z", folder="/F")} == {"first"}
+
+
 def test_messages_and_folders_are_told_as_lines(lake: Lake) -> None:
     sent = list(lake.lines("messages"))
     assert lake.messages().count() == len(sent)
@@ -125,6 +147,7 @@ def test_mistakes_name_the_nearest_known(lake: Lake) -> None:
         "organization 'mein' is not known; the nearest known is 'main'": lambda: lake.lines("state", org="mein"),
         "found 'stat', expected state, .*; the nearest known is 'state'": lambda: lake.lines("stat"),
         "no store is in the site 'Pari'; the nearest known is 'Paris'": lambda: lake.link("Pari", "Redmond"),
+        "found a link from 'Paris' to itself": lambda: lake.link("Paris", "Paris"),
         "a folder has no 'colour'": lambda: lake.folder_set("PFS1", "/Sales", colour="red"),
         "no name of a store": lambda: lake.store("a b", "Paris"),
         "in which site": lambda: lake.store("PFS3"),
@@ -139,6 +162,7 @@ def test_mistakes_name_the_nearest_known(lake: Lake) -> None:
             "PFS1", "/Sales", "on", b""
         ),
         "item 'PFS1:99' is not known in that folder at PFS1": lambda: lake.delete("PFS1", "/Sales", "PFS1:99"),
+        "PFS2 has no replica of '/Sales/West' that readers see": lambda: lake.export_mail("PFS2", "/Sales/West", "never-made"),
         "item PFS1:1 is deleted at PFS1": lambda: lake.modify("PFS1", "/Sales", "PFS1:1", b""),
         r"2 items are called 'one': name one by its id \(PFS1:2, PFS1:4\)": lambda: lake.modify("PFS1", "/Sales", "one", b""),
     }

@@ -87,11 +87,9 @@ class _Few(ByOrg):
 class Stores:
     """What the stores of one organization know, by store and folder; each table is read when it is first asked for."""
 
-    def __init__(self, tables: Mapping[str, pa.Table] | ByOrg, org: str, *, apart: bool = False) -> None:
-        """From the tables of a world; `apart`: folders of one path are told with their ids."""
+    def __init__(self, tables: Mapping[str, pa.Table] | ByOrg, org: str) -> None:
         self._tables = tables if isinstance(tables, ByOrg) else ByOrg(tables)
         self._org = org
-        self._apart = apart
         self._shared: dict[str, set[str]] = {}
 
     def about(self, folders: Iterable[str]) -> Stores:
@@ -181,7 +179,7 @@ class Stores:
     def called(self, store: str, folder: str) -> Line:
         """A folder as lines name it: the key `folder` with its path; with `id`, where that store sees two of that path."""
         path = self.path(store, folder)
-        return {"folder": path, "id": folder} if self._apart and path in self._of_two(store) else {"folder": path}
+        return {"folder": path, "id": folder} if path in self._of_two(store) else {"folder": path}
 
     def _of_two(self, store: str) -> set[str]:
         """The paths that more than one living folder has in the eyes of a store."""

@@ -101,6 +101,8 @@ class Directory(Known):
         """Cost and delay from one site to another, and back unless `both` is false."""
         org = self._org(org)
         sites = sorted({row["site"] for row in self._directory("stores").values() if row["org"] == org})
+        if a == b:
+            raise UsageError(f"found a link from {a!r} to itself; expected two sites (what stays in one costs nothing)")
         for site in (a, b):
             if site not in sites:
                 raise UsageError(f"no store is in the site {site!r}{nearest(site, sites)}")

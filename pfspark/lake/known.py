@@ -62,10 +62,10 @@ class Known:
         """The stores of the directory, each with its organization before it."""
         return sorted((str(org), str(store)) for org, store in self._directory("stores"))
 
-    def _world(self, as_of: When = None) -> Mapping[str, pa.Table]:
+    def _world(self, as_of: When = None, org: str | None = None) -> Mapping[str, pa.Table]:
         if as_of is None:
             return self._runner.world().tables
-        snapshot = self._tables.snapshot(round_or_time(as_of))
+        snapshot = self._tables.snapshot(round_or_time(as_of), org)
         if self._views is None or self._views[0] != snapshot.row.round:
             self._views = snapshot.row.round, world_between(snapshot).tables
         return self._views[1]

@@ -17,12 +17,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge import mail, repeats
+from pfspark.edge.asked import naming
 from pfspark.edge.spark.tuned import computed_once
-from pfspark.errors import LakeError, UsageError
+from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When
 from pfspark.rows import schema_of
-from pfspark.words import Action
+from pfspark.words import Action, Standing
 
 TOLD = 100
 """Of so many mails in each batch that are not kept it is told why."""
@@ -132,10 +133,17 @@ class Mails(Edits):
     ) -> int:
         """Writes the items of a folder, as a store holds them, to a new mbox or as .eml files into a new folder; how many.
 
-        Raises LakeError for a body that is not what was posted; then no mbox is left behind.
+        Raises RefusedError where the store has no replica that readers see (R146), LakeError for a body that is not what was
+        posted; then no mbox is left behind.
         """
         if form not in ("mbox", "eml"):
             raise UsageError(f"found {form!r}, expected mbox or eml")
+        org = self._org(org, store)
+        known = self._world(as_of, org)
+        named = sorted(naming.folders_named(known, org, store, folder))
+        is_open = (pc.field("store") == store) & (pc.field("standing") == str(Standing.ACTIVE)) & pc.field("folder").isin(named)
+        if not known["replicas"].filter((pc.field("org") == org) & is_open).num_rows:
+            raise RefusedError(f"{store} has no replica of {folder!r} that readers see; `pfspark referrals` says who has")
         seen = self.items(store, folder, as_of, org=org).where("not deleted and hash is not null")
         label, number = F.split("item", ":")[0], F.split("item", ":")[1].cast("bigint")
         bodies = self._tables.read("content").select("hash", "body").dropDuplicates(["hash"])

@@ -52,9 +52,10 @@ KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
 class Questions(Known):
     """A lake that is asked."""
 
-    def table(self, name: str, as_of: When = None) -> DataFrame:
-        """The valid rows of a table, now or after the last round of that number or not after that time."""
-        return self._tables.read(name, round_or_time(as_of))
+    def table(self, name: str, as_of: When = None, *, org: str | None = None) -> DataFrame:
+        """The valid rows of a table, of all organizations, now or as of a round or a time: that of the organization, if one is
+        named, else none of which any organization was beyond that time."""
+        return self._tables.read(name, round_or_time(as_of), org)
 
     def state(
         self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
@@ -129,10 +130,11 @@ class Questions(Known):
 
         A replica that is leaving shows no reader anything (R146).
         """
-        known = self._world(as_of)
-        own = state.contents_of(self._known("state", known), replicas=items.open_to_readers(self._known("replicas", known)))
         if {org, store, folder} != {None}:
             org = self._org(org, store)
+        known = self._world(as_of, org)
+        own = state.contents_of(self._known("state", known), replicas=items.open_to_readers(self._known("replicas", known)))
+        if org is not None:
             own = own.where(F.col("org") == org)
         if store is not None:
             own = own.where(F.col("store") == store)
@@ -145,14 +147,15 @@ class Questions(Known):
         self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
     ) -> DataFrame:
         """One row for each replication message, whole, its sets as ranges; `store`: who sends it, or gets it."""
-        found = self.table("messages", as_of)
         if {org, store, folder} != {None}:
             org = self._org(org, store)
+        found = self.table("messages", as_of, org=org)
+        if org is not None:
             found = found.where(F.col("org") == org)
         if store is not None:
             found = found.where((F.col("store") == store) | F.exists("recipients", lambda to: to["store"] == store))
         if folder is not None:
-            ids = naming.folders_named(self._world(as_of), str(org), None, folder)
+            ids = naming.folders_named(self._world(as_of, org), str(org), None, folder)
             found = found.where(F.col("folder").isin(*sorted(ids)))
         return found
 
@@ -186,10 +189,10 @@ class Questions(Known):
 
     def rounds(self, as_of: When = None, *, org: str | None = None) -> DataFrame:
         """The ledger, a row for each round (`tables.TABLES`); of an organization, those in which it played."""
-        found = self.table("rounds", as_of)
-        if org is None:
+        named = None if org is None else self._org(org)
+        found = self.table("rounds", as_of, org=named)
+        if named is None:
             return found
-        named = self._org(org)
         return found.where(F.exists("turns", lambda turn: turn["org"] == named))
 
     def why(
@@ -366,7 +369,7 @@ class Questions(Known):
         if store is not None and store not in stores:
             raise unknown("the store", store, stores)
         if folder is not None and folder != HIERARCHY:
-            world = self._world(as_of)
+            world = self._world(as_of, org)
             paths = sorted({path for of, viewer in viewers for path in naming.seen_paths(world, of, viewer)})
             if folder not in paths:
                 raise unknown("the folder", folder, paths)
@@ -378,10 +381,10 @@ class Questions(Known):
         """
         if org is not None:
             self._org(org)
-        snapshot = self._tables.snapshot(round_or_time(as_of))
+        snapshot = self._tables.snapshot(round_or_time(as_of), org)
         if standing and as_of is None:
             snapshot = replace(snapshot, standing=True)
-        world = world_between(snapshot).tables if snapshot.standing else self._world(as_of)
+        world = world_between(snapshot).tables if snapshot.standing else self._world(as_of, org)
         orgs = {name: row for (name,), row in self._directory("organizations", snapshot).items() if org in (None, name)}
         policies = {}
         for name, row in list(orgs.items()):
@@ -396,7 +399,7 @@ class Questions(Known):
         return Answers(
             snapshot,
             dict(world),
-            views={name: lines.Stores(parted, name, apart=True) for name in sorted(orgs)},
+            views={name: lines.Stores(parted, name) for name in sorted(orgs)},
             at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
             played={name: name in last for name in orgs},
             policies=policies,

@@ -96,7 +96,7 @@ class Rounds(Questions):
     def losses(self, store: str, to: When, *, org: str | None = None) -> list[Line]:
         """What restoring a store to an earlier round would lose for ever: one line a folder; see `restoring.losses`."""
         org = self._org(org, store)
-        return list(restoring.losses(org, store, self._world(), self._world(self._earlier(to).row.round)))
+        return list(restoring.losses(org, store, self._world(), self._world(self._earlier(to, org).row.round)))
 
     def restore(self, store: str, to: When, *, org: str | None = None, now: When = None, again: bool = False) -> Played:
         """Takes a store back to what it knew after an earlier round; its replicas begin a new life and ask for status.
@@ -106,7 +106,8 @@ class Rounds(Questions):
 
         Source: R132, F8.
         """
-        org, number = self._org(org, store), self._earlier(to).row.round
+        org = self._org(org, store)
+        number = self._earlier(to, org).row.round
         return self._runner.restore(org, store, number, self._world(number), self._at(now), again=again)
 
     def maintain(self, now: When = None, told: Callable[[str], object] = lambda doing: None) -> dict[str, int]:
@@ -118,15 +119,15 @@ class Rounds(Questions):
         """
         return self._runner.maintain(self._at(now), told)
 
-    def _earlier(self, to: When) -> Snapshot:
+    def _earlier(self, to: When, org: str) -> Snapshot:
         if to is None:
             raise UsageError("restore to which round, or to what time?")
-        return self._tables.snapshot(round_or_time(to))
+        return self._tables.snapshot(round_or_time(to), org)
 
     def said(self, played: Played) -> Iterator[Line]:
         """What was refused and sent in a round, as lines."""
         parted = lines.ByOrg(played.world)
-        views = {org: lines.Stores(parted, org, apart=True) for org in played.turns}
+        views = {org: lines.Stores(parted, org) for org in played.turns}
         receipts = played.made["receipts"].to_pylist() if played.turns else []
         refused = [row for row in receipts if row["outcome"] == Outcome.REFUSED]
         items = self._items_of(row["edit_id"] for row in refused if row["edit_id"])

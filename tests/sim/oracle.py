@@ -1062,7 +1062,8 @@ class World:
             self.lines.append(
                 self._line("message", type=str(message.type))
                 | {"from": server.name, "to": sorted(message.to, key=str.encode)}
-                | {"folder": self._path(server, message.folder), "carries": _text(message.carries)}
+                | self._called(server, message.folder)
+                | {"carries": _text(message.carries)}
                 | {"asks": _text(message.asks), "bytes": message.bytes}
                 | self._priority(server, message.folder)
             )
@@ -1291,6 +1292,12 @@ class World:
     def _path(self, server: Server, folder: str) -> str:
         return folder if folder == HIERARCHY else server.tree[folder].path
 
+    def _called(self, server: Server, folder: str) -> dict[str, str]:
+        """A folder as lines name it: by its path, and where that server sees two alive of that path by its id too."""
+        path = self._path(server, folder)
+        of_it = [seen for seen in server.tree.values() if not seen.deleted and seen.path == path]
+        return {"folder": path} | ({"id": folder} if len(of_it) > 1 else {})
+
     # --- what is printed ----------------------------------------------------------------------------------------------
 
     def _line(self, kind: str, **values: Any) -> Line:
@@ -1320,7 +1327,7 @@ class World:
                 self._line(
                     "state",
                     store=server.name,
-                    folder=self._path(server, folder),
+                    **self._called(server, folder),
                     applied=_text(replica.applied),
                     empty=_text(replica.empty),
                     sent=_text(replica.sent),
@@ -1345,7 +1352,7 @@ class World:
                     self._line(
                         "item",
                         store=server.name,
-                        folder=self._path(server, folder),
+                        **self._called(server, folder),
                         item=item,
                         name=self.names.get((folder, item), item),
                         version=_id(winner.number),

@@ -38,7 +38,10 @@ LakeName = Annotated[
 Org = Annotated[
     str | None, typer.Option("--org", envvar="PFSPARK_ORG", help="The organization; needed where a lake has several.")
 ]
-AsOf = Annotated[str | None, typer.Option("--as-of", help="As it was after that round.", metavar="ROUND|TIME")]
+AsOf = Annotated[
+    str | None,
+    typer.Option("--as-of", help="As it was after that round, or then by the organization's clock.", metavar="ROUND|TIME"),
+]
 Now = Annotated[str | None, typer.Option("--now", help="The time; the clock's unless told.", metavar="TIME")]
 Store = Annotated[
     str,

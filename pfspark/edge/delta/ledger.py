@@ -93,13 +93,17 @@ LOOKED_AT = ("round", "kind", "turns", "ended", "restored", "format")
 """The columns in which a row is looked up; the others are as long as there are tables, and one row of them is needed."""
 
 
-def looked_up(ledger: pa.Table, as_of: AsOf) -> dict[str, Any]:
+def looked_up(ledger: pa.Table, as_of: AsOf, org: str | None = None) -> dict[str, Any]:
     """What a snapshot needs of the ledger: the `round` as of then, the `last` one, those that are `void`, the `restores`, the
-    `furthest` that anybody has played, the highest `format`."""
+    `furthest` that anybody has played, the highest `format`.
+
+    A time is that of the organization, or of all of them: the round is the last before the first that went beyond it. One in
+    which it did not play changes nothing of it, but what people say; it counts if it had ended by then on the wall.
+    """
     turns = _turns(ledger)
     back = ledger.filter(pc.equal(ledger["kind"], Kind.RESTORED)).select(["round", "restored"])
     return {
-        "round": _most(_until(ledger, turns, as_of)["round"]), "last": _most(ledger["round"]), "restores": back.to_pylist(),
+        "round": _most(_until(ledger, turns, as_of, org)["round"]), "last": _most(ledger["round"]), "restores": back.to_pylist(),
         "void": ledger.filter(pc.equal(ledger["kind"], Kind.OPENED))["round"].to_pylist(), "furthest": _most(turns["now"]),
         "format": _most(ledger["format"]),
     }  # fmt: skip
@@ -111,15 +115,18 @@ def last_turns(ledger: pa.Table) -> dict[str, datetime]:
     return dict(zip(turns["org"].to_pylist(), turns["now_last"].to_pylist(), strict=True))
 
 
-def _until(ledger: pa.Table, turns: pa.Table, as_of: AsOf) -> pa.Table:
-    """The rows up to a round, or to a time: that which was played, and where none was, that on the wall."""
+def _until(ledger: pa.Table, turns: pa.Table, as_of: AsOf, org: str | None) -> pa.Table:
+    """The rows up to a round, or to a time."""
     if as_of is None:
         return ledger
     if not isinstance(as_of, datetime):
         return ledger.filter(pc.less_equal(ledger["round"], as_of))
-    latest = turns.group_by("round").aggregate([("now", "max")])
+    own = turns if org is None else turns.filter(pc.equal(turns["org"], org))
+    latest = own.group_by("round").aggregate([("now", "max")])
     played = latest["now_max"].take(pc.index_in(ledger["round"], latest["round"].combine_chunks()))
-    return ledger.filter(pc.less_equal(pc.coalesce(played, ledger["ended"]), as_of))
+    by_then = ledger.filter(pc.less_equal(pc.coalesce(played, ledger["ended"]), as_of))
+    beyond = pc.min(ledger["round"].filter(pc.greater(played, as_of)))
+    return by_then.filter(pc.less(by_then["round"], beyond)) if beyond.is_valid else by_then
 
 
 def _turns(ledger: pa.Table) -> pa.Table:

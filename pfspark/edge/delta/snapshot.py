@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.errors import PySparkException
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge.delta import native
@@ -148,11 +148,15 @@ class Ledger:
         return self._known[round]
 
 
-def what_a_snapshot_needs(as_of: AsOf) -> list[Column]:
-    """Of the ledger, as `looked_up` says it."""
+def what_a_snapshot_needs(ledger: DataFrame, as_of: AsOf, org: str | None = None) -> DataFrame:
+    """Of the ledger, as `looked_up` says it: one row."""
     number = F.col("round")
     if isinstance(as_of, datetime):
-        wanted = F.coalesce(F.array_max("turns.now"), "ended") <= F.lit(as_of)
+        own = F.filter("turns", lambda turn: turn["org"] == org) if org is not None else F.col("turns")
+        played = F.array_max(F.transform(own, lambda turn: turn["now"]))
+        beyond = ledger.agg(F.min(F.when(played > F.lit(as_of), number)).alias("beyond"))
+        ledger = ledger.crossJoin(beyond)
+        wanted = (F.coalesce(played, "ended") <= F.lit(as_of)) & (F.col("beyond").isNull() | (number < F.col("beyond")))
     else:
         wanted = number <= as_of if as_of is not None else F.lit(True)
     opened = F.when(F.col("kind") == Kind.OPENED, number)
@@ -160,4 +164,4 @@ def what_a_snapshot_needs(as_of: AsOf) -> list[Column]:
     back = F.when(F.col("kind") == Kind.RESTORED, F.struct("round", "restored"))
     asked = [picked.alias("row"), F.collect_list(opened).alias("void"), F.max("round").alias("last")]
     asked += [F.collect_list(back).alias("restores"), F.max(F.array_max("turns.now")).alias("furthest")]
-    return [*asked, F.max("format").alias("format")]
+    return ledger.agg(*asked, F.max("format").alias("format"))

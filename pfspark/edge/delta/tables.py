@@ -203,15 +203,15 @@ class Tables:
             return found
         return [row.asDict() for row in self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect()]
 
-    def snapshot(self, as_of: AsOf = None) -> Snapshot:
+    def snapshot(self, as_of: AsOf = None, org: str | None = None) -> Snapshot:
         """The lake after its last round; after the round of that number; or after the last round not after that time.
 
-        A time is compared with the organizations' own, so a lake that is played in advance or afterwards is asked by the
-        time that was played.
+        A time is compared with that of the organization, if none is named with those of all, so a lake that is played in
+        advance or afterwards is asked by the time that was played (`ledger.looked_up`).
         """
         if isinstance(as_of, datetime):
             as_of = as_of if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-        found = self._looked_up(as_of) or self._ledger(as_of)
+        found = self._looked_up(as_of, org) or self._ledger(as_of, org)
         if found["last"] is None:
             raise NoLakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
         if found["format"] > FORMAT:
@@ -239,21 +239,21 @@ class Tables:
             self._read = version, Ledger(rows, opened)
         return self._read[1]
 
-    def _looked_up(self, as_of: AsOf) -> dict[str, Any] | None:
+    def _looked_up(self, as_of: AsOf, org: str | None) -> dict[str, Any] | None:
         """What a snapshot needs of the ledger, without Spark; None where that cannot be."""
         if (ledger := self.ledger()) is None:
             return None
-        found = looked_up(ledger.rows, as_of)
+        found = looked_up(ledger.rows, as_of, org)
         if found["round"] is None:
             return {**found, "row": None}
         row = ledger.row(found["round"])
         return None if row is None else {**found, "row": row}
 
-    def _ledger(self, as_of: AsOf) -> dict[str, Any]:
+    def _ledger(self, as_of: AsOf, org: str | None) -> dict[str, Any]:
         """What a snapshot needs of the ledger, by Spark: see `looked_up`."""
         try:
             rows = self.stored(LEDGER)  # first: without a session there are no columns either
-            [found] = rows.agg(*what_a_snapshot_needs(as_of)).toArrow().to_pylist()
+            [found] = what_a_snapshot_needs(rows, as_of, org).toArrow().to_pylist()
         except LakeError:
             raise
         except REFUSALS as error:
@@ -273,9 +273,9 @@ class Tables:
         place = self.here(name)
         return None if place is None else native.read(place, columns_of(name, columns), version, keep)
 
-    def read(self, name: str, as_of: AsOf = None) -> DataFrame:
-        """The valid rows of a table, now or `as_of` a round or a time."""
-        return self.snapshot(as_of).read(name)
+    def read(self, name: str, as_of: AsOf = None, org: str | None = None) -> DataFrame:
+        """The valid rows of a table, now or `as_of` a round or a time, that of an organization or of all (`snapshot`)."""
+        return self.snapshot(as_of, org).read(name)
 
     def edits_between(self, first: int, last: int) -> pa.Table:
         """The edits that came with the versions after `first` up to `last`, as rounds are given them (`intake.legible`)."""

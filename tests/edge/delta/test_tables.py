@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -12,7 +13,8 @@ from pyspark.sql import SparkSession
 
 from pfspark.edge.delta import making, sql
 from pfspark.edge.delta import tables as delta
-from pfspark.edge.delta.ledger import FACTS, AsOf, Row
+from pfspark.edge.delta.ledger import FACTS, AsOf, Row, looked_up
+from pfspark.edge.delta.snapshot import what_a_snapshot_needs
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.delta.writer import Writer
 from pfspark.errors import LakeError, OtherWriterError
@@ -117,6 +119,51 @@ def test_what_people_said_later_is_not_in_the_past(lake: Tables) -> None:
 def test_a_round_that_never_was_is_refused(lake: Tables, as_of: AsOf, told: str) -> None:
     with pytest.raises(LakeError, match=told):
         lake.read("replicas", as_of)
+
+
+FAR = datetime(2999, 1, 1, tzinfo=UTC)
+"""Long after the clock on the wall, by which rounds that play nobody end."""
+
+
+@pytest.fixture(scope="module")
+def ahead(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Tables:
+    """One organization is far ahead of the wall, another behind it: by turns, each time opened anew, and tended in between."""
+    tables = Tables.create(spark, tmp_path_factory.mktemp("lakes") / "lake")
+    plays = [(3, "main", 0), (5, "main", 1), (7, "old", 0), (9, None, 0), (11, "main", 1), (13, "main", 2), (15, "old", 1)]
+    for number, org, hours in plays:
+        with tables.writing() as writer:
+            row, wall = writer.open().row, datetime.now(UTC)
+            turns = {org: (FAR if org == "main" else MONDAY) + timedelta(hours=hours)} if org else {}
+            kind = "restored" if number == 11 else "played" if org else "maintained"
+            writer.record(replace(row, round=number, kind=kind, turns=turns, began=wall, ended=wall))
+    return tables
+
+
+@pytest.mark.parametrize(
+    ("org", "as_of", "round"),
+    [
+        ("main", FAR - timedelta(hours=1), 2),  # made and opened, not played
+        ("main", FAR, 4),  # not one that was opened since, by the wall long before
+        ("main", FAR + timedelta(minutes=59), 4),
+        ("main", FAR + timedelta(hours=1), 12),  # restored at the time to which it was played
+        ("main", FAR + timedelta(hours=2), 15),
+        ("old", MONDAY - timedelta(hours=1), None),
+        ("old", MONDAY, 7),  # neither what was tended since, nor what others played
+        ("old", MONDAY + timedelta(minutes=59), 7),
+        ("old", MONDAY + timedelta(hours=1), 15),
+        ("old", FAR, 15),
+        (None, MONDAY, None),  # at the first round somebody was beyond that
+        (None, FAR, 4),
+        (None, FAR + timedelta(hours=1), 12),
+        (None, FAR + timedelta(hours=2), 15),
+    ],
+)
+def test_a_time_is_that_of_the_organization(ahead: Tables, org: str | None, as_of: datetime, round: int | None) -> None:
+    """Whatever the wall says, and others are at; by Spark as without it."""
+    ledger = ahead.stored("rounds")
+    [by_spark] = what_a_snapshot_needs(ledger, as_of, org).toArrow().to_pylist()
+    assert looked_up(ledger.toArrow(), as_of, org)["round"] == round
+    assert (by_spark["row"] or {"round": None})["round"] == round
 
 
 def test_every_row_is_chained_to_the_one_before(lake: Tables) -> None:

@@ -10,6 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -420,8 +421,8 @@ def test_the_ledger_is_looked_up_alike(place: Path, spark: SparkSession) -> None
     last = tables.snapshot().row.round
     moments: list[Any] = [None, 1, 3, last, last + 1, 0]
     moments += [Lake.open(place, spark).answers(number).at["main"] for number in (last, last - 3)]
-    for moment in moments:
-        one, other = tables._looked_up(moment), tables._ledger(moment)
+    for moment, org in product(moments, (None, "main", "nobody")):
+        one, other = tables._looked_up(moment, org), tables._ledger(moment, org)
         assert one is not None and one.pop("round") == (other["row"] or {}).get("round")
         back = sorted((row["round"], row["restored"]) for row in other["restores"])
         assert {**one, "void": sorted(one["void"])} == {**other, "void": sorted(other["void"]), "restores": one["restores"]}
