@@ -31,7 +31,8 @@ def told(
     `considered`: of each request the candidates, in their order; `cycles`: how often each store of an organization sends.
     """
     before: dict[tuple[str, ...], list[tuple[Span, datetime]]] = defaultdict(list)
-    for row in sorted(rows, key=_place):
+    numbered = [{**row, "round": row["round"] or round_at.get((row["org"], row["at"]))} for row in rows]
+    for row in sorted(numbered, key=_place):
         org, line, span = row["org"], (row["org"], row["folder"]), (row["origin"], row["cn_min"], row["cn_max"])
         here = (*line, row["store"])
         since = next((at for key in (here, line) for other, at in reversed(before[key]) if _meet(other, span)), None)
@@ -39,10 +40,9 @@ def told(
         if row["what"] == Hop.NUMBERED:
             before[line].append((span, row["at"]))
         by = _sent_by(row, since, cycles.get((org, row["store"])))
-        number = round_at.get((org, row["at"]))
-        among = considered.get((number or 0, row["store"], row["folder"]))
+        among = considered.get((row["round"] or 0, row["store"], row["folder"]))
         yield {
-            "org": org, "at": lines.moment(row["at"]), "kind": "hop", "round": number,
+            "org": org, "at": lines.moment(row["at"]), "kind": "hop", "round": row["round"],
             "store": row["store"], **views[org].called(row["store"], row["folder"]), "item": cntext.show(lines.cnset([row])),
             "what": row["what"], "peer": row["peer"], "says": _SAYS[Hop(row["what"])]({**row, "by": by}),
             "rule": _RULES[Hop(row["what"])], "by": by,
@@ -78,7 +78,8 @@ def waits(found: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int, Mappin
 
 def _place(row: Line) -> tuple[Any, ...]:
     number = cntext.label_key(row["origin"]), row["cn_min"]
-    return row["org"], row["at"], ORDER[Hop(row["what"])], row["store"], number, row["peer"] or "", row["message_id"] or ""
+    of_round = row["org"], row["at"], row["round"] or 0, ORDER[Hop(row["what"])]
+    return *of_round, row["store"], number, row["peer"] or "", row["message_id"] or ""
 
 
 def _sent_by(row: Line, since: datetime | None, cycle: timedelta | None) -> str | None:

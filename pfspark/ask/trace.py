@@ -27,7 +27,7 @@ LETTER = ("org", "message_id")
 HOP = {
     **dict.fromkeys(ORIGIN, "string"), **dict.fromkeys(("cn_min", "cn_max"), "bigint"), "at": "timestamp", "store": "string",
     "what": "string", "peer": "string", "message_id": "string", "type": "string", "until": "timestamp", "attempt": "bigint",
-    "reason": "string", "since": "timestamp", "due": "timestamp",
+    "reason": "string", "since": "timestamp", "due": "timestamp", "round": "bigint",
 }  # fmt: skip
 """The columns of a hop."""
 ANSWERS = (MessageType.HIERARCHY_RESPONSE, MessageType.CONTENT_RESPONSE)
@@ -39,7 +39,8 @@ def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
     `what` is a `words.Hop`, `store` where it happened, `peer` the other one: of what is sent the recipient, of what arrives
     the sender, of what is heard who told it, of what is asked for who was asked. `until`: when the letter is there, or when
     the store asks again; `reason`: why it was lost or refused, or the version made upon it; `since`, `due`: of what was sent,
-    since when something of that folder waited for the store's cycle, and when that was, if it waited at all.
+    since when something of that folder waited for the store's cycle, and when that was, if it waited at all; `round`: of what was
+    sent, and of a restore, which is not played and may have the time of what was.
     Numbers to which nothing happened have no row, nor have the parts of a letter that nobody asks about.
     """
     numbers = cnset.canonical(asked, ORIGIN)
@@ -151,7 +152,7 @@ def forgotten(numbers: DataFrame, state: DataFrame, restores: DataFrame) -> Data
     rows = _among(numbers, own(state).where(F.col("entry") == Entry.APPLIED), "store", "round").join(back, list(STORE))
     had = rows.where("round > to and round >= since and round < restored")
     lost = cnset.subtract(had, rows.where("round = restored"), [*ORIGIN, "store", "restored", "now"])
-    return _hop(lost.withColumn("at", F.col("now")), Hop.FORGOTTEN)
+    return _hop(lost.withColumns({"at": F.col("now"), "round": F.col("restored")}), Hop.FORGOTTEN)
 
 
 def _said_in_rounds(rows: DataFrame, restores: DataFrame) -> DataFrame:

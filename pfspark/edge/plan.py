@@ -243,15 +243,11 @@ class _Folders:
         for path, told in said.folders.items():
             expect_parent(path, known)
             refs = self.refs.get(path, [])
-            if len(refs) > 1:
-                raise RefusedError(
-                    f"{self.view.store} sees {len(refs)} folders called {path!r}: {' and '.join(refs)}; rename all but one first"
-                )
             if not refs:
                 self._create(path, told.replicas or tuple(everyone), told.properties)
             else:
                 wanted = told.replicas or (tuple(everyone) if prune else ())
-                self._change(path, refs[0], wanted, told.properties, prune)
+                self._change(path, only(self.view, path, refs), wanted, told.properties, prune)
         self._others(set(said.folders), prune)
 
     def _create(self, path: str, replicas: Sequence[str], properties: Mapping[str, str]) -> None:
@@ -298,6 +294,15 @@ class _Folders:
         self.view.take_in(row)
         self.rows.append(row)
         return str(row["edit_id"])
+
+
+def only(view: View, path: str, refs: Sequence[str]) -> str:
+    """The folder of a path: a file can say one of each. Raises RefusedError where the store sees two (R149)."""
+    if len(refs) > 1:
+        raise RefusedError(
+            f"{view.store} sees {len(refs)} folders called {path!r}: {' and '.join(refs)}; rename all but one first"
+        )
+    return refs[0]
 
 
 def spell_folder(folder: Folder) -> dict[str, Any]:

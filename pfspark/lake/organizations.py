@@ -90,7 +90,10 @@ class Organizations(Directory, Folders):
                 self._say(table, *rows)
 
     def declared(self, *, store: str | None = None, as_of: When = None, org: str | None = None) -> dict[str, Any]:
-        """An organization as a file says it; to apply that changes nothing. `store`: whose folders, as `plan` chooses it."""
+        """An organization as a file says it; to apply that changes nothing. `store`: whose folders, as `plan` chooses it.
+
+        Raises RefusedError where that store sees two folders of one path, of which a file can say but one.
+        """
         return self._shown(store, as_of, org)[1]
 
     def declared_line(self, *, store: str | None = None, as_of: When = None, org: str | None = None) -> Line:
@@ -152,7 +155,9 @@ class Organizations(Directory, Folders):
             "policy": differences(policy, load_profile(row["profile"], conf_folder())),
             "stores": {name: plan.spell_store(each) for (name,), each in sorted(stores.items())},
             "links": plan.spell_links(links),
-            "folders": {path: plan.spell_folder(view.folders[refs[0]]) for path, refs in sorted(view.paths().items())},
+            "folders": {
+                path: plan.spell_folder(view.folders[plan.only(view, path, refs)]) for path, refs in sorted(view.paths().items())
+            },
         }
         return seen.at[org], said, editor
 

@@ -23,7 +23,7 @@ def hop(
     return {
         "org": "main", "folder": "PFS1:1", "origin": "PFS1", "cn_min": cn, "cn_max": cn, "store": store, "what": what,
         "at": START + timedelta(minutes=minute), "peer": peer, "type": kind, "message_id": None, "until": None, "attempt": None,
-        "reason": "lost_on_the_way" if what == Hop.LOST else None, "since": None, "due": None,
+        "reason": "lost_on_the_way" if what == Hop.LOST else None, "since": None, "due": None, "round": None,
     }  # fmt: skip
 
 
@@ -54,6 +54,15 @@ def test_each_hop_says_how_long_nothing_had_happened_there() -> None:
     assert [line["waited"] for line in fifth] == [None, 300]  # since it was given, whatever happened to other numbers
     assert [line["round"] for line in lines][:2] == [7, None]
     assert [line["says"] for line in first][3:6] == ["asks PFS1 for it", "is asked for it by PFS2", "answers PFS2 with it"]
+
+
+def test_a_restore_comes_where_its_round_does() -> None:
+    """It is not played, and may have the time of the round before it, or of the one after."""
+    here = hop(0, "PFS2", Hop.APPLIED)
+    for round, order in ((9, ["applied", "forgotten"]), (6, ["forgotten", "applied"])):
+        lines = told(here, hop(0, "PFS2", Hop.FORGOTTEN) | {"round": round})
+        assert [line["what"] for line in lines] == order
+        assert {line["what"]: line["round"] for line in lines} == {"applied": 7, "forgotten": round}
 
 
 def test_who_had_it_when_and_what_took_longest() -> None:

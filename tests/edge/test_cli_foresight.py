@@ -17,6 +17,12 @@ def test_stores_go_and_come_back() -> None:
     for wrong in ("@1h..2h", "PFS1@1h", "PFS1@..2h", "PFS1@1h.."):
         with pytest.raises(UsageError, match=r"--cut: found .* expected STORE or STORE@FROM\.\.TO"):
             list(foresight._away("cut", "heal", [wrong]))
+    for wrong in ("PFS1@3h..1h", "PFS1@2026-01-06..2026-01-05"):
+        with pytest.raises(UsageError, match=r"--cut: found .*, whose end comes first"):
+            list(foresight._away("cut", "heal", [wrong]))
+    assert len(list(foresight._away("cut", "heal", ["PFS1@3h..2026-01-06"]))) == 2  # which of them is first is known later
+    with pytest.raises(UsageError, match="found 'soon', expected a time"):
+        list(foresight._away("cut", "heal", ["PFS1@soon..2h"]))
 
 
 def test_lists_change_at_a_store_that_has_the_folder() -> None:

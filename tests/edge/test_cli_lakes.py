@@ -117,6 +117,13 @@ def test_how_it_stands(run: Callable[..., str], lake: str) -> None:
         ("store set PFS3 --site X", 2, "the nearest known is"),
         ("init", 2, "has an organization 'main' already"),
         ("folder set /Sales colour=red --store PFS1", 2, "a folder has no 'colour'"),
+        ("whatif --cut PFS9", 2, "the store 'PFS9' is not known"),
+        ("whatif --down PFS9@1h..2h", 2, "the nearest known is"),
+        ("whatif --add-replica /Sales=PFS9", 2, "the store 'PFS9' is not known"),
+        ("whatif --remove-replica /Sale=PFS1", 2, "the nearest known is '/Sales'"),
+        ("whatif --profile=", 2, "pfspark: profile: found ''"),
+        ("whatif --profile moderm", 2, "the nearest known is 'modern'"),
+        ("whatif --interval=", 2, "pfspark: policy: option interval: found ''"),
     ],
 )
 def test_what_a_lake_refuses(run: Callable[..., str], lake: str, words: str, code: int, told: str) -> None:

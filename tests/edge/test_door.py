@@ -253,6 +253,12 @@ def test_two_of_one_path_are_told_apart(copied: Copy, spark: SparkSession, run: 
         ]  # fmt: skip
     shown = run("state", "--lake", str(place), "--store", "PFS2")
     assert f"/New ({ids[0]})" in shown and f"/New ({ids[1]})" in shown
+    of_two = f"PFS2 sees 2 folders called '/New': {' and '.join(ids)}; rename all but one first"
+    run("show", "--lake", str(place), "--store", "PFS2", code=1, told=of_two)  # a file would have but one of them
+    run("folder", "rename", ids[1], "Other", "--lake", str(place), "--store", "PFS2", "--now", f"{DAY}00:50:00Z")
+    run("run", "--lake", str(place), "--until", f"{DAY}01:00:00Z", told="rounds played")
+    made = run("show", "--lake", str(place), "--store", "PFS2")
+    assert '"/New"' in made and '"/Other"' in made
 
 
 @pytest.mark.lakes

@@ -163,3 +163,4 @@ def test_what_a_restored_store_had_learned_since_is_forgotten(spark: SparkSessio
     assert sorted((row["at"], row["what"], row["cn_min"], row["cn_max"]) for row in found) == [
         (at[1], "applied", 1, 1), (at[2], "applied", 2, 2), (at[3], "forgotten", 2, 2), (at[4], "applied", 4, 4),
     ]  # fmt: skip
+    assert [row["round"] for row in found if row["what"] == "forgotten"] == [3]

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from itertools import product
 from pathlib import Path
 from typing import Annotated, Any
@@ -11,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from pfspark.edge.cli import given, live, screen
-from pfspark.errors import UsageError
+from pfspark.errors import ScenarioError, UsageError
 from pfspark.units import parse_duration, show_duration
 
 PANEL = "Answers"
@@ -46,6 +48,8 @@ def whatif(
     when, end = given.round_or_moment(as_of), given.time_or_span(until)
     done = [*_away("cut", "heal", cut or ()), *_away("down", "up", down or ())]
     lists = [*_listed("add_replica", add_replica or ()), *_listed("remove_replica", remove_replica or ())]
+    on_lists = [text.rpartition("=") for text in (*(add_replica or ()), *(remove_replica or ()))]
+    stores = [*(text.partition("@")[0] for text in (*(cut or ()), *(down or ()))), *(store for _, _, store in on_lists)]
     options = [*(option or ()), *([f"interval={interval}"] if interval is not None else [])]
     with given.opened(lake, "playing") as there:
         from pfspark.lake.foresight import WITH_STEPS
@@ -54,6 +58,10 @@ def whatif(
 
         said = toml(text_of(steps), str(steps)) if steps else {}
         expect_change(said, str(steps))
+        for store in stores:
+            there.expect(store, None, when, org=org)
+        for folder in [folder for folder, _, _ in on_lists if not steps]:  # else steps may make it
+            there.expect(None, folder, when, org=org)
         known = there.listers(org) if lists else {}
         todo = [*said.get("steps", []), *done, *({**each, "at": "0m"} for each in _by_whom(lists, known))]
         whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile is not None else {})}
@@ -62,8 +70,11 @@ def whatif(
             for name, policy in _sweep(options, profile)
         }
         nothing = not (whole or options)
-        found = there.whatif_lines(variants={} if nothing else variants, until=end, as_of=when, org=org, progress=live.told)
-        screen.whatif(list(found), json=json)
+        with _in_words(of_a_file=steps is not None):
+            found = list(
+                there.whatif_lines(variants={} if nothing else variants, until=end, as_of=when, org=org, progress=live.told)
+            )
+        screen.whatif(found, json=json)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -80,6 +91,17 @@ def drain(
         screen.lines([there.drain(store, until=end, org=org)], json=json)
 
 
+@contextmanager
+def _in_words(*, of_a_file: bool) -> Iterator[None]:
+    """What cannot be played is wrong usage where the words of the command alone say it."""
+    try:
+        yield
+    except ScenarioError as error:
+        if of_a_file:
+            raise
+        raise UsageError(str(error).removeprefix("steps: ")) from None
+
+
 def _away(verb: str, back: str, texts: Iterable[str]) -> Iterator[dict[str, Any]]:
     """Steps by which stores go, and come back."""
     for text in texts:
@@ -87,9 +109,19 @@ def _away(verb: str, back: str, texts: Iterable[str]) -> Iterator[dict[str, Any]
         since, dots, until = span.partition("..")
         if not store or (at and not (since and dots and until)):
             raise UsageError(f"--{verb}: found {text!r}, expected STORE or STORE@FROM..TO, such as PFS2@0m..2h")
+        if until and _is_before(until, since):
+            raise UsageError(f"--{verb}: found {text!r}, whose end comes first; expected STORE@FROM..TO, such as PFS2@0m..2h")
         yield {"at": since or "0m", verb: [store]}
         if until:
             yield {"at": until, back: [store]}
+
+
+def _is_before(text: str, other: str) -> bool:
+    """Whether a time is before another, or a span the shorter; which of a time and a span comes first is not known here."""
+    one, two = given.time_or_span(text), given.time_or_span(other)
+    if isinstance(one, timedelta):
+        return isinstance(two, timedelta) and one < two
+    return isinstance(two, datetime) and one < two
 
 
 def _listed(verb: str, texts: Iterable[str]) -> Iterator[dict[str, Any]]:
