@@ -17,7 +17,7 @@ from pfspark.ask import lines
 from pfspark.between import Between
 from pfspark.keyed import of_store, with_columns
 from pfspark.rows import rows_of
-from pfspark.words import BackfillStep
+from pfspark.words import HIERARCHY, PARENT, BackfillStep
 
 Line = dict[str, Any]
 Rows = Mapping[str, pa.Table]
@@ -99,21 +99,23 @@ def again(lost: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
 
     An item that is lost as a whole is posted anew under another id, and its later versions follow it.
     """
-    rows = lost.select(["object", "origin", "cn", "edit_id"]).to_pylist()
-    born = {row["object"]: row["edit_id"] for row in rows if row["object"] == f"{row['origin']}:{row['cn']}"}
+    rows = lost.select(["folder", "object", "origin", "cn", "edit_id"]).to_pylist()
+    lies = {row["edit_id"]: row["folder"] for row in rows}
+    born = {(row["folder"], row["object"]): row["edit_id"] for row in rows if row["object"] == f"{row['origin']}:{row['cn']}"}
     anew = {*born.values()}
 
-    def renamed(named: str | None) -> str | None:
-        edit = named[1:] if named and named.startswith("@") else born.get(named or "")
+    def renamed(named: str | None, among: str) -> str | None:
+        """What an edit names: a folder `among` those of the hierarchy, an item among those of its folder, where numbers are its own."""
+        edit = named[1:] if named and named.startswith("@") else born.get((among, named or ""))
         return f"@again:{edit}" if edit in anew else named
 
     found = []
     for place, row in enumerate(sorted(edits.to_pylist(), key=lambda row: (row["at"], row["place"])), 1):
-        sets = {name: renamed(value) if name == "parent" else value for name, value in row["properties"] or ()}
+        sets = {name: renamed(value, HIERARCHY) if name == PARENT else value for name, value in row["properties"] or ()}
         found.append(
             {
-                **row, "edit_id": f"again:{row['edit_id']}", "at": now, "place": place, "folder": renamed(row["folder"]),
-                "item": renamed(row["item"]), "properties": sorted(sets.items()), "written": now,
+                **row, "edit_id": f"again:{row['edit_id']}", "at": now, "place": place, "folder": renamed(row["folder"], HIERARCHY),
+                "item": renamed(row["item"], lies[row["edit_id"]]), "properties": sorted(sets.items()), "written": now,
             }
         )  # fmt: skip
     return found

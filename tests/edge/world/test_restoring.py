@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.sql import SparkSession
 
@@ -54,6 +56,37 @@ def test_who_is_ended_in_a_restore_has_lost_nothing(lake: Lake, spark: SparkSess
         assert held(later, "PFS1") == held(later, "PFS2") == "PFS1:1,PFS1~2:1-2,PFS2:1"
         taken = later.table("receipts").where("edit_id LIKE 'again:%'").collect()
         assert sorted(row["outcome"] for row in taken) == ["applied"] * 2 + ["refused"] * (0 if counts else 2)
+
+
+def test_folders_and_items_of_one_number_are_taken_in_again_each_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
+    """Numbers are a folder's own, so the first folder that a store makes has the id of the first item that it posts anywhere."""
+    with Lake.create(tmp_path / "lake", spark) as lake:
+        lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
+        lake.store("PFS1", "Redmond")
+        lake.store("PFS2", "Redmond")
+        both, at = ["PFS1", "PFS2"], f"{DAY}01:00:00Z"
+        lake.folder_create("PFS1", "/Sales", both, at=f"{DAY}00:00:00Z")
+        lake.run(until_quiet=True)
+        to = lake.status()["round"]
+        lake.post("PFS1", "/Sales", b"one", name="one", at=at)
+        lake.folder_create("PFS1", "/New", both, at=at)
+        lake.folder_create("PFS1", "/New/Below", both, at=at)
+        lake.post("PFS1", "/New", b"two", name="two", at=at)
+        lake.post("PFS1", "/New/Below", b"three", name="three", at=at)
+        lake.round(at, cut={"PFS1"})
+        for folder, name in (("/Sales", "one"), ("/New", "two"), ("/New/Below", "three")):
+            lake.modify("PFS1", folder, name, f"{name}, better".encode(), at=f"{DAY}01:05:00Z")
+        lake.round(f"{DAY}01:05:00Z", cut={"PFS1"})
+        lake.restore("PFS1", to, now=f"{DAY}02:00:00Z", again=True)
+        lake.run(f"{DAY}04:00:00Z")
+        bodies = {row["hash"]: bytes(row["body"]) for row in lake.table("content").collect()}
+        seen = [(row["store"], row["path"], row["name"], bodies[row["hash"]]) for row in lake.items().collect()]
+        assert sorted(seen) == [
+            (store, path, name, f"{name}, better".encode())
+            for store in both for path, name in (("/New", "two"), ("/New/Below", "three"), ("/Sales", "one"))
+        ]  # fmt: skip
+        refused = lake.table("receipts").where("edit_id is not null and outcome = 'refused'").collect()
+        assert refused == []
 
 
 def test_what_is_lost_stays_lost(lake: Lake) -> None:
