@@ -315,7 +315,7 @@ class Runner:
         assert writer.last is not None
         with Recording(self._tables, writer.last.round + 1) as recording:
             made = known.play(turns, recording.begin, self.cut)
-            known.news = False
+            known.news -= turns.keys()
             played = self._record(known, writer, Kind.PLAYED, turns, made, began, recording)
         known.since_left += 1
         if known.since_left >= carried.LEFT_EVERY and self._tables.folder is not None:
@@ -355,7 +355,7 @@ def turns_by(known: Carried, now: datetime, ahead: bool) -> dict[str, datetime]:
     """Who plays when, of what is due by now; `ahead`: who is ahead of now already goes on to what is due next there."""
     turns = {}
     for org, moment in known.moments().items():
-        is_due = moment <= now or known.news
+        is_due = moment <= now or org in known.news
         if org not in known.last or known.last[org] < now:
             if is_due:
                 turns[org] = now

@@ -87,6 +87,45 @@ def test_a_world_read_anew_is_the_world_that_was_carried_on(
     lake.close()
 
 
+@pytest.mark.parametrize("reopened", [False, True])
+def test_news_of_an_organization_waits_until_it_plays(spark: SparkSession, tmp_path: Path, reopened: bool) -> None:
+    """Others play before it, a store of theirs is restored, the process ends: what the directory says of it is still news."""
+    place = tmp_path / "lake"
+    lake = Lake.create(place, spark)
+
+    def opened() -> Lake:
+        if not reopened:
+            return lake
+        lake.close()
+        return Lake.open(place, spark)
+
+    def admitted(org: str) -> set[str]:
+        return {line["store"] for line in lake.lines("replicas", org=org) if line["folder"] == "1-1"}
+
+    for org, start in (("first", "00"), ("second", "06")):
+        lake.organization(org, "modern", start=f"{DAY}{start}:00:00Z")
+        lake.store("S1", "X", org=org)
+        lake.run(until_quiet=True)
+    assert lake.answers().at["second"].hour == 6
+    lake.store("S2", "X", org="second")
+    lake.organization("third", "modern", start=f"{DAY}08:00:00Z")
+    lake.store("S1", "X", org="third")
+    lake.folder_create("S1", "/F", ["S1"], org="first", at=f"{DAY}01:00:00Z")
+    lake = opened()
+    lake.run(f"{DAY}02:00:00Z")
+    lake = opened()
+    lake.restore("S1", lake.status()["round"], org="first", now=f"{DAY}03:00:00Z")
+    lake = opened()
+    assert (admitted("second"), admitted("third")) == ({"S1"}, set())
+    due = lake._runner.due()
+    assert {org: due[org].hour for org in ("second", "third")} == {"second": 6, "third": 8}
+    lake.run(f"{DAY}12:00:00Z")
+    assert (admitted("second"), admitted("third")) == ({"S1", "S2"}, {"S1"})
+    lake = opened()
+    assert lake._runner._look().news == set() and lake.run(f"{DAY}12:00:00Z") == 0
+    lake.close()
+
+
 def test_two_rounds_of_one_moment_are_two(copied: Callable[[str], Path], spark: SparkSession) -> None:
     """Time does not stand still: what the second sends has names of its own, and is received."""
     place, at = copied("lake"), f"{DAY}00:05:00Z"

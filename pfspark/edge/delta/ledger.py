@@ -111,8 +111,17 @@ def looked_up(ledger: pa.Table, as_of: AsOf, org: str | None = None) -> dict[str
 
 def last_turns(ledger: pa.Table) -> dict[str, datetime]:
     """The time of each organization's last round."""
-    turns = _turns(ledger.sort_by("round")).group_by("org", use_threads=False).aggregate([("now", "last")])
-    return dict(zip(turns["org"].to_pylist(), turns["now_last"].to_pylist(), strict=True))
+    return _last(ledger, "now")
+
+
+def last_rounds(ledger: pa.Table) -> dict[str, int]:
+    """The number of each organization's last round."""
+    return _last(ledger, "round")
+
+
+def _last(ledger: pa.Table, column: str) -> dict[str, Any]:
+    turns = _turns(ledger.sort_by("round")).group_by("org", use_threads=False).aggregate([(column, "last")])
+    return dict(zip(turns["org"].to_pylist(), turns[f"{column}_last"].to_pylist(), strict=True))
 
 
 def _until(ledger: pa.Table, turns: pa.Table, as_of: AsOf, org: str | None) -> pa.Table:

@@ -6,7 +6,7 @@ between any two rounds, or within one, and another goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -23,8 +23,8 @@ from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.spark.crossing import handed
 from pfspark.edge.world import bases, bases_by_spark
 from pfspark.edge.world.bases import Base
-from pfspark.edge.world.directory import DIRECTORY, directory, policies_of, turn
-from pfspark.edge.world.facts import as_between, clocks, world_between
+from pfspark.edge.world.directory import DIRECTORY, directory, policies_of, told_anew, turn
+from pfspark.edge.world.facts import as_between, clocks, played_last, world_between
 from pfspark.edge.world.rounds import new_rows, of_orgs
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
@@ -53,7 +53,8 @@ class Carried:
         """The round, and the digest of its row."""
         self.last = clocks(snapshot)
         """The time of each organization's last round."""
-        self.policies, self.unfit = policies_of(**directory(snapshot))
+        self._entries = directory(snapshot)
+        self.policies, self.unfit = policies_of(**self._entries)
         """Each organization's entry and policy; and what is wrong with those that do not play."""
         self.left: tuple[int, int, dict[str, int]] | None = None
         """Where it was (`here`) when a base was left or found."""
@@ -67,8 +68,8 @@ class Carried:
             self.cursor, self.directory = people["edits"], {name: people[name] for name in DIRECTORY}
             self.world = world_between(snapshot, suited)
             self._repeat(snapshot)
-        self.news = any(version != snapshot.row.versions[name] for name, version in self.directory.items())
-        """Whether the directory has changed since the last round."""
+        self.news = {*self._of_news(snapshot)}
+        """The organizations of which the directory says something else than when they were played last."""
 
     @property
     def here(self) -> tuple[int, int, dict[str, int]]:
@@ -98,8 +99,7 @@ class Carried:
                 timeless = row["at_count"] < row["edit_id_count"]  # refused by the next round
                 start = [self.last.get(row["org"], self.policies[row["org"]][0]["start"])] if timeless else []
                 due[row["org"]] = min(at for at in (row["at_min"], due.get(row["org"]), *start) if at is not None)
-        if self.news:
-            due |= {org: self.last.get(org, row["start"]) for org, (row, _) in self.policies.items()}
+        due |= {org: self.last.get(org, row["start"]) for org, (row, _) in self.policies.items() if org in self.news}
         return {org: moment for org, moment in due.items() if org in self.policies}
 
     def cycle(self, org: str, moment: datetime) -> datetime:
@@ -111,7 +111,7 @@ class Carried:
         """Whether nothing is left for the organization to do but what the calendar repeats for ever."""
         rows = {name: self.world.tables[name] for name in ("mail", "edits", "agenda")}
         own = {name: table.filter(pc.equal(table["org"], org)) for name, table in rows.items()}
-        waiting = own["mail"].num_rows or own["edits"].num_rows or self.news
+        waiting = own["mail"].num_rows or own["edits"].num_rows or org in self.news
         return not waiting and set(own["agenda"]["why"].to_pylist()) <= {Why.EXPIRE}
 
     # A round
@@ -130,7 +130,7 @@ class Carried:
             self.follow(people, lambda: replace(self._tables.snapshot(row.round - 1), people=people))
             made = self.play(row.turns)
             self.last |= row.turns
-            self.news = False
+            self.news -= row.turns.keys()
             counts = counts_of(made)
             told = {name: digest(name, numbered(made[name], row.round)) for name in counts}
             if counts != row.counts or told != row.facts:
@@ -147,19 +147,37 @@ class Carried:
         """
         entries = {name: people[name] for name in DIRECTORY}
         if entries != self.directory:
+            before = self._entries
             self._read_directory(lake())
-            self.directory, self.news = entries, True
+            self.directory = entries
+            self.news |= told_anew(before, self._entries)
         if people["edits"] > self.cursor:
             fresh = self._tables.edits_between(self.cursor, people["edits"])
             self.cursor = people["edits"]
             self._receive(fresh, lake())
 
     def _read_directory(self, snapshot: Snapshot) -> None:
-        known = directory(snapshot)
+        self._entries = known = directory(snapshot)
         self.policies, self.unfit = policies_of(**known)
         self.world.put_rows("lists", lists_anew(self.world.tables["lists"], known["stores"]))
         for name in ("stores", "links"):
             self.world.put_rows(name, known[name])
+
+    def _of_news(self, snapshot: Snapshot) -> Iterator[str]:
+        """Those that were not played yet, or of which the directory has changed since; of what is too long ago, all."""
+        played = played_last(snapshot, self.policies)
+        yield from self.policies.keys() - played.keys()
+        for versions in {tuple(row.versions[name] for name in DIRECTORY) for row in played.values()}:
+            then = dict(zip(DIRECTORY, versions, strict=True))
+            by_then = {org for org, row in played.items() if then.items() <= row.versions.items()}
+            if then.items() <= snapshot.people.items():
+                continue
+            try:
+                before = directory(replace(snapshot, people={**snapshot.people, **then}))
+            except (LakeError, *REFUSALS):
+                yield from by_then
+            else:
+                yield from by_then & told_anew(before, self._entries)
 
     def _repeat(self, snapshot: Snapshot) -> None:
         """Edits since the snapshot's round that were taken in before: these too wait, to be refused.

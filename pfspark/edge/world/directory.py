@@ -52,6 +52,15 @@ def _entries(_spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
     return rows.withColumn("start", intake.in_time("start")) if "start" in rows.columns else rows
 
 
+def told_anew(before: Mapping[str, pa.Table], now: Mapping[str, pa.Table]) -> set[str]:
+    """The organizations of which an entry is another than before, or is there or gone since."""
+    return {dict(row)["org"] for name in DIRECTORY for row in {*_hashable(before[name])} ^ {*_hashable(now[name])}}
+
+
+def _hashable(rows: pa.Table) -> Iterator[tuple[tuple[str, Any], ...]]:
+    return (tuple(row.items()) for row in rows.to_pylist())
+
+
 def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
     """The row with the highest `by` of each key."""
     return rows.groupBy(*key).agg(F.max_by(F.struct(*rows.columns), by).alias("row")).select("row.*")

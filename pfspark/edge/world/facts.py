@@ -15,7 +15,7 @@ from pyspark.sql.types import StructType
 
 from pfspark import cnset, merging
 from pfspark.between import RANGE_KEY, Between
-from pfspark.edge.delta.ledger import FACTS, last_turns
+from pfspark.edge.delta.ledger import FACTS, LEDGER, Row, last_rounds, last_turns
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.spark.crossing import suited
@@ -28,7 +28,7 @@ from pfspark.rules import backfill, hierarchy, intake, state
 from pfspark.rules.frames import once
 from pfspark.suited import Suited
 from pfspark.tables import FRAMES
-from pfspark.words import CARRYING, HIERARCHY, BackfillStep, Entry, Outcome, Standing
+from pfspark.words import CARRYING, HIERARCHY, BackfillStep, Entry, Kind, Outcome, Standing
 
 OWN = ("state", "replicas", "backfill", "agenda")
 """The tables of what stores know; what a restored store has written in them before counts no more."""
@@ -195,6 +195,22 @@ def clocks(snapshot: Snapshot) -> dict[str, datetime]:
         return last_turns(ledger)
     turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
     return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
+
+
+def played_last(snapshot: Snapshot, orgs: Iterable[str]) -> dict[str, Row]:
+    """The row of the last round that each of those organizations played, restores left out; absent: there was none yet."""
+    if snapshot.row.kind == Kind.PLAYED and {*orgs} <= snapshot.row.turns.keys():
+        return dict.fromkeys(orgs, snapshot.row)
+    if (ledger := snapshot.arrow(LEDGER, pc.field("kind") == Kind.PLAYED, ["round", "turns", "kind"])) is not None:
+        last = last_rounds(ledger)
+    else:
+        turns = snapshot.read(LEDGER).where(F.col("kind") == Kind.PLAYED).select("round", F.inline("turns"))
+        last = {row["org"]: row["round"] for row in newest(turns, ["org"], "round").toArrow().to_pylist()}
+    wanted = sorted({last[org] for org in orgs if org in last})
+    found = snapshot.arrow(LEDGER, pc.field("round").isin(wanted))
+    whole = snapshot.read(LEDGER).where(F.col("round").isin(wanted)).toArrow() if found is None else found
+    rows = {row["round"]: Row.read(row) for row in whole.to_pylist()}
+    return {org: rows[last[org]] for org in orgs if org in last}
 
 
 def world(snapshot: Snapshot) -> dict[str, pa.Table]:

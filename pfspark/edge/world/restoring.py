@@ -97,7 +97,8 @@ def lost_changes(org: str, lost: Iterable[Line], changes: pa.Table) -> pa.Table:
 def again(lost: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
     """The `edits` of changes that are `lost`, to be taken in again in the new life, in their old order; rows of `edits`.
 
-    An item that is lost as a whole is posted anew under another id, and its later versions follow it.
+    A folder or an item that is lost as a whole is made anew under another id, and its later versions follow it. Numbers are a
+    folder's own, so an item may have the id of a folder, or of an item elsewhere.
     """
     rows = lost.select(["folder", "object", "origin", "cn", "edit_id"]).to_pylist()
     lies = {row["edit_id"]: row["folder"] for row in rows}
@@ -105,7 +106,7 @@ def again(lost: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
     anew = {*born.values()}
 
     def renamed(named: str | None, among: str) -> str | None:
-        """What an edit names: a folder `among` those of the hierarchy, an item among those of its folder, where numbers are its own."""
+        """What an edit names: a folder, `among` those of the hierarchy, or an item, among those of a folder."""
         edit = named[1:] if named and named.startswith("@") else born.get((among, named or ""))
         return f"@again:{edit}" if edit in anew else named
 
@@ -114,8 +115,9 @@ def again(lost: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
         sets = {name: renamed(value, HIERARCHY) if name == PARENT else value for name, value in row["properties"] or ()}
         found.append(
             {
-                **row, "edit_id": f"again:{row['edit_id']}", "at": now, "place": place, "folder": renamed(row["folder"], HIERARCHY),
-                "item": renamed(row["item"], lies[row["edit_id"]]), "properties": sorted(sets.items()), "written": now,
+                **row, "edit_id": f"again:{row['edit_id']}", "at": now, "place": place, "written": now,
+                "folder": renamed(row["folder"], HIERARCHY), "item": renamed(row["item"], lies[row["edit_id"]]),
+                "properties": sorted(sets.items()),
             }
         )  # fmt: skip
     return found
