@@ -218,7 +218,7 @@ class Why(StrEnum):
     INQUIRE = "inquire"
     """A status request has not been answered by `peer` (R130)."""
     ASK = "ask"
-    """Status is to be asked for: the store was restored, or started again (R132-R134)."""
+    """Status is to be asked for: the store was restored or started again (R132-R134), or started at all (no `since`; R131)."""
     STATUS = "status"
     """The unasked status after the last change (R136)."""
     REPEAT = "repeat"

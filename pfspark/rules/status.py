@@ -80,12 +80,13 @@ def begin(steps: DataFrame, *, again: DataFrame, clock: DataFrame) -> DataFrame:
     """Replicas that ask for status now: org, store, folder, `rule`, who must answer.
 
     Those whose own entry in the list has changed (R87, R130), and those that were restored or started again, as entries of
-    the agenda say (`again`; R132-R134).
+    the agenda say (`again`; R132-R134). A store that starts for the first time has no `since`: it asks all (R131).
     """
+    asked_by = F.when(F.col("since").isNull(), F.col("responders_list_change")).otherwise(F.col("responders_restore"))
     changed = steps.where(F.col("standing").isin(*LIVE)).join(clock, "org")
     asked = (
         again.join(clock, "org")
-        .select(*HERE, F.col("responders_restore").alias("rule"))
+        .select(*HERE, asked_by.alias("rule"))
         .unionByName(changed.select(*HERE, F.col("responders_list_change").alias("rule")))
     )
     return asked.groupBy(*HERE).agg(F.min("rule").alias("rule"))

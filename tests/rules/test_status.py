@@ -81,6 +81,19 @@ def test_who_is_named_must_answer(spark: SparkSession) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.rule("R131", "R132")
+def test_who_starts_for_the_first_time_asks_all(spark: SparkSession) -> None:
+    """Who was restored asks as many as the policy has it then."""
+    rows = [("o", "NEW", "1-1", None), ("o", "OLD", "1-1", NOW), ("o", "OLD", "F", NOW)]
+    again = spark.createDataFrame(rows, f"{HERE}, since timestamp")
+    steps = spark.createDataFrame([("o", "MOVED", "F", "active"), ("o", "LEFT", "F", "erased")], f"{HERE}, standing string")
+    clock = spark.createDataFrame([("o", "all", "three")], "org string, responders_list_change string, responders_restore string")
+    found = status.begin(steps, again=again, clock=clock).collect()
+    assert sorted((row["store"], row["folder"], row["rule"]) for row in found) == [
+        ("MOVED", "F", "all"), ("NEW", "1-1", "all"), ("OLD", "1-1", "three"), ("OLD", "F", "three"),
+    ]  # fmt: skip
+
+
 @pytest.mark.rule("R136", "R137")
 @pytest.mark.parametrize(
     ("clock", "due"),

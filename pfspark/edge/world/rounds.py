@@ -58,8 +58,8 @@ def admit(world: Between, turns: Mapping[str, datetime]) -> pa.Table:
     asking = new.filter(pc.is_in(new["org"], hierarchies["org"].combine_chunks()))
     begun = with_columns(new, life=1, standing=str(Standing.ACTIVE), at=new["now"])
     world.append("replicas", begun)
-    nobody = pa.nulls(asking.num_rows, pa.timestamp("us", "UTC"))
-    world.append("agenda", with_columns(asking, why=str(Why.ASK), peer="", attempt=0, since=nobody, due=asking["now"]))
+    first = pa.nulls(asking.num_rows, pa.timestamp("us", "UTC"))
+    world.append("agenda", with_columns(asking, why=str(Why.ASK), peer="", attempt=0, since=first, due=asking["now"]))
     return begun
 
 
