@@ -75,8 +75,9 @@ def _in_new_lives(
 
 
 def _to_be_done(then: pa.Table, now_there: pa.Table, now: datetime) -> pa.Table:
-    """A store's agenda as it was then, without inquiries; maintenance comes in the nights to come, and tonight if it is due."""
-    agenda = then.filter(pc.not_equal(then["why"], str(Why.INQUIRE)))
+    """A store's agenda as it was then, but whom it asks for status; maintenance comes in the nights to come, and tonight if it
+    is due."""
+    agenda = then.filter(~pc.field("why").isin([str(Why.INQUIRE), str(Why.ASK)]))
     tonight = now_there.filter(pc.field("why").isin([*map(str, NIGHTLY)]))
     if pc.any(pc.less_equal(tonight["due"], pa.scalar(now, tonight["due"].type))).as_py():
         return agenda

@@ -26,7 +26,7 @@ from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.keeping.agreement import disagreements
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import DIRECTORY
-from pfspark.edge.world.facts import as_made, begun, delivered, last_restores, own_rows, unheard
+from pfspark.edge.world.facts import as_made, begun, delivered, last_restores, own_rows, undone, unheard
 from pfspark.errors import DamageError
 from pfspark.execute import Made, execute
 from pfspark.rules import checks, history
@@ -260,7 +260,7 @@ def forgotten(snapshot: Snapshot) -> DataFrame:
     """What replicas have accepted since they began, and do not hold; see `rules.history.kept`."""
     read, restored = snapshot.read, last_restores(snapshot)
     since = begun(read("replicas")).withColumnRenamed("store", "recipient")
-    received = delivered(unheard(read("receipts"), restored=restored), messages=read("messages"))
+    received = delivered(unheard(read("receipts"), undone=undone(snapshot)), messages=read("messages"))
     accepted = received.join(since, ["org", "recipient", "folder"]).where("round >= since_round")
     applied = own_rows(read, restored)["state"].where(F.col("entry") == Entry.APPLIED)
     return history.kept(accepted, held=applied)

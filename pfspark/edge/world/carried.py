@@ -80,7 +80,6 @@ class Carried:
         """Leaves itself as a base for whoever comes next."""
         if self.left == self.here:
             return
-        self.world.reset("conditions", ())
         base = Base(self.world.tables, self.cursor, self.directory)
         if self._tables.folder is not None:
             bases.leave(self._tables.folder, base, self.number, self.digest)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -33,7 +35,7 @@ from pfspark.words import CARRYING, HIERARCHY, BackfillStep, Entry, Kind, Outcom
 OWN = ("state", "replicas", "backfill", "agenda")
 """The tables of what stores know; what a restored store has written in them before counts no more."""
 RESTORES = struct("org string, store string, restored bigint, to bigint")
-"""The last restore of each store that was restored: in which round, and to after which."""
+"""Restores of stores: in which round, and to after which."""
 
 
 @rule("mail")
@@ -121,11 +123,12 @@ def delivered(receipts: DataFrame, *, messages: DataFrame) -> DataFrame:
     return recipients.join(messages.drop("store", "round"), ["org", "message_id"])
 
 
-@rule(drives=("restored",), amends="receipts", inline=True)
-def unheard(receipts: DataFrame, *, restored: DataFrame) -> DataFrame:
-    """Without the receipts of what a restored store had accepted since the moment it went back to."""
-    gone = "restored is not null and round > to and round < restored"
-    return receipts.join(restored, list(STORE), "left").where(f"not ({gone})").drop("restored", "to")
+@rule(drives=("undone",), amends="receipts", inline=True)
+def unheard(receipts: DataFrame, *, undone: DataFrame) -> DataFrame:
+    """Without the receipts of what restored stores had accepted between the moment they went back to and the restore."""
+    had, gone = receipts.alias("had"), undone.alias("gone")
+    theirs = (F.col("had.org") == F.col("gone.org")) & (F.col("had.store") == F.col("gone.store"))
+    return had.join(gone, theirs & F.expr("had.round > gone.to and had.round < gone.restored"), "left_anti")
 
 
 @rule(drives=("restored",), amends="rows", inline=True)
@@ -174,13 +177,38 @@ def own_rows(read: Callable[[str], DataFrame], restored: DataFrame) -> dict[str,
 
 def last_restores(snapshot: Snapshot) -> DataFrame:
     """When each store that was restored was restored last: `RESTORES`."""
-    return local(snapshot.tables.spark, _restores(snapshot), RESTORES)
+    return local(snapshot.tables.spark, _last_restores(snapshot), RESTORES)
 
 
-def _restores(snapshot: Snapshot) -> pa.Table:
-    in_order = sorted(snapshot.restores.items())
-    last = {(each.org, each.store): (number, each.to) for number, some in in_order for each in some}
-    return arrow(RESTORES, (dict(zip(RESTORES.names, (*key, *rounds), strict=True)) for key, rounds in last.items()))
+def undone(snapshot: Snapshot) -> DataFrame:
+    """What restores took back of what their stores had heard: `RESTORES`."""
+    return local(snapshot.tables.spark, _undone(snapshot), RESTORES)
+
+
+def _last_restores(snapshot: Snapshot) -> pa.Table:
+    return arrow(RESTORES, (some[-1] for some in _restores(snapshot).values()))
+
+
+def _undone(snapshot: Snapshot) -> pa.Table:
+    """The last restore of each store; one before it if that went back to after it: else it undid that one too; and so on."""
+
+    def counting(some: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+        before = snapshot.row.round
+        for each in reversed(some):
+            if each["restored"] <= before:
+                yield each
+                before = each["to"]
+
+    return arrow(RESTORES, (each for some in _restores(snapshot).values() for each in counting(some)))
+
+
+def _restores(snapshot: Snapshot) -> Mapping[tuple[str, str], list[dict[str, Any]]]:
+    """The restores of each store, in their order."""
+    found: dict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
+    for number, some in sorted(snapshot.restores.items()):
+        for each in some:
+            found[each.org, each.store].append({"org": each.org, "store": each.store, "restored": number, "to": each.to})
+    return found
 
 
 def contacts_before_asking(snapshot: Snapshot) -> pa.Table:
@@ -235,7 +263,8 @@ def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = N
     given = {
         **{name: as_made(name, rows) for name, rows in known.items()},
         **{name: _facts(snapshot, name, folder if name == "state" else None) for name in (*FACTS, "edits") if name in asked},
-        "restored": Made.of(_restores(snapshot), RESTORES, suited),
+        "restored": Made.of(_last_restores(snapshot), RESTORES, suited),
+        "undone": Made.of(_undone(snapshot), RESTORES, suited),
         "whole": Made.of(merging_whole(known["organizations"]), struct(FRAMES["orgs"].ddl), suited),
         merging.OF_NONE: as_made("tree", rows_of("tree", ())),
         "no lives": as_made("lives", rows_of("lives", ())),
@@ -257,7 +286,7 @@ def _drawn() -> dict[str, DataFrame]:
     restored = source("restored")
     own = own_rows(source, restored)
     table, replicas = _canonical(own["state"]), _newest(own["replicas"], key=HERE)
-    accepted = delivered(unheard(source("receipts"), restored=restored), messages=source("messages"))
+    accepted = delivered(unheard(source("receipts"), undone=source("undone")), messages=source("messages"))
     trees = merging.trees(source("changes"), table=table, replicas=replicas, whole=source("whole"))
     return {
         **{name: source(name) for name in DIRECTORY},

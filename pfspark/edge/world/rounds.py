@@ -44,6 +44,7 @@ def new_rows(
         raise _violated(made["violations"])
     made["replicas"] = with_rows(made["replicas"], newcomers)
     made["backfill"] = with_rows(made["backfill"], named(made, turns))
+    world.reset("conditions", ())  # who was cut off was so in this round
     _forget_repeats(world)
     return made
 

@@ -58,6 +58,21 @@ def test_who_is_ended_in_a_restore_has_lost_nothing(lake: Lake, spark: SparkSess
         assert sorted(row["outcome"] for row in taken) == ["applied"] * 2 + ["refused"] * (0 if counts else 2)
 
 
+def test_a_store_restored_again_has_not_heard_what_its_first_restore_undid(lake: Lake) -> None:
+    """To after the first, whose new life is asked about yet; then to before it."""
+    first = lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z").round
+    lake.round(f"{DAY}02:00:00Z", cut={"PFS2"})
+    for to in (first, first, 9):
+        lake.restore("PFS1", to, now=f"{DAY}02:05:00Z")
+        carried, read = lake._runner.world().tables, world(lake._tables.snapshot())
+        assert_same_world(carried, read)
+        assert sorted(map(repr, carried["lives"].to_pylist())) == sorted(map(repr, read["lives"].to_pylist()))
+        assert [line["sample"] for line in lake.audit() if line.get("rows")] == []
+    lake.run(f"{DAY}05:00:00Z")
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+    assert held(lake, "PFS1") == held(lake, "PFS2")
+
+
 def test_folders_and_items_of_one_number_are_taken_in_again_each_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
     """Numbers are a folder's own, so the first folder that a store makes has the id of the first item that it posts anywhere."""
     with Lake.create(tmp_path / "lake", spark) as lake:
