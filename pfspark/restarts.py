@@ -39,7 +39,8 @@ def restore(world: Between, org: str, store: str, then: Mapping[str, pa.Table], 
 
     A life is one more than the replica ever had: a number given since is never given again. What others said since is
     gone with the rows, and whom it asked since; when it heard whom is not. A replica that did not exist then is erased, and
-    its lives are remembered. Maintenance of this night that the store has not done yet it still does.
+    its lives are remembered; that of the hierarchy begins empty, as a store has one while it is there at all (R131).
+    Maintenance of this night that the store has not done yet it still does.
     """
     replicas, state = _in_new_lives(org, store, then, world.tables, now)
     agenda = _to_be_done(of_store(then["agenda"], org, store), of_store(world.tables["agenda"], org, store), now)
@@ -58,15 +59,20 @@ def restore(world: Between, org: str, store: str, then: Mapping[str, pa.Table], 
 def _in_new_lives(
     org: str, store: str, then: Mapping[str, pa.Table], now_there: Mapping[str, pa.Table], now: datetime
 ) -> tuple[pa.Table, pa.Table]:
-    """A store's replicas as they were then, in new lives, those made since erased; and its state, in which they speak as such."""
+    """A store's replicas as they were then, in new lives, those made since erased, but for the hierarchy; and its state, in which
+    they speak as such."""
     before, mine = (of_store(tables["replicas"], org, store) for tables in (then, now_there))
     same = pc.index_in(before["folder"], mine["folder"].combine_chunks())
     lived = pc.max_element_wise(before["life"], pc.take(mine["life"], same))
     lives = pc.add(lived, pc.not_equal(before["standing"], str(Standing.ERASED)).cast(pa.int64()))
     made_since = mine.filter(pc.invert(pc.is_in(mine["folder"], before["folder"].combine_chunks())))
+    is_tree = pc.equal(made_since["folder"], HIERARCHY)
     replicas = pa.concat_tables([
         with_columns(before, life=lives, at=now).select(mine.column_names),
-        with_columns(made_since, standing=str(Standing.ERASED), at=now),
+        with_columns(
+            made_since, life=pc.add(made_since["life"], is_tree.cast(pa.int64())), at=now,
+            standing=pc.if_else(is_tree, str(Standing.ACTIVE), str(Standing.ERASED)),
+        ).select(mine.column_names),
     ])  # fmt: skip
     state = of_store(then["state"], org, store)
     here = pc.index_in(state["folder"], before["folder"].combine_chunks())

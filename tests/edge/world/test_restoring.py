@@ -73,6 +73,27 @@ def test_a_store_restored_again_has_not_heard_what_its_first_restore_undid(lake:
     assert held(lake, "PFS1") == held(lake, "PFS2")
 
 
+def test_a_store_taken_back_to_before_it_was_there_is_filled_by_others(lake: Lake) -> None:
+    """It has an empty tree of a new life, and learns everything anew; what it gave itself has no number again."""
+    lake.folder_create("PFS2", "/Theirs", ["PFS2", "PFS1"], at=f"{DAY}01:30:00Z")
+    lake.run(f"{DAY}02:30:00Z")
+    before = {store: held(lake, store) for store in ("PFS1", "PFS2")}
+    assert lake.losses("PFS2", 1) == []
+    lake.restore("PFS2", 1, now=f"{DAY}03:00:00Z")
+    assert [(line["store"], line["folder"], line["applied"]) for line in lake.lines("state") if line["store"] == "PFS2"] == [
+        ("PFS2", "1-1", "")
+    ]
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+    lake.run(f"{DAY}06:00:00Z")
+    assert {store: held(lake, store) for store in ("PFS1", "PFS2")} == before
+    lake.folder_create("PFS2", "/More", ["PFS1"], at=f"{DAY}06:00:00Z")
+    lake.run(f"{DAY}07:00:00Z")
+    [made] = {line["id"] for line in lake.lines("folders") if line["path"] == "/More"}
+    assert made == "PFS2~2:1"
+    assert [line["id"] for line in lake.audit() if line.get("rows")] == []
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+
+
 def test_folders_and_items_of_one_number_are_taken_in_again_each_as_it_was(spark: SparkSession, tmp_path: Path) -> None:
     """Numbers are a folder's own, so the first folder that a store makes has the id of the first item that it posts anywhere."""
     with Lake.create(tmp_path / "lake", spark) as lake:
