@@ -60,15 +60,18 @@ def test_who_is_ended_in_a_restore_has_lost_nothing(lake: Lake, spark: SparkSess
 
 def test_a_store_restored_again_has_not_heard_what_its_first_restore_undid(lake: Lake) -> None:
     """To after the first, whose new life is asked about yet; then to before it."""
-    first = lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z").round
-    lake.round(f"{DAY}02:00:00Z", cut={"PFS2"})
-    for to in (first, first, 9):
-        lake.restore("PFS1", to, now=f"{DAY}02:05:00Z")
+    lake.run(f"{DAY}08:00:00Z")
+    assert held(lake, "PFS1") == "PFS1:1-3,PFS2:1"
+    first = lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}08:30:00Z").round
+    lake.round(f"{DAY}08:30:00Z", cut={"PFS2"})
+    for to, there in ((first, "PFS1:1"), (first, "PFS1:1"), (first - 1, "PFS1:1-3,PFS2:1")):
+        lake.restore("PFS1", to, now=f"{DAY}08:35:00Z")
+        assert held(lake, "PFS1") == there
         carried, read = lake._runner.world().tables, world(lake._tables.snapshot())
         assert_same_world(carried, read)
         assert sorted(map(repr, carried["lives"].to_pylist())) == sorted(map(repr, read["lives"].to_pylist()))
         assert [line["sample"] for line in lake.audit() if line.get("rows")] == []
-    lake.run(f"{DAY}05:00:00Z")
+    lake.run(f"{DAY}12:00:00Z")
     assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
     assert held(lake, "PFS1") == held(lake, "PFS2")
 
