@@ -76,14 +76,17 @@ def refusals_of(receipts: DataFrame, messages: DataFrame) -> DataFrame:
 
 
 def numbers_of(tables: Tables, org: str, folder: str, item: str) -> cntext.CnSet:
-    """The numbers that an item's name, or a text of numbers, means in a folder: of a name all versions of all such items."""
+    """The numbers that an item's name, or a text of numbers, means in a folder: of a name all versions of all such items, also
+    where it reads as numbers."""
+    numbers: cntext.CnSet = {}
     with suppress(CnSetError):
-        return cntext.parse(item)
+        numbers = cntext.parse(item)
     changes = tables["changes"]
     changes = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.equal(changes["folder"], folder)))
     objects = changes.filter(pc.equal(changes["name"], item))["object"]
     versions = changes.filter(pc.is_in(changes["object"], objects)).select(["origin", "cn"]).to_pylist()
-    return lines.cnset({"origin": row["origin"], "cn_min": row["cn"], "cn_max": row["cn"]} for row in versions)
+    of_name = lines.cnset({"origin": row["origin"], "cn_min": row["cn"], "cn_max": row["cn"]} for row in versions)
+    return cntext.union(numbers, of_name)
 
 
 def edit_rows(

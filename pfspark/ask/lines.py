@@ -192,13 +192,18 @@ class Stores:
         """The path of a folder as that store sees it; one that cannot reach the root is shown beneath it."""
         if folder == HIERARCHY:
             return HIERARCHY
-        names: list[str] = []
-        passed = set()
-        while folder in self.tree[store] and folder not in passed:
-            passed.add(folder)
-            names.append(self.tree[store][folder].get(NAME, folder))
+        line = self.above(store, folder)
+        names = [self.tree[store][each].get(NAME, each) for each in line]
+        top = self.tree[store][line[-1]].get(PARENT, ROOT) if line else folder
+        return "/" + "/".join(reversed(names if top == ROOT else names[:1]))
+
+    def above(self, store: str, folder: str) -> list[str]:
+        """That folder and those above it as the store sees them, up to the top; a ring ends where it closes."""
+        line: list[str] = []
+        while folder in self.tree[store] and folder not in line:
+            line.append(folder)
             folder = self.tree[store][folder].get(PARENT, ROOT)
-        return "/" + "/".join(reversed(names if folder == ROOT else names[:1]))
+        return line
 
     def shown(self, store: str, folder: str | None) -> str | None:
         """The path of a folder; of one that the store does not see, what names it."""
@@ -415,13 +420,11 @@ def unlike(stores: Stores) -> bool:
 
 
 def equal(stores: Stores) -> bool:
-    """Whether the active replicas of each path hold the same set."""
-    unlike, by_path = stores.unlike(Entry.APPLIED), defaultdict(list)
-    for here in _active(stores):
-        by_path[stores.path(*here)].append(here)
-    in_doubt = [each for each in by_path.values() if len({folder for _, folder in each}) > 1 or each[0][1] in unlike]
-    few = stores.about(folder for each in in_doubt for _, folder in each)
-    return all(len({cntext.show(few.held(*here)) for here in each}) == 1 for each in in_doubt)
+    """Whether the active replicas of each folder hold the same set."""
+    few, held = stores.about(stores.unlike(Entry.APPLIED)), defaultdict(set)
+    for here in _active(few):
+        held[here[1]].add(cntext.show(few.held(*here)))
+    return all(len(each) == 1 for each in held.values())
 
 
 def converged(stores: Stores, items: Iterable[Mapping[str, Any]] = ()) -> bool:

@@ -47,8 +47,7 @@ def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, sinc
     """What a replica misses since before that time, and edits that wait since then, a sentence each."""
     heard = _heard(tables, org)
     for store, folder, missing, _ in stores.holes():
-        oldest = min(heard[store, folder])
-        if missing and oldest < since:
+        if missing and (oldest := min(at for at, some in heard[store, folder] if cntext.intersect(some, missing))) < since:
             lacks = f"{cntext.size(missing):,} of {stores.path(store, folder)}"
             yield f"{org}: {store} lacks {lacks}, the oldest since {lines.moment(oldest)}"
     waiting = tables["edits"].filter((pc.field("org") == org) & (pc.field("at") < since))["at"]
@@ -79,7 +78,7 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
         for _, held in others:
             lacking = cntext.union(lacking, cntext.subtract(held, stores.held(store, folder)))
         missing, lost = stores.missing(store, folder)
-        since = array.get((store, folder))
+        since = min((at for at, _ in array.get((store, folder), ())), default=None)
         peers = {
             other: {
                 "believed": cntext.size(cntext.subtract(mine, stores.believed(store, folder, other))),
@@ -91,14 +90,14 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
         yield {
             "org": org, "at": lines.moment(at), "kind": "replica", "store": store, **stores.called(store, folder),
             "standing": stores.replicas[store, folder]["standing"], "holds": cntext.size(mine),
-            "missing": cntext.size(missing), "lost": cntext.size(lost), "since": lines.moment(min(since)) if since else None,
+            "missing": cntext.size(missing), "lost": cntext.size(lost), "since": lines.when(since),
             "lacks": cntext.size(lacking), "peers": peers,
         }  # fmt: skip
 
 
-def _heard(tables: Mapping[str, pa.Table], org: str) -> dict[tuple[str, str], list[datetime]]:
-    """When each replica first heard of the ranges in its array."""
-    array: dict[tuple[str, str], list[datetime]] = {}
-    for row in tables["array"].filter(pc.equal(tables["array"]["org"], org)).select(["store", "folder", "heard"]).to_pylist():
-        array.setdefault((row["store"], row["folder"]), []).append(row["heard"])
+def _heard(tables: Mapping[str, pa.Table], org: str) -> dict[tuple[str, str], list[tuple[datetime, cntext.CnSet]]]:
+    """When each replica first heard of each of the ranges in its array."""
+    array: dict[tuple[str, str], list[tuple[datetime, cntext.CnSet]]] = {}
+    for row in tables["array"].filter(pc.equal(tables["array"]["org"], org)).to_pylist():
+        array.setdefault((row["store"], row["folder"]), []).append((row["heard"], lines.cnset([row])))
     return array

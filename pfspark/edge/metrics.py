@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
+from functools import reduce
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -13,7 +15,7 @@ import pyarrow.compute as pc
 from pfspark import cntext
 from pfspark.edge.asked.answers import Answers
 from pfspark.errors import UsageError
-from pfspark.words import Standing
+from pfspark.words import HIERARCHY, Standing
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
@@ -42,7 +44,9 @@ def figures(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
     yield "rounds", {}, row.round
     yield "round_seconds", {}, (row.ended - row.began).total_seconds()
     replicas = world["replicas"]
-    standing = _counted(replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED))))
+    stands = (pc.field("standing") != str(Standing.ERASED)) & ~((pc.field("folder") == HIERARCHY) & _retired(answers, "store"))
+    standing = _counted(replicas.filter(stands))
+    contacts = world["contacts"].filter(~(_retired(answers, "store") | _retired(answers, "peer")))
     under_way, waiting = _counted(world["mail"]), _counted(world["edits"])
     oldest = world["array"].group_by("org").aggregate([("heard", "min")]).to_pylist()
     since = {each["org"]: each["heard_min"] for each in oldest}
@@ -53,10 +57,17 @@ def figures(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
         yield "edits_waiting", of, waiting[org]
         yield "clock_seconds", of, at.timestamp()
         yield "oldest_hole_seconds", of, (at - since[org]).total_seconds() if org in since else 0.0
-        yield "old_beliefs", of, _old(world["contacts"], org, at)
-        if org in row.next_due:
-            yield "due_seconds", of, row.next_due[org].timestamp()
+        yield "old_beliefs", of, _old(contacts, org, at)
+        if (due := answers.due(org)) is not None:
+            yield "due_seconds", of, due.timestamp()
     yield from _holes(answers)
+
+
+def _retired(answers: Answers, column: str) -> pc.Expression:
+    """Whether a row is about a store, named in that column, that has no part in the hierarchy any more."""
+    gone = [(org, store) for org, stores in answers.views.items() for store in {*stores.stores} - {*stores.members}]
+    about = [(pc.field("org") == org) & (pc.field(column) == store) for org, store in gone]
+    return reduce(operator.or_, about, pc.scalar(False))
 
 
 def _counted(rows: pa.Table) -> Counter[str]:

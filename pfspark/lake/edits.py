@@ -70,6 +70,8 @@ class Edits(Questions):
     def _check(self, row: Line, called: str) -> None:
         """Raises RefusedError where the store would refuse an edit by what it sees now (`door`)."""
         org, store, folder = str(row["org"]), str(row["store"]), row["folder"]
+        if self._directory("stores")[org, store]["retired"]:
+            raise RefusedError(f"{store} is retired: what is done there reaches nobody; do it at another store")
 
         def nearest_store() -> str:
             if folder.startswith("@"):

@@ -84,7 +84,7 @@ class Folders(Edits):
         target, earlier = self._deleted(org, folder) if as_of is None else (folder, round_or_time(as_of))
         seen = self.items(None, target, earlier, org=org).where("not deleted").toArrow().to_pylist()
         viewers = {viewer: [row for row in seen if row["store"] == viewer] for viewer in {row["store"] for row in seen}}
-        copied = max(viewers.items(), key=lambda pair: (pair[0] == store, len(pair[1]), pair[0]), default=(store, []))[1]
+        copied = max(viewers.items(), key=lambda pair: (len(pair[1]), pair[0] == store, pair[0]), default=(store, []))[1]
         path = str(copied[0]["path"]) if copied else folder
         rows = copying.recovered(
             sorted(copied, key=lambda row: naming.place_of(row["item"])),
@@ -106,10 +106,13 @@ class Folders(Edits):
         for row in rows:
             if folder == row["object"]:
                 return str(row["object"]), row["round"] - 1
-        for row in rows:
-            known = self._world(row["round"] - 1)
-            if any(naming.folder_named(known, org, viewer, folder) == row["object"] for viewer in naming.stores_of(known, org)):
-                return str(row["object"]), row["round"] - 1
+        for row in rows:  # what lay beneath was deleted with it
+            known = lines.Stores(self._world(row["round"] - 1), org)
+            for viewer in known.members:
+                named = [each for each in known.tree[viewer] if folder in (each, known.path(viewer, each))]
+                for each in named:
+                    if row["object"] in known.above(viewer, each):
+                        return each, row["round"] - 1
         raise UsageError(f"no deleted folder had the path or id {folder!r}")
 
     def folder_set(self, store: str, folder: str, *, org: str | None = None, at: When = None, **props: Any) -> str:
@@ -153,7 +156,7 @@ class Folders(Edits):
 
         def open_points() -> Iterator[str]:
             known = lines.Stores(self._world(), org)
-            unaware = [each for each in known.stores if target not in known.listed(each, named)]
+            unaware = [each for each in known.members if target not in known.listed(each, named)]
             if unaware:
                 yield f"the list to reach {', '.join(unaware)}"
             lacking = cntext.subtract(known.held(source, named), known.held(target, named))
@@ -172,8 +175,8 @@ class Folders(Edits):
 
 
 def _folder_name(name: str) -> str:
-    if not FOLDER_NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a folder: anything but / and control characters, 1 to 255 of them")
+    if not FOLDER_NAME.fullmatch(name) or not name.strip():
+        raise UsageError(f"{name!r} is no name of a folder: anything but / and control characters, 1 to 255, not blanks alone")
     return name
 
 

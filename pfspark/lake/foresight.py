@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pfspark import cnset
@@ -64,7 +65,9 @@ class Foresight(Rounds):
         if org not in seen.policies:
             raise UsageError(self.unfit.get(org, f"the organization {org!r} does not play"))
         now = seen.at[org]
-        end = min(now + until, LAST) if isinstance(until, timedelta) else time_of(until)
+        done = seen.world["edits"].filter((pc.field("org") == org) & pc.scalar(not seen.played[org]))["at"]
+        begun = max(now, pc.max(done).as_py() or now)  # before the first round, so long after the last edit, as `run` is
+        end = min(begun + until, LAST) if isinstance(until, timedelta) else time_of(until)
         if end is None or end <= now:
             raise UsageError(
                 f"found {until}, expected a time after the last round, {now:%Y-%m-%dT%H:%M:%SZ}, or so long after it"

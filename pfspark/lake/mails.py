@@ -21,7 +21,7 @@ from pfspark.edge.asked import naming
 from pfspark.edge.spark.tuned import computed_once
 from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.lake.edits import Edits
-from pfspark.lake.known import When
+from pfspark.lake.known import When, round_or_time
 from pfspark.rows import schema_of
 from pfspark.words import Action, Standing
 
@@ -134,7 +134,7 @@ class Mails(Edits):
         """Writes the items of a folder, as a store holds them, to a new mbox or as .eml files into a new folder; how many.
 
         Raises RefusedError where the store has no replica that readers see (R146), LakeError for a body that is not what was
-        posted; then no mbox is left behind.
+        posted, or not there any more; then no mbox is left behind.
         """
         if form not in ("mbox", "eml"):
             raise UsageError(f"found {form!r}, expected mbox or eml")
@@ -146,10 +146,11 @@ class Mails(Edits):
             raise RefusedError(f"{store} has no replica of {folder!r} that readers see; `pfspark referrals` says who has")
         seen = self.items(store, folder, as_of, org=org).where("not deleted and hash is not null")
         label, number = F.split("item", ":")[0], F.split("item", ":")[1].cast("bigint")
-        bodies = self._tables.read("content").select("hash", "body").dropDuplicates(["hash"])
-        ordered = seen.join(bodies, "hash").orderBy(label, number).select("name", "item", "properties", "hash", "body")
+        content = self._tables.read("content", round_or_time(as_of), org)
+        bodies = content.select("hash", "body").dropDuplicates(["hash"])
+        ordered = seen.join(bodies, "hash", "left").orderBy(label, number).select("name", "item", "properties", "hash", "body")
         rows = (
-            (row["name"] or row["item"], _envelope(row["properties"]), _unaltered(row["item"], row["hash"], bytes(row["body"])))
+            (row["name"] or row["item"], _envelope(row["properties"]), _unaltered(row["item"], row["hash"], row["body"]))
             for row in ordered.toLocalIterator()
         )
         return mail.write_mbox(rows, target) if form == "mbox" else mail.write_eml(rows, target)
@@ -161,7 +162,9 @@ def _envelope(properties: Iterable[Mapping[str, str]]) -> bytes | None:
     return None if said is None else said.encode("latin-1", "replace")
 
 
-def _unaltered(item: str, hash: str, body: bytes) -> bytes:
+def _unaltered(item: str, hash: str, body: bytes | None) -> bytes:
+    if body is None:
+        raise LakeError(f"the body of {item} is gone: no row of `content` has it. `pfspark audit` names all that are")
     if hashlib.sha256(body).hexdigest() != hash:
         raise LakeError(f"the body of {item} is not what was posted: its hash is another. `pfspark audit --repair-plan`")
-    return body
+    return bytes(body)

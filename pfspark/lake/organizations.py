@@ -75,7 +75,10 @@ class Organizations(Directory, Folders):
             raise UsageError(f"{file}: no store, expected [stores.NAME]: to prune would take away every one that there is")
         return plan.plan(
             meant,
-            self._as_it_stands(name, self._editor(name, store, [*meant.stores, *stores])),
+            self._as_it_stands(
+                name,
+                self._editor(name, store, [*(each for each, row in meant.stores.items() if not row.get("retired")), *stores]),
+            ),
             prune=prune,
             at=self._at(at) or datetime.now(UTC),
             place=time.time_ns(),
@@ -145,6 +148,7 @@ class Organizations(Directory, Folders):
             for name, keys in (("stores", ("store",)), ("links", ("from_site", "to_site")))
         )
         names = [name for (name,), each in sorted(stores.items()) if not each["retired"]]
+        sites = {each["site"] for each in stores.values()}  # a link from where no store is any more leads nowhere
         editor = _editor(seen.world, org, store, names)
         view = View(seen.world, org, editor or "")
         said = {
@@ -154,7 +158,7 @@ class Organizations(Directory, Folders):
             **({"suspended": True} if row["suspended"] else {}),
             "policy": differences(policy, load_profile(row["profile"], conf_folder())),
             "stores": {name: plan.spell_store(each) for (name,), each in sorted(stores.items())},
-            "links": plan.spell_links(links),
+            "links": plan.spell_links({pair: row for pair, row in links.items() if {*pair} <= sites}),
             "folders": {
                 path: plan.spell_folder(view.folders[plan.only(view, path, refs)]) for path, refs in sorted(view.paths().items())
             },

@@ -172,7 +172,7 @@ class Questions(Known):
         if {store, folder, site} != {None}:
             org = self._org(org, store)
         seen = self.answers(as_of, org)
-        sites = {(row["org"], row["store"]): row["site"] for row in seen.world["stores"].to_pylist()}
+        sites = {(row["org"], row["store"]): row["site"] for row in seen.world["stores"].to_pylist() if row["org"] in seen.views}
         if site is not None and site not in sites.values():
             raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
         named = naming.folders_named(seen.world, str(org), store, folder) if folder is not None else None
@@ -233,6 +233,7 @@ class Questions(Known):
             org = self._org(org, store)
         seen = self.answers(as_of, org)
         if org is not None and folder is not None:
+            _expect_there(seen, org)
             named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
             stores = [store] if store is not None else seen.views[org].stores
             about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
@@ -290,7 +291,7 @@ class Questions(Known):
         from pfspark.edge.report import page
 
         org = self._org(org)
-        return page(self.answers(as_of, org), org)
+        return page(_expect_there(self.answers(as_of, org), org), org)
 
     def diff(self, before: When, after: When = None, *, org: str | None = None) -> DataFrame:
         """One row for each thing that changed between two rounds or times: trees, lists, standings, numbers held, holes."""
@@ -349,7 +350,10 @@ class Questions(Known):
         """
         if kind not in KINDS:
             raise unfit(kind, ", ".join(KINDS) + nearest(kind, KINDS))
-        return self._about(KINDS[kind](self.answers(as_of, org)), store, folder, as_of, org)
+        found: Iterable[Line] = KINDS[kind](self.answers(as_of, org))
+        if kind == "rounds" and org is not None:
+            found = (line for line in found if org in line["turns"])
+        return self._about(found, store, folder, as_of, org)
 
     def _about(
         self, found: Iterable[Line], store: str | None, folder: str | None, as_of: When, org: str | None
@@ -417,3 +421,10 @@ class Questions(Known):
         """Lines of a kind as rows of a frame, their times as timestamps."""
         texts = local(self._tables.spark, of_lines(kind, rows), struct(LINES[kind].ddl.replace("timestamp", "string")))
         return texts.select(*[F.col(column.name).cast(column.dataType) for column in struct(LINES[kind].ddl)])
+
+
+def _expect_there(seen: Answers, org: str) -> Answers:
+    """Raises LakeError where the organization was not there yet."""
+    if org not in seen.views:
+        raise LakeError(f"the organization {org!r} was not there yet after round {seen.snapshot.row.round}")
+    return seen

@@ -161,7 +161,8 @@ class Rounds(Questions):
             "kind": "status", "lake": self.where, "round": seen.snapshot.row.round,
             "at": {name: lines.moment(at) for name, at in seen.at.items()}, "next_due": due,
             "converged": all(alike) and not waiting and all(seen.played.values()), "missing": missing,
-            "edits": waiting, "in_flight": seen.world["mail"].num_rows,
+            "edits": waiting,
+            "in_flight": pc.sum(pc.is_in(seen.world["mail"]["org"], pa.array(seen.views, pa.string()))).as_py() or 0,
         }  # fmt: skip
 
     def audit(self, as_of: When = None) -> Iterator[Line]:

@@ -149,6 +149,20 @@ def test_what_was_at_no_time_is_from_no_time_on() -> None:
     assert parts(timedelta(hours=1), None) == []
 
 
+def test_each_organization_tells_its_own_last() -> None:
+    """One may be years behind another."""
+    told = [("first", AT + timedelta(days=day)) for day in (0, 1)] + [
+        ("second", AT.replace(year=1999) + timedelta(days=day)) for day in (0, 1)
+    ]
+
+    def last(since: datetime | timedelta | None, limit: int | None) -> list[tuple[str, datetime]]:
+        looks = answers_cli._looks(None, lambda: told, since, limit, False, at=lambda each: each[1], of=lambda each: each[0])  # type: ignore[arg-type]
+        return [each for found in looks for each in found]
+
+    assert last(None, None) == told and last(AT, None) == told[:2]
+    assert last(None, 1) == last(timedelta(hours=2), None) == [told[1], told[3]]
+
+
 def test_parts_of_a_servers_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """No lake is opened for it."""
     (tmp_path / "log").write_text("".join(
@@ -199,7 +213,7 @@ def test_what_is_late(lake: str, capsys: pytest.CaptureFixture[str], spark: Spar
     assert (code, capsys.readouterr().err.splitlines()) == (3, [
         "main: PFS1 lacks 1 of /Sales, the oldest since 2026-01-05T00:30:00Z",
         "main: edits wait, 1 of them, the oldest since 2026-01-05T00:31:00Z",
-        "main: a round is due since 2026-01-05T00:35:00Z",
+        "main: a round is due since 2026-01-05T00:31:00Z",
         "pfspark: 3 things late, by more than 6h",
     ])  # fmt: skip
     with Lake.open(lake, spark) as there:

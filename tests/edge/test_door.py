@@ -246,17 +246,24 @@ def test_two_of_one_path_are_told_apart(copied: Copy, spark: SparkSession, run: 
                 verb()
         lake.post("PFS1", ids[1], b"x", name="x", at=f"{DAY}00:40:00Z")
         lake.run(f"{DAY}00:50:00Z")
+        assert [(line["equal"], line["waiting"]) for line in lake.status_lines()] == [(True, 0)]  # each is, though they differ
+        lake.post("PFS2", ids[0], b"12:30", name="12:30", at=f"{DAY}00:55:00Z")
+        [waiting] = lake.status_lines()
+        assert (waiting["waiting"], waiting["due"]) == (1, f"{DAY}00:55:00Z")
+        lake.run(f"{DAY}01:10:00Z")
+        assert [line["item"] for line in lake.why_lines("12:30", folder=ids[0], store="PFS1")] == ["PFS2:1"]  # reads as a number
+        lake.delete("PFS2", ids[0], "12:30", at=f"{DAY}01:10:00Z")
+        lake.run(f"{DAY}01:30:00Z")
         told = [(line["folder"], line.get("id")) for line in lake.lines("state") if line["store"] == "PFS2"]
         assert sorted(told, key=str) == sorted([("1-1", None), ("/Sales", None), ("/New", ids[0]), ("/New", ids[1])], key=str)
-        assert [(line["name"], line.get("id")) for line in lake.lines("items") if line["store"] == "PFS2"] == [
-            ("x", ids[1]), ("first", None)
-        ]  # fmt: skip
+        there = (line for line in lake.lines("items") if line["store"] == "PFS2" and not line["deleted"])
+        assert [(line["name"], line.get("id")) for line in there] == [("x", ids[1]), ("first", None)]
     shown = run("state", "--lake", str(place), "--store", "PFS2")
     assert f"/New ({ids[0]})" in shown and f"/New ({ids[1]})" in shown
     of_two = f"PFS2 sees 2 folders called '/New': {' and '.join(ids)}; rename all but one first"
     run("show", "--lake", str(place), "--store", "PFS2", code=1, told=of_two)  # a file would have but one of them
-    run("folder", "rename", ids[1], "Other", "--lake", str(place), "--store", "PFS2", "--now", f"{DAY}00:50:00Z")
-    run("run", "--lake", str(place), "--until", f"{DAY}01:00:00Z", told="rounds played")
+    run("folder", "rename", ids[1], "Other", "--lake", str(place), "--store", "PFS2", "--now", f"{DAY}01:30:00Z")
+    run("run", "--lake", str(place), "--until", f"{DAY}02:00:00Z", told="rounds played")
     made = run("show", "--lake", str(place), "--store", "PFS2")
     assert '"/New"' in made and '"/Other"' in made
 

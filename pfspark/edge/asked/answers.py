@@ -76,8 +76,13 @@ class Answers:
         for org, stores in self.views.items():
             yield standing.organization(
                 stores, org, self.at[org], played=self.played[org], waiting=waiting[org],
-                due=self.snapshot.row.next_due.get(org), now=now,
+                due=self.due(org), now=now,
             )  # fmt: skip
+
+    def due(self, org: str) -> datetime | None:
+        """When there is something to do next: as the last round left it, or by what was done at stores since; None: never."""
+        done = pc.min(self.world["edits"].filter(pc.field("org") == org)["at"]).as_py()
+        return min((at for at in (self.snapshot.row.next_due.get(org), done) if at), default=None)
 
     def overdue(self, age: timedelta, now: datetime | None) -> Iterator[str]:
         """What is missing, waits or is due for longer than that, a sentence each; `now` None: by each organization's clock."""
@@ -85,7 +90,7 @@ class Answers:
             by = now or self.at[org]
             long_ago = by - min(age, by - FIRST)
             yield from standing.overdue(self.world, stores, org, long_ago)
-            due = self.snapshot.row.next_due.get(org)
+            due = self.due(org)
             if due and due < long_ago:
                 yield f"{org}: a round is due since {lines.moment(due)}"
 

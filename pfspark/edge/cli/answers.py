@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
+from itertools import chain, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -58,6 +59,8 @@ def status(
     when, age = given.round_or_moment(as_of), parse_duration(max_age)
     if watch and (check or as_of):
         raise UsageError("--watch goes on until Ctrl-C: say it without --check and --as-of")
+    if check and (store or folder):
+        raise UsageError("--check looks at whole organizations: say it without --store and --folder")
     with given.opened(lake) as there:
         there.expect(store, folder, when, org=org)
         for _ in live.changes(there.version, "waiting for a change") if watch else (0,):
@@ -274,7 +277,7 @@ def _log(
         def look() -> Iterable[dict[str, Any]]:
             return filter(keep, there.lines(kind, when, org=org, store=store, folder=folder))
 
-        for found in _looks(there, look, begin, limit, follow, at=_at):
+        for found in _looks(there, look, begin, limit, follow, at=_at, of=lambda line: line.get("org")):
             screen.lines(found, json=json, orgs=several, none=none)
             none = ""
 
@@ -288,11 +291,12 @@ def _expect_no_end(follow: bool, as_of: str | None) -> None:
 
 def _looks(
     there: Lake, look: Callable[[], Iterable[T]], since: datetime | timedelta | None, limit: int | None, follow: bool, *,
-    at: Callable[[T], datetime | None],
+    at: Callable[[T], datetime | None], of: Callable[[T], str | None] = lambda found: None,
 ) -> Iterator[Iterable[T]]:  # fmt: skip
-    """What a look at the lake finds; where it is followed also what is new whenever something was played, said or done."""
+    """What a look at the lake finds, the last of each organization; where it is followed also what is new whenever something was
+    played, said or done. `of` says to which organization it belongs; those of one follow each other."""
     if not follow:
-        yield tail(look(), since, limit, at=at)
+        yield chain.from_iterable(tail(found, since, limit, at=at) for _, found in groupby(look(), of))
         return
     seen: set[str] = set()
     for _ in live.changes(there.version, "waiting for more"):

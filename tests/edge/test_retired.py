@@ -1,0 +1,80 @@
+"""A store that is retired takes part in nothing: nobody waits for it, acts there, or reads what it saw last."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pyspark.sql import SparkSession
+
+from pfspark.edge.metrics import figures
+from pfspark.errors import LakeError, RefusedError
+from pfspark.lake import Lake
+
+pytestmark = pytest.mark.lakes
+
+DAY = "2026-01-05T"
+
+
+@pytest.fixture(scope="module")
+def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lake]:
+    """PFS1 is retired; since then PFS2 has made two folders, one beneath the other, and deleted the upper one."""
+    with Lake.create(tmp_path_factory.mktemp("lakes") / "lake", spark) as lake:
+        lake.organization(profile="modern", start=f"{DAY}00:00:00Z")
+        for store in ("PFS1", "PFS2", "PFS3"):
+            lake.store(store, "X")
+        lake.folder_create("PFS2", "/Sales", ["PFS2"], at=f"{DAY}00:00:00Z")
+        lake.run(until_quiet=True)
+        lake.store("PFS1", retired=True)
+        for folder in ("/New", "/New/Old"):
+            lake.folder_create("PFS2", folder, ["PFS2", "PFS3"], at=f"{DAY}02:00:00Z")
+        lake.post("PFS2", "/New/Old", b"kept", name="kept", at=f"{DAY}02:00:00Z")
+        lake.run(f"{DAY}04:00:00Z")
+        lake.folder_delete("PFS2", "/New", at=f"{DAY}04:05:00Z")
+        lake.run(f"{DAY}06:00:00Z")
+        yield lake
+
+
+def test_nothing_is_done_there(lake: Lake) -> None:
+    with pytest.raises(RefusedError, match="PFS1 is retired: what is done there reaches nobody"):
+        lake.folder_create("PFS1", "/X", ["PFS2"], at=f"{DAY}06:00:00Z")
+    said = lake.declared()
+    assert lake.plan(said, at=f"{DAY}06:00:00Z").rows.get("edits", []) == []  # at PFS1 the others' folders would be made anew
+    assert said["stores"]["PFS1"]["retired"] is True
+
+
+def test_no_monitor_counts_it(lake: Lake) -> None:
+    told = {name: value for name, of, value in figures(lake.answers()) if of == {"org": "main"}}
+    assert told["replicas"] == lake.replicas().count() == 3  # the hierarchy at two stores, and /Sales
+    later = lake.answers()
+    later.at["main"] = later.at["main"].replace(day=6, hour=12)
+    old = {name: value for name, of, value in figures(later) if of == {"org": "main"}}["old_beliefs"]
+    assert old == 2  # each of the two about the other
+
+
+def test_what_lay_beneath_a_deleted_folder_comes_back(lake: Lake) -> None:
+    lake.folder_recover("PFS2", "/New/Old", at=f"{DAY}06:00:00Z")
+    lake.run(f"{DAY}07:00:00Z")
+    assert [(row["path"], row["name"]) for row in lake.items("PFS2").collect()] == [("/Old recovered", "kept")]
+
+
+def test_nobody_waits_for_it(lake: Lake) -> None:
+    """Played on by whoever waits, the replica has moved."""
+    times = iter(range(20))
+
+    def wait(what: str) -> None:
+        assert "PFS1" not in what
+        hour, minutes = divmod(5 * next(times), 60)
+        lake.round(f"{DAY}{8 + hour:02}:{minutes:02}:00Z")
+
+    lake.replica_move("PFS2", "/Sales", "PFS2", "PFS3", wait, at=f"{DAY}08:00:00Z")
+    lake.run(f"{DAY}14:00:00Z")
+    seen = {(line["store"], line["path"]): line["replicas"] for line in lake.lines("folders")}
+    assert seen["PFS3", "/Sales"] == {"PFS3": "active"}
+
+
+def test_what_was_not_there_yet_is_told(lake: Lake) -> None:
+    lake.organization("later", "modern", start=f"{DAY}00:00:00Z")
+    for asked in (lambda: lake.report(1, org="later"), lambda: lake.why_lines("A:1", folder="1-1", as_of=1, org="later")):
+        with pytest.raises(LakeError, match="the organization 'later' was not there yet after round 1"):
+            asked()
