@@ -227,7 +227,8 @@ class Runner:
         return same and in_time and all(due > now for due in row.next_due.values())
 
     def _people(self) -> dict[str, int]:
-        return self._tables.versions((*DIRECTORY, "edits"))
+        edits = self._tables.version("edits")  # first: the stores that they name are there by then
+        return {**self._tables.versions(DIRECTORY), "edits": edits}
 
     # The world
 
@@ -236,9 +237,10 @@ class Runner:
         others_may_play = self._writer is None or self._writer.last is None
         if self._known is not None and others_may_play and self._tables.snapshot().row.round != self._known.number:
             self._known = None
-        snapshot, people = found or (None, self._people())
-        if self._known is None:
-            self._known = known_after(self._tables, snapshot or self._tables.snapshot(), people, self._scratch.suited)
+        if self._known is not None:
+            return self._taken_up(self._known, self._people())
+        snapshot, people = found or (self._tables.snapshot(), self._people())  # in this order: nothing said is passed over
+        self._known = known_after(self._tables, snapshot, people, self._scratch.suited)
         return self._taken_up(self._known, people)
 
     def _taken_up(self, known: Carried, people: Mapping[str, int]) -> Carried:
@@ -247,7 +249,7 @@ class Runner:
             known.follow(people, self._tables.snapshot)
         except REFUSALS:  # the history reaches no longer back so far
             self._known = None
-            known = Carried(self._tables, self._tables.snapshot(), None, people, self._scratch.suited)
+            known = Carried(self._tables, self._tables.snapshot(), None, self._people(), self._scratch.suited)
         except BaseException:  # half of what they did is no world to go on with
             self._known = None
             raise

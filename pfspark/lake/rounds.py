@@ -102,12 +102,15 @@ class Rounds(Questions):
         """Takes a store back to what it knew after an earlier round; its replicas begin a new life and ask for status.
 
         What others hold comes back by backfill. What it alone held (`losses`) is lost, or taken in `again` under new
-        numbers, as the edits that people made.
+        numbers, as the edits that people made. Bodies that it shows again and upkeep had let go of come back first.
 
         Source: R132, F8.
         """
+        from pfspark.edge.keeping import repair
+
         org = self._org(org, store)
         number = self._earlier(to, org).row.round
+        repair.bring_back(self.answers(number, org), store, datetime.now(UTC))
         return self._runner.restore(org, store, number, self._world(number), self._at(now), again=again)
 
     def maintain(self, now: When = None, told: Callable[[str], object] = lambda doing: None) -> dict[str, int]:

@@ -77,7 +77,8 @@ def cycle(
 
 
 def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Column) -> Column:
-    """The cycle after `since` if the schedule (`opens-closes,...` in minutes of the week) is open then, else after it opens."""
+    """The cycle after `since` if the schedule (`opens-closes,...` in minutes of the week) is open then, else the first after it
+    opens at which it still is; if there is none, the first after it opens."""
 
     def at_cycle(micros: Column) -> Column:
         first = F.unix_micros(start)
@@ -89,12 +90,15 @@ def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Colu
 
     def opening(slot: Column) -> Column:
         opens, closes = (F.element_at(F.split(slot, "-"), part).cast("bigint") for part in (1, 2))
+        is_open = (opens <= minute) & (minute < closes)
         wait = F.pmod(opens - minute, F.lit(WEEK_MINUTES))
         later = F.floor(first / 60_000_000).cast("bigint") * 60_000_000 + wait * 60_000_000
-        return F.when((opens <= minute) & (minute < closes), first).otherwise(at_cycle(later))
+        cycle = F.when(is_open, first).otherwise(at_cycle(later))
+        misses = ~is_open & (cycle >= later + (closes - opens) * 60_000_000)
+        return F.struct(misses.alias("misses"), cycle.alias("cycle"))
 
     slots = F.filter(F.split(schedule, ","), lambda slot: slot != "")
-    return F.timestamp_micros(F.when(schedule.isNull(), first).otherwise(F.array_min(F.transform(slots, opening))))
+    return F.timestamp_micros(F.when(schedule.isNull(), first).otherwise(F.array_min(F.transform(slots, opening))["cycle"]))
 
 
 @rule("limits")

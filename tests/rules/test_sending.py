@@ -164,6 +164,9 @@ def test_content_goes_at_the_first_cycle_when_the_schedule_is_open(spark: SparkS
         Case(folder="1455-1456"): 15,
         Case(folder="1454-1455"): week + 15,  # it was open until now, and its cycle is the first behind it
         Case(folder="1456-1457"): 30,  # no cycle meets that minute: the first behind it serves
+        Case(folder="1456-1457,1500-1560"): 60,  # unless it is open at another
+        Case(folder="1456-1457,1500-1501"): 60,
+        Case(folder="1502-1503,1456-1457"): 30,
         Case(folder="0-1,1930-1940,1500-1510"): 60,
         Case(folder="1440-1441"): week,
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass, replace
+from datetime import datetime
 from functools import reduce
 from typing import Any
 
@@ -28,6 +29,7 @@ from pfspark.edge.keeping.auditing import AS_NAMED, altered, digest, forgotten, 
 from pfspark.edge.world import bases_by_spark
 from pfspark.errors import LakeError
 from pfspark.rules import checks
+from pfspark.words import Action
 
 TAKE_BACK, SET_ASIDE, READ_ANEW, NEW_LIFE = "take back", "set aside", "read anew", "new life"
 
@@ -110,6 +112,17 @@ def undo(tables: Tables, remedies: Iterable[Remedy]) -> tuple[None, dict[str, st
             tables.append("content", bodies)
         tables.delete("content", f"{among('hash', aside)} AND NOT ({AS_NAMED})")
     return None, {}
+
+
+def bring_back(then: Answers, store: str, at: datetime) -> None:
+    """Bodies of what a store showed or kept `then`, and upkeep has let go of since, from the history of their table: the store is
+    about to show it again. What the history reaches no longer is gone; an audit names it."""
+    tables = then.snapshot.tables
+    kept = then.versions().where((F.col("store") == store) & ~F.col("dominated") & (F.col("action") != Action.DELETE))
+    gone = kept.select("hash").where("hash is not null").distinct().join(tables.read("content"), "hash", "left_anti")
+    if hashes := [row["hash"] for row in gone.collect()]:
+        for bodies in _whole(tables.snapshot(), hashes):
+            tables.append("content", bodies.withColumn("at", F.lit(at)))
 
 
 def _whole(snapshot: Snapshot, hashes: list[str]) -> list[DataFrame]:

@@ -8,6 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge.world.facts import world
+from pfspark.errors import LakeError
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, Ended, Point, assert_same_world, ending_at
 
@@ -136,6 +137,26 @@ def test_what_is_lost_stays_lost(lake: Lake) -> None:
     lake.post("PFS1", "/Sales", b"next", name="next", at=f"{DAY}04:00:00Z")
     lake.run(f"{DAY}05:00:00Z")
     assert held(lake, "PFS2") == "PFS1:1,PFS1~2:1,PFS2:1"  # no number is given twice
+
+
+def test_what_is_shown_again_has_its_body_again(lake: Lake, tmp_path: Path) -> None:
+    """Though it was deleted long ago, and upkeep has let go of it; who exported the past meanwhile has it too."""
+    lake.folder_create("PFS1", "/Alone", ["PFS1"], at=f"{DAY}08:00:00Z")
+    lake.post("PFS1", "/Alone", b"one mail", name="one", at=f"{DAY}08:00:00Z")
+    to = lake.round(f"{DAY}08:00:00Z").round
+    lake.delete("PFS1", "/Alone", "one", at=f"{DAY}08:05:00Z")
+    lake.round(f"{DAY}08:05:00Z")
+    lake._tables.spark.sql(f"UPDATE delta.`{lake.where}/content` SET at = at - INTERVAL 2 DAYS")  # as if written long ago
+    lake.run("2026-01-20T00:00:00Z")
+    assert lake.maintain("2026-01-25T04:00:00Z")["content"] > 0
+    assert b"one mail" not in {bytes(row["body"]) for row in lake.table("content").collect()}
+    assert lake.export_mail("PFS1", "/Alone", tmp_path / "then", "eml", as_of=to) == 1
+    lake.restore("PFS1", to, now="2026-01-25T05:00:00Z")
+    assert lake.export_mail("PFS1", "/Alone", tmp_path / "now", "eml") == 1
+    assert [line["id"] for line in lake.audit() if line.get("rows")] == []
+    lake._tables.delete("content", "length(body) = 8")
+    with pytest.raises(LakeError, match="the body of PFS1:1 is gone"):
+        lake.export_mail("PFS1", "/Alone", tmp_path / "gone")
 
 
 def test_upkeep_changes_no_answer(lake: Lake) -> None:
