@@ -236,8 +236,8 @@ class Stores:
         return sorted(peer for peer, listing in self._lists[store, folder].items() if listing == Listing.LISTED)
 
     def alive(self) -> list[tuple[str, str]]:
-        """The folders that each store sees alive, by store and path."""
-        seen = [(store, folder) for store in self.stores for folder in self.tree[store] if self._lists.get((store, folder))]
+        """The folders that each store sees alive, by store and path; a retired one sees none any more."""
+        seen = [(store, folder) for store in self.members for folder in self.tree[store] if self._lists.get((store, folder))]
         return sorted(seen, key=lambda here: (here[0], self.path(*here), here[1]))
 
     def listings(self, store: str, folder: str) -> dict[str, Listing]:

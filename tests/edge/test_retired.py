@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge.metrics import figures
-from pfspark.errors import LakeError, RefusedError
+from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.lake import Lake
 
 pytestmark = pytest.mark.lakes
@@ -43,6 +43,21 @@ def test_nothing_is_done_there(lake: Lake) -> None:
     assert said["stores"]["PFS1"]["retired"] is True
 
 
+def test_nobody_reads_what_it_saw_last(lake: Lake) -> None:
+    """Renamed since, a folder has its old name there alone."""
+    lake.folder_rename("PFS2", "/Sales", "Trade", at=f"{DAY}06:05:00Z")
+    lake.run(f"{DAY}06:30:00Z")
+    assert (
+        {line["store"] for line in lake.lines("folders")}
+        == {line["store"] for line in lake.lines("referrals")}
+        == {"PFS2", "PFS3"}
+    )
+    with pytest.raises(UsageError, match="the folder '/Sales' is not known; the nearest known is '/"):
+        lake.items(folder="/Sales")
+    lake.folder_rename("PFS2", "/Trade", "Sales", at=f"{DAY}06:35:00Z")
+    lake.run(f"{DAY}06:50:00Z")
+
+
 def test_no_monitor_counts_it(lake: Lake) -> None:
     told = {name: value for name, of, value in figures(lake.answers()) if of == {"org": "main"}}
     assert told["replicas"] == lake.replicas().count() == 3  # the hierarchy at two stores, and /Sales
@@ -53,7 +68,7 @@ def test_no_monitor_counts_it(lake: Lake) -> None:
 
 
 def test_what_lay_beneath_a_deleted_folder_comes_back(lake: Lake) -> None:
-    lake.folder_recover("PFS2", "/New/Old", at=f"{DAY}06:00:00Z")
+    lake.folder_recover("PFS2", "/New/Old", at=f"{DAY}06:55:00Z")
     lake.run(f"{DAY}07:00:00Z")
     assert [(row["path"], row["name"]) for row in lake.items("PFS2").collect()] == [("/Old recovered", "kept")]
 

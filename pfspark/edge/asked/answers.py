@@ -167,7 +167,8 @@ class Answers:
         given = {name: self.frame(name) for name in ("lists", "replicas", "stores", "links")}
         rows = referral.refer(readers, **given).toArrow().to_pylist()
         for org, stores in self.views.items():
-            yield from lines.referrals([row for row in rows if row["org"] == org], stores, org, self.at[org])
+            asking = [row for row in rows if row["org"] == org and row["store"] in stores.members]
+            yield from lines.referrals(asking, stores, org, self.at[org])
 
     def rounds(self) -> Iterator[Line]:
         """The ledger; read by pages, not all at once."""

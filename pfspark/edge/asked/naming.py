@@ -19,8 +19,9 @@ World = Mapping[str, pa.Table]
 
 
 def stores_of(world: World, org: str) -> list[str]:
-    """The stores of an organization, by name."""
-    stores: list[str] = world["stores"].filter(pc.equal(world["stores"]["org"], org))["store"].to_pylist()
+    """The stores of an organization, by name, but those that are retired: what these saw last is no name of anything."""
+    here = (pc.field("org") == org) & ~pc.coalesce(pc.field("retired"), pc.scalar(False))
+    stores: list[str] = world["stores"].filter(here)["store"].to_pylist()
     return sorted(stores)
 
 
