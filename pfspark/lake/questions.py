@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -302,19 +303,22 @@ class Questions(Known):
     ) -> Iterator[Line]:
         """What `diff` gives as JSON lines, by organization, store and folder.
 
-        `folder`: its path at either moment, or its id where a line has it. Raises UsageError for a store or folder that is not
-        known.
+        `folder`: its path at either moment, or its id. Raises UsageError for a store or folder that is not known.
         """
-        return self._about(self._changes(before, after, org), store, folder, after, org)
+        return self._about(self._changes(before, after, org, folder), store, None, after, org)
 
-    def _changes(self, before: When, after: When, org: str | None) -> Iterator[Line]:
+    def _changes(self, before: When, after: When, org: str | None, folder: str | None) -> Iterator[Line]:
         from pfspark.ask import diff
 
         then, now = self.answers(before, org), self.answers(after, org)
+        named = None if folder is None else _named_in((now, then), folder)
         views = [{name: seen.frame(name) for name in diff.VIEWS} for seen in (then, now)]
         at = {**then.at, **now.at}
         rows = diff.changed(*views).where(F.col("org").isin(*at)).toArrow().to_pylist()
-        for row in sorted(rows, key=lambda row: (*(row[name] for name in HERE), diff.WHAT.index(row["what"]), row["name"] or "")):
+        asked = (row for row in rows if named is None or row["folder"] in named)
+        for row in sorted(
+            asked, key=lambda row: (*(row[name] for name in HERE), diff.WHAT.index(row["what"]), row["name"] or "")
+        ):
             known = [seen.views[row["org"]] for seen in (now, then) if row["org"] in seen.views]
             stores = next((each for each in known if row["folder"] in each.tree[row["store"]]), known[0])
             yield {
@@ -421,6 +425,22 @@ class Questions(Known):
         """Lines of a kind as rows of a frame, their times as timestamps."""
         texts = local(self._tables.spark, of_lines(kind, rows), struct(LINES[kind].ddl.replace("timestamp", "string")))
         return texts.select(*[F.col(column.name).cast(column.dataType) for column in struct(LINES[kind].ddl)])
+
+
+def _named_in(moments: Iterable[Answers], folder: str) -> set[str]:
+    """The folders that have that path, or id, in the eyes of any store at any of these moments.
+
+    Raises UsageError where there is none.
+    """
+    named: dict[str, set[str]] = defaultdict(set, {HIERARCHY: {HIERARCHY}})
+    for world, org in ((then.world, org) for then in moments for org in then.views):
+        for viewer in naming.stores_of(world, org):
+            for path, ids in naming.seen_paths(world, org, viewer).items():
+                named[path].update(ids)
+                named.update({each: {each} for each in ids})
+    if folder not in named:
+        raise unknown("the folder", folder, sorted(name for name in named if name.startswith("/")))
+    return named[folder]
 
 
 def _expect_there(seen: Answers, org: str) -> Answers:

@@ -54,6 +54,9 @@ def test_nobody_reads_what_it_saw_last(lake: Lake) -> None:
     )
     with pytest.raises(UsageError, match="the folder '/Sales' is not known; the nearest known is '/"):
         lake.items(folder="/Sales")
+    last = lake.status()["round"]
+    by_name = [[*lake.diff_lines(f"{DAY}06:00:00Z", last, folder=name)] for name in ("/Sales", "/Trade")]
+    assert by_name[0] == by_name[1] and {line["store"] for line in by_name[0] if line["what"] == "tree"} == {"PFS2", "PFS3"}
     lake.folder_rename("PFS2", "/Trade", "Sales", at=f"{DAY}06:35:00Z")
     lake.run(f"{DAY}06:50:00Z")
 

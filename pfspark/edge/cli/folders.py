@@ -130,7 +130,8 @@ def show(
     with given.opened(lake) as there:
         several = org is None and len(there.organizations) > 1
         found = there.folder_lines(path, store=store, as_of=when, org=org)
-        screen.lines(found, json=json, orgs=several, none="no store sees it yet: its edit waits for a round")
+        nobody = f"{store} does not see it" if store else "no store sees it yet: its edit waits for a round"
+        screen.lines(found, json=json, orgs=several, none=nobody)
 
 
 @folder.command("list")
