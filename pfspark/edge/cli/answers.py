@@ -43,7 +43,7 @@ OfFolder = Annotated[
     str | None, typer.Option("--folder", help="Only this folder, by its path.", autocompletion=completion.folders)
 ]
 Since = Annotated[str | None, typer.Option(help="From that time on, or from so long before the last.", metavar="TIME|DURATION")]
-Limit = Annotated[int | None, typer.Option(help="Only the last so many.", min=0)]
+Limit = Annotated[int | None, typer.Option(help="Only the last so many of each organization.", min=0)]
 Follow = Annotated[bool, typer.Option("--follow", "-f", help="Print more as it comes, until Ctrl-C.")]
 
 

@@ -454,7 +454,7 @@ def _loss(line: Line) -> Sequence[Part]:
 def _why(line: Line) -> Sequence[Part]:
     style = "green" if line["here"] else "yellow"
     rules = ", ".join(dict.fromkeys(each["rule"] for each in line["because"]))
-    return line["store"], line["folder"], line["item"], (line["cause"], style), clock(line["since"] or ""), line["says"], rules
+    return line["store"], _folder_of(line), line["item"], (line["cause"], style), clock(line["since"] or ""), line["says"], rules
 
 
 def _cause(line: Line) -> Sequence[Part]:
