@@ -1,22 +1,36 @@
-"""What is missing, and of whom it was asked: the open array beside the requests, in one sweep along the numbers."""
+"""What is missing, of whom it was asked, and when it will be: the open array beside the requests, along the numbers."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keys import HERE, ORIGIN_HERE
-from pfspark.words import BackfillStep, Why
+from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
+from pfspark.rules import backfill, state
+from pfspark.words import BackfillStep, Entry
 
 ENDS = ("cn_min", "cn_max")
 
 
-def gaps(array: DataFrame, *, steps: DataFrame, agenda: DataFrame) -> DataFrame:
+def timed(view: Callable[[str], DataFrame], *, clock: DataFrame) -> DataFrame:
+    """The claimed pieces of the open array, each with when it is `due` to be asked for, as `backfill.due` has it in a round."""
+    array, replicas = view("array"), view("replicas")
+    about, lists = (rows.join(array.select(*HERE).distinct(), list(HERE), "left_semi") for rows in (view("state"), view("lists")))
+    applied = state.ranges_of(state.own(about, replicas=replicas), entry=Entry.APPLIED)
+    beliefs = state.believed(about, replicas=replicas)
+    claims = state.claims(beliefs, lists=lists, lives=view("lives"), stores=view("stores"))
+    coverage = backfill.cover(applied, applied.where("false"), state.layers_of_claims(claims), array)
+    return backfill.due(backfill.note(backfill.missing(coverage), replicas=replicas, clock=clock), clock=clock)
+
+
+def gaps(array: DataFrame, *, steps: DataFrame, timed: DataFrame) -> DataFrame:
     """One row for each open range: the columns of `array`, `of` (who was asked for it last) and `due` (when it is asked again).
 
     A range that was asked of two stores at once is a row for each. Where nobody was asked yet, `of` is null and `due` is when
-    the store asks first; null where its agenda knows nothing of it.
+    the store asks first (`timed`); null where nobody is known to have it.
     """
     along = [*ORIGIN_HERE, "asked"]
     named = steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull()).withColumn("asked", F.col("at"))
@@ -32,7 +46,21 @@ def gaps(array: DataFrame, *, steps: DataFrame, agenda: DataFrame) -> DataFrame:
     within = F.when(F.col("request.cn_max") >= F.col("cn_max"), F.col("request"))
     rows = found.where("piece").select(*along, *ENDS, "entry.*", within.alias("request"))
     told = rows.select(*along, *ENDS, "heard", "attempt", "request.of", F.col("request.due").alias("again"))
-    first = agenda.where(F.col("why") == Why.BACKFILL).groupBy(*HERE).agg(F.min("due").alias("first"))
-    due = F.when(F.col("of").isNull(), F.col("first")).otherwise(F.col("again")).alias("due")
-    joined = cnset.join_up(told, along, ["heard", "attempt", "of", "again"]).join(first, list(HERE), "left")
-    return joined.select(*ORIGIN_HERE, *ENDS, "heard", "attempt", "asked", "of", due)
+    joined = cnset.join_up(told, along, ["heard", "attempt", "of", "again"]).withColumnRenamed("again", "due")
+    of_some = joined.where("of is not null")
+    return of_some.unionByName(_first_asked(joined.where("of is null"), timed)).select(
+        *RANGE_HERE, "heard", "attempt", "asked", "of", "due"
+    )
+
+
+def _first_asked(waiting: DataFrame, timed: DataFrame) -> DataFrame:
+    """Ranges that nobody was asked for, in pieces that are due at one time."""
+    micros = {name: F.unix_micros(name).alias(name) for name in ("heard", "asked", "due")}
+    pieces = cnset.coverage(
+        ORIGIN_HERE,
+        waiting.select(*RANGE_HERE, "attempt", micros["heard"], micros["asked"], F.lit(1).alias("open")),
+        timed.select(*RANGE_HERE, micros["due"]),
+    ).where("open > 0")
+    alike = cnset.join_up(pieces, ORIGIN_HERE, ["attempt", *micros])
+    times = {name: F.when(F.col(name) != 0, F.timestamp_micros(name)) for name in micros}
+    return alike.withColumns({**times, "attempt": F.col("attempt").cast("bigint"), "of": F.lit(None).cast("string")})

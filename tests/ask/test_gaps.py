@@ -28,12 +28,10 @@ def step(low: int, high: int, of: str | None, hours: int, attempt: int = 1, **ot
     return HERE | said | {"at": at(hours), "due": at(hours + 6), "round": hours} | other
 
 
-def found(spark: SparkSession, array: list[Any], steps: list[Any], agenda: list[Any]) -> list[tuple[Any, ...]]:
-    frames = {
-        name: local(spark, rows_of(name, rows), schema_of(name))
-        for name, rows in {"array": array, "backfill": steps, "agenda": agenda}.items()
-    }
-    rows = gaps(frames["array"], steps=frames["backfill"], agenda=frames["agenda"]).toArrow().to_pylist()
+def found(spark: SparkSession, array: list[Any], steps: list[Any], timed: list[Any]) -> list[tuple[Any, ...]]:
+    frames = {name: local(spark, rows_of(name, rows), schema_of(name)) for name, rows in (("array", array), ("backfill", steps))}
+    due = local(spark, rows_of("array", timed), schema_of("array")).withColumnRenamed("heard", "due")
+    rows = gaps(frames["array"], steps=frames["backfill"], timed=due).toArrow().to_pylist()
     rows.sort(key=lambda row: (row["store"], row["origin"], row["cn_min"]))
     said = [(row["cn_min"], row["cn_max"], row["attempt"], row["of"], row["due"]) for row in rows]
     return [(*said[:-1], said[-1] and (said[-1] - MONDAY) // timedelta(hours=1)) for said in said]
@@ -43,23 +41,26 @@ def test_each_range_says_whom_it_was_asked_of_last(spark: SparkSession) -> None:
     array = [
         missing(1, 9, 1, 2),  # one entry, asked of two
         missing(20, 22, 2, 8),  # the rest of a longer range, asked twice
-        missing(30, 30),  # not asked yet
+        missing(30, 32),  # not asked yet: one is known to be near, one claimed by nobody
         missing(1, 4, 1, 2, origin="PFS2"),  # as if a restore had taken the request back
-        missing(5, 6, store="PFS4"),  # of which no agenda knows
+        missing(5, 6, store="PFS4"),  # that nobody claims
     ]
     steps = [
         step(1, 5, "PFS1", 2), step(6, 9, "PFS2", 2), step(1, 9, None, 0), step(20, 29, "PFS1", 2),
         step(20, 25, "PFS2", 8, 2), step(26, 29, "PFS1", 8, 2), step(2, 3, "PFS1", 2, origin="PFS2"),
         step(30, 30, "PFS1", 2, org="B"),
     ]  # fmt: skip
-    agenda = [{**HERE, "why": why, "peer": "", "due": at(due)} for why, due in (("backfill", 12), ("send", 1))]
-    for row in agenda:
-        del row["origin"]
-    assert found(spark, array, steps, agenda) == [
+    timed = [
+        missing(low, high, heard=at(due), **other)
+        for low, high, due, other in ((20, 22, 14, {}), (29, 30, 12, {}), (31, 31, 13, {}), (1, 4, 12, {"origin": "PFS2"}))
+    ]
+    assert found(spark, array, steps, timed) == [
         (1, 5, 1, "PFS1", 8),
         (6, 9, 1, "PFS2", 8),
         (20, 22, 2, "PFS2", 14),
         (30, 30, 0, None, 12),
+        (31, 31, 0, None, 13),
+        (32, 32, 0, None, None),
         (1, 1, 1, None, 12),
         (2, 3, 1, "PFS1", 8),
         (4, 4, 1, None, 12),

@@ -20,8 +20,10 @@ from pfspark.edge.asked.pages import paged
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta.ledger import Row
 from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.world.directory import turn
 from pfspark.edge.world.facts import as_frame
 from pfspark.keys import HERE
+from pfspark.rows import local, rows_of, schema_of
 from pfspark.rules import items, referral, state
 from pfspark.settings import OPTIONS, Policy, load_profile, text_of
 from pfspark.words import FIRST, HIERARCHY
@@ -129,7 +131,9 @@ class Answers:
         """Open ranges; of one that was asked for, of whom, and when it is asked for again unless it comes."""
         if not self.world["array"].num_rows:
             return
-        found = gaps.gaps(self.frame("array"), steps=self.snapshot.read("backfill"), agenda=self.frame("agenda"))
+        clock = ({"org": org, **turn(self.organizations[org], policy, self.at[org])} for org, policy in self.policies.items())
+        timed = gaps.timed(self.frame, clock=local(self.snapshot.tables.spark, rows_of("clock", clock), schema_of("clock")))
+        found = gaps.gaps(self.frame("array"), steps=self.snapshot.read("backfill"), timed=timed)
         rows = found.where(F.col("org").isin(*self.views)).toArrow().to_pylist()
         for row in sorted(rows, key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))):
             yield {

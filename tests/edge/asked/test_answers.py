@@ -106,6 +106,15 @@ def test_why_something_is_not_here_is_said(lake: Lake) -> None:
         lake.why("PFS2:1")
 
 
+def test_a_gap_is_asked_for_when_why_says_so(lake: Lake) -> None:
+    """Each by its own time, not by the first of its replica."""
+    gaps = [*lake.lines("gaps")]
+    assert gaps and all(gap["of"] is None for gap in gaps)
+    for gap in gaps:
+        numbers = f"{gap['origin']}:{gap['cn_min']}-{gap['cn_max']}"
+        assert {line["next"]["at"] for line in lake.why_lines(numbers, folder=gap["folder"], store=gap["store"])} == {gap["due"]}
+
+
 def test_what_changed_between_two_moments_is_told(lake: Lake) -> None:
     """Both ways: what one direction calls new, the other calls gone; and all of it is what the answers of both moments say."""
     last = lake.rounds().agg({"round": "max"}).collect()[0][0]
