@@ -8,21 +8,23 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
+from pfspark.keys import ORIGIN_HERE, RANGE_HERE
 from pfspark.rules import backfill, state
 from pfspark.words import BackfillStep, Entry
 
 ENDS = ("cn_min", "cn_max")
+VIEWS = ("array", "state", "replicas", "lists", "lives", "stores")
+"""What says when something is asked for."""
 
 
 def timed(view: Callable[[str], DataFrame], *, clock: DataFrame) -> DataFrame:
-    """The claimed pieces of the open array, each with when it is `due` to be asked for, as `backfill.due` has it in a round."""
-    array, replicas = view("array"), view("replicas")
-    about, lists = (rows.join(array.select(*HERE).distinct(), list(HERE), "left_semi") for rows in (view("state"), view("lists")))
-    applied = state.ranges_of(state.own(about, replicas=replicas), entry=Entry.APPLIED)
-    beliefs = state.believed(about, replicas=replicas)
-    claims = state.claims(beliefs, lists=lists, lives=view("lives"), stores=view("stores"))
-    coverage = backfill.cover(applied, applied.where("false"), state.layers_of_claims(claims), array)
+    """The claimed pieces of the open array, each with when it is `due` to be asked for, as `backfill.due` has it in a round;
+    `view` gives those of `VIEWS`."""
+    replicas = view("replicas")
+    applied = state.ranges_of(state.own(view("state"), replicas=replicas), entry=Entry.APPLIED)
+    beliefs = state.believed(view("state"), replicas=replicas)
+    claims = state.claims(beliefs, lists=view("lists"), lives=view("lives"), stores=view("stores"))
+    coverage = backfill.cover(applied, applied.where("false"), state.layers_of_claims(claims), view("array"))
     return backfill.due(backfill.note(backfill.missing(coverage), replicas=replicas, clock=clock), clock=clock)
 
 

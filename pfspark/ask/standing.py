@@ -47,7 +47,8 @@ def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, sinc
     """What a replica misses since before that time, and edits that wait since then, a sentence each."""
     heard = _heard(tables, org)
     for store, folder, missing, _ in stores.holes():
-        if missing and (oldest := min(at for at, some in heard[store, folder] if cntext.intersect(some, missing))) < since:
+        claimed = (row["heard"] for row in heard[store, folder] if cntext.intersect(lines.cnset([row]), missing))
+        if missing and (oldest := min(claimed)) < since:
             lacks = f"{cntext.size(missing):,} of {stores.path(store, folder)}"
             yield f"{org}: {store} lacks {lacks}, the oldest since {lines.moment(oldest)}"
     waiting = tables["edits"].filter((pc.field("org") == org) & (pc.field("at") < since))["at"]
@@ -78,7 +79,7 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
         for _, held in others:
             lacking = cntext.union(lacking, cntext.subtract(held, stores.held(store, folder)))
         missing, lost = stores.missing(store, folder)
-        since = min((at for at, _ in array.get((store, folder), ())), default=None)
+        since = min((row["heard"] for row in array.get((store, folder), ())), default=None)
         peers = {
             other: {
                 "believed": cntext.size(cntext.subtract(mine, stores.believed(store, folder, other))),
@@ -95,9 +96,9 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
         }  # fmt: skip
 
 
-def _heard(tables: Mapping[str, pa.Table], org: str) -> dict[tuple[str, str], list[tuple[datetime, cntext.CnSet]]]:
-    """When each replica first heard of each of the ranges in its array."""
-    array: dict[tuple[str, str], list[tuple[datetime, cntext.CnSet]]] = {}
+def _heard(tables: Mapping[str, pa.Table], org: str) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
+    """The ranges in the array of each replica, each with when it first `heard` of it."""
+    array: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in tables["array"].filter(pc.equal(tables["array"]["org"], org)).to_pylist():
-        array.setdefault((row["store"], row["folder"]), []).append((row["heard"], lines.cnset([row])))
+        array.setdefault((row["store"], row["folder"]), []).append(row)
     return array

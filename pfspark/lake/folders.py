@@ -107,10 +107,10 @@ class Folders(Edits):
             if folder == row["object"]:
                 return str(row["object"]), row["round"] - 1
         for row in rows:  # what lay beneath was deleted with it
-            known = lines.Stores(self._world(row["round"] - 1), org)
-            for viewer in known.members:
-                named = [each for each in known.tree[viewer] if folder in (each, known.path(viewer, each))]
-                for each in named:
+            world = self._world(row["round"] - 1)
+            known = lines.Stores(world, org)
+            for viewer in naming.stores_of(world, org):
+                for each in [folder] if naming.is_id(folder) else naming.of_path(world, org, viewer, folder):
                     if row["object"] in known.above(viewer, each):
                         return each, row["round"] - 1
         raise UsageError(f"no deleted folder had the path or id {folder!r}")

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -11,6 +10,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -427,20 +427,23 @@ class Questions(Known):
         return texts.select(*[F.col(column.name).cast(column.dataType) for column in struct(LINES[kind].ddl)])
 
 
-def _named_in(moments: Iterable[Answers], folder: str) -> set[str]:
+def _named_in(moments: Sequence[Answers], folder: str) -> set[str]:
     """The folders that have that path, or id, in the eyes of any store at any of these moments.
 
     Raises UsageError where there is none.
     """
-    named: dict[str, set[str]] = defaultdict(set, {HIERARCHY: {HIERARCHY}})
-    for world, org in ((then.world, org) for then in moments for org in then.views):
-        for viewer in naming.stores_of(world, org):
-            for path, ids in naming.seen_paths(world, org, viewer).items():
-                named[path].update(ids)
-                named.update({each: {each} for each in ids})
-    if folder not in named:
-        raise unknown("the folder", folder, sorted(name for name in named if name.startswith("/")))
-    return named[folder]
+    if folder == HIERARCHY:
+        return {folder}
+    worlds = [(seen.world, org) for seen in moments for org in seen.views]
+    if naming.is_id(folder):
+        named = {folder for world, _ in worlds if pc.any(pc.equal(world["tree"]["folder"], folder)).as_py()}
+    else:
+        viewers = ((*each, viewer) for each in worlds for viewer in naming.stores_of(*each))
+        named = {each for viewer in viewers for each in naming.of_path(*viewer, folder)}
+    if not named:
+        paths = {path for each in worlds for viewer in naming.stores_of(*each) for path in naming.seen_paths(*each, viewer)}
+        raise unknown("the folder", folder, sorted(paths))
+    return named
 
 
 def _expect_there(seen: Answers, org: str) -> Answers:

@@ -22,6 +22,7 @@ from pfspark.edge.delta.ledger import Row
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world.directory import turn
 from pfspark.edge.world.facts import as_frame
+from pfspark.keyed import distinct, having
 from pfspark.keys import HERE
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.rules import items, referral, state
@@ -131,8 +132,11 @@ class Answers:
         """Open ranges; of one that was asked for, of whom, and when it is asked for again unless it comes."""
         if not self.world["array"].num_rows:
             return
+        spark, here = self.snapshot.tables.spark, distinct(self.world["array"], HERE)
         clock = ({"org": org, **turn(self.organizations[org], policy, self.at[org])} for org, policy in self.policies.items())
-        timed = gaps.timed(self.frame, clock=local(self.snapshot.tables.spark, rows_of("clock", clock), schema_of("clock")))
+        about = {name: self.world[name] if name == "stores" else having(self.world[name], here, HERE) for name in gaps.VIEWS}
+        views = {name: as_frame(spark, name, rows) for name, rows in about.items()}  # of replicas that lack something alone
+        timed = gaps.timed(views.__getitem__, clock=local(spark, rows_of("clock", clock), schema_of("clock")))
         found = gaps.gaps(self.frame("array"), steps=self.snapshot.read("backfill"), timed=timed)
         rows = found.where(F.col("org").isin(*self.views)).toArrow().to_pylist()
         for row in sorted(rows, key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))):

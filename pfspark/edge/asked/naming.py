@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -59,11 +59,16 @@ def folder_named(world: World, org: str, store: str, folder: str) -> str | None:
     """
     if folder.startswith("@") or is_id(folder):
         return folder
-    path = "/" + folder.strip("/")
-    named = seen_paths(Around(world, org, store).of_path(path), org, store).get(path, ())
+    named = of_path(world, org, store, folder)
     if len(named) > 1:
         raise RefusedError(f"{store} sees {len(named)} folders called {folder!r}; name one by its id: {' or '.join(named)}")
     return named[0] if named else None
+
+
+def of_path(world: World, org: str, store: str, folder: str) -> Sequence[str]:
+    """The folders that a store sees by that path, of which there may be two; nothing but what lies around it is looked at."""
+    path = "/" + folder.strip("/")
+    return seen_paths(Around(world, org, store).of_path(path), org, store).get(path, ())
 
 
 def folders_named(world: World, org: str, store: str | None, folder: str) -> set[str]:
