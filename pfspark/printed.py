@@ -145,7 +145,7 @@ says | string | what it tells
 file | string | where it stands
 """),
         _line(
-            "plan", "what applying a file does, or would do, to a part of an organization", "apply", """
+            "plan", "what applying a file does, or would do, to a part of an organization", "apply, init", """
 org | string | the organization
 what | string | add, change, remove, stays (the file does not have it) or same
 of | string | organization, option, store, link, folder or replica

@@ -41,7 +41,7 @@ class Facts:
         turns: Mapping[str, datetime],
         edits: Sequence[Row],
         made: Mapping[str, pa.Table],
-        due: Mapping[str, datetime],
+        *_: Any,
     ) -> None:
         """See `player.Record`."""
         for name in FACTS:

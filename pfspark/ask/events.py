@@ -85,7 +85,7 @@ def events(
     contents = _Contents(changes)
     found = [_outgoing(row, contents, stores) for row in sent.values() if Flag.COPY not in row["flags"] and _within(row, rounds)]
     for row in receipts:
-        if row["message_id"] in sent and row["outcome"] in (Outcome.APPLIED, Outcome.NOTHING_NEW):
+        if row["message_id"] in sent and row["outcome"] != Outcome.LOST and row["reason"] is None:
             found.append(_incoming(row, sent[row["message_id"]], contents, stores))
     for row, number in _of_replicas(replicas):
         if not _within(row, rounds):

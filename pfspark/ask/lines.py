@@ -402,12 +402,25 @@ def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Ma
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 
-def about(found: Iterable[Line], store: str | None, folder: str | None) -> Iterator[Line]:
-    """The lines about one store (of a message, who sends or gets it), or about one folder, by its path or id."""
+def about(
+    found: Iterable[Line], store: str | None, folder: str | None, views: Mapping[str, Stores] | None = None
+) -> Iterator[Line]:
+    """The lines about one store (of a message, who sends or gets it), or about one folder, by its path or id.
+
+    `views`: what the stores of each organization see, to know a folder by its id where a line has its path alone.
+    """
     for line in found:
         stores = (line.get("store"), line.get("from"), *line.get("to", ()))
-        if store in (None, *stores) and folder in (None, line.get("folder"), line.get("path"), line.get("id")):
+        if store in (None, *stores) and (folder is None or _is_about(line, folder, views or {})):
             yield line
+
+
+def _is_about(line: Line, folder: str, views: Mapping[str, Stores]) -> bool:
+    named = (line.get("folder"), line.get("path"), line.get("id"))
+    if folder in named or line.get("id") is not None or line.get("org") not in views:
+        return folder in named
+    stores, viewer = views[line["org"]], str(line.get("store") or line.get("from"))
+    return folder in stores.tree.get(viewer, ()) and stores.path(viewer, folder) in named
 
 
 def unlike(stores: Stores) -> bool:

@@ -43,12 +43,19 @@ def called(line: Mapping[str, Any]) -> str:
     return ", ".join([replicas, stands, *amounts, *edits]) + f", at {line['at']}"
 
 
-def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, since: datetime) -> Iterator[str]:
-    """What a replica misses since before that time, and edits that wait since then, a sentence each."""
+def lacking(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str) -> Iterator[tuple[str, str, cntext.CnSet, datetime]]:
+    """The replicas that miss what others claim: what that is, and when they heard of the oldest of it; what is lost is none."""
     heard = _heard(tables, org)
     for store, folder, missing, _ in stores.holes():
-        claimed = (row["heard"] for row in heard[store, folder] if cntext.intersect(lines.cnset([row]), missing))
-        if missing and (oldest := min(claimed)) < since:
+        if missing:
+            claimed = (row["heard"] for row in heard[store, folder] if cntext.intersect(lines.cnset([row]), missing))
+            yield store, folder, missing, min(claimed)
+
+
+def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, since: datetime) -> Iterator[str]:
+    """What a replica misses since before that time, and edits that wait since then, a sentence each."""
+    for store, folder, missing, oldest in lacking(tables, stores, org):
+        if oldest < since:
             lacks = f"{cntext.size(missing):,} of {stores.path(store, folder)}"
             yield f"{org}: {store} lacks {lacks}, the oldest since {lines.moment(oldest)}"
     waiting = tables["edits"].filter((pc.field("org") == org) & (pc.field("at") < since))["at"]

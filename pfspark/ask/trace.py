@@ -98,9 +98,7 @@ def came(numbers: DataFrame, messages: DataFrame, receipts: DataFrame) -> DataFr
     letters = _of_letters(numbers, messages, "type", F.col("store").alias("peer"))
     became = receipts.where("message_id is not null").select(*LETTER, "at", "store", "outcome", "reason")
     what = (
-        F.when(F.col("outcome") == Outcome.LOST, Hop.LOST)
-        .when(F.col("outcome") == Outcome.REFUSED, Hop.REFUSED)
-        .otherwise(Hop.ARRIVED)
+        F.when(F.col("outcome") == Outcome.LOST, Hop.LOST).when(F.col("reason").isNotNull(), Hop.REFUSED).otherwise(Hop.ARRIVED)
     )
     return _hop(letters.join(became, list(LETTER)), what)
 

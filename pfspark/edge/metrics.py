@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
+from pfspark.ask import standing
 from pfspark.edge.asked.answers import Answers
 from pfspark.errors import UsageError
 from pfspark.words import HIERARCHY, Standing
@@ -45,18 +46,17 @@ def figures(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
     yield "round_seconds", {}, (row.ended - row.began).total_seconds()
     replicas = world["replicas"]
     stands = (pc.field("standing") != str(Standing.ERASED)) & ~((pc.field("folder") == HIERARCHY) & _retired(answers, "store"))
-    standing = _counted(replicas.filter(stands))
+    there = _counted(replicas.filter(stands))
     contacts = world["contacts"].filter(~(_retired(answers, "store") | _retired(answers, "peer")))
     under_way, waiting = _counted(world["mail"]), _counted(world["edits"])
-    oldest = world["array"].group_by("org").aggregate([("heard", "min")]).to_pylist()
-    since = {each["org"]: each["heard_min"] for each in oldest}
     for org, at in answers.at.items():
         of = {"org": org}
-        yield "replicas", of, standing[org]
+        yield "replicas", of, there[org]
         yield "mail_in_flight", of, under_way[org]
         yield "edits_waiting", of, waiting[org]
         yield "clock_seconds", of, at.timestamp()
-        yield "oldest_hole_seconds", of, (at - since[org]).total_seconds() if org in since else 0.0
+        since = min((heard for *_, heard in standing.lacking(world, answers.views[org], org)), default=at)
+        yield "oldest_hole_seconds", of, (at - since).total_seconds()
         yield "old_beliefs", of, _old(contacts, org, at)
         if (due := answers.due(org)) is not None:
             yield "due_seconds", of, due.timestamp()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from pfspark.rows import rows_of
 from pfspark.settings import differences, load_profile
 from pfspark.sim.scenario import Scenario
 from pfspark.tables import TABLES
+from pfspark.units import TICK
 from pfspark.words import Kind
 
 if TYPE_CHECKING:
@@ -36,12 +37,13 @@ class Written:
         self._tables = tables
         self._writer = writer
         self._scenarios = {scenario.name: scenario for scenario in scenarios}
+        self._entries = {scenario.name: _organization(scenario) for scenario in scenarios}
         self._began = datetime.now(UTC)
         self._rounds: list[tuple[int, Mapping[str, datetime]]] = []
 
     def begin(self, rows: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
         """The directory, and the changes, replicas and states that the stores have at the start."""
-        self._tables.append("organizations", rows_of("organizations", map(_organization, self._scenarios.values())))
+        self._tables.append("organizations", rows_of("organizations", self._entries.values()))
         dated = {name: [{"at": self._scenarios[row["org"]].start, **row} for row in some] for name, some in rows.items()}
         for name in ("stores", "links"):
             self._tables.append(name, rows_of(name, dated.get(name, ())))
@@ -54,8 +56,10 @@ class Written:
         edits: Sequence[Mapping[str, Any]],
         made: Mapping[str, pa.Table],
         due: Mapping[str, datetime],
+        suspended: Collection[str],
     ) -> None:
-        """A round; its edits before its facts, as when people make them."""
+        """A round; its edits before its facts, and what is said of organizations too, as when people make them."""
+        self._say(turns, suspended)
         if edits:
             self._tables.append("edits", rows_of("edits", edits))
         self._write({**made, "backfill": with_rows(made["backfill"], named(made, turns))}, turns, due)
@@ -65,6 +69,17 @@ class Written:
         number = max(number for number, turns in self._rounds if not turns or turns.get(org, now) <= to)
         taken_back = (Restored(org, store, number),)
         self._write(restoring.facts(world, org, store, now), {org: now}, {}, taken_back)
+
+    def _say(self, turns: Mapping[str, datetime], suspended: Collection[str]) -> None:
+        """What the directory has of those that are suspended from now on, or are not any more."""
+        changed = []
+        for org, now in turns.items():
+            entry = self._entries[org]
+            if entry["suspended"] != (org in suspended):
+                self._entries[org] = {**entry, "suspended": org in suspended, "at": max(now, entry["at"] + TICK)}
+                changed.append(self._entries[org])
+        if changed:
+            self._tables.append("organizations", rows_of("organizations", changed))
 
     def _write(
         self,

@@ -106,6 +106,8 @@ class Directory(Known):
         for site in (a, b):
             if site not in sites:
                 raise UsageError(f"no store is in the site {site!r}{nearest(site, sites)}")
+        if cost < 0:
+            raise UsageError(f"found the cost {cost}, expected a whole number from 0 on")
         took = parse_duration(delay) if isinstance(delay, str) else delay
         said = {"org": org, "cost": cost, "delay_s": int(took.total_seconds())}
         pairs = [(a, b), (b, a)] if both else [(a, b)]

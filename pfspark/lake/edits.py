@@ -70,8 +70,7 @@ class Edits(Questions):
     def _check(self, row: Line, called: str) -> None:
         """Raises RefusedError where the store would refuse an edit by what it sees now (`door`)."""
         org, store, folder = str(row["org"]), str(row["store"]), row["folder"]
-        if self._directory("stores")[org, store]["retired"]:
-            raise RefusedError(f"{store} is retired: what is done there reaches nobody; do it at another store")
+        self._expect_in_use(org, store)
 
         def nearest_store() -> str:
             if folder.startswith("@"):
@@ -80,6 +79,12 @@ class Edits(Questions):
             return f"; the nearest store that has one is {named[0]}" if named else "; no store has one as it sees the list"
 
         door.check(self._tree_world(), row, called, nearest_store)
+
+    def _expect_in_use(self, org: str, *stores: str) -> None:
+        """Raises RefusedError where one of them is retired."""
+        for store in stores:
+            if self._directory("stores")[org, store]["retired"]:
+                raise RefusedError(f"{store} is retired: what is done there reaches nobody; take another store")
 
     def _id_of(self, org: str, edit_id: str) -> str:
         """That id, unless the edit of that id was refused or is lost: then one that is new (`repeats`)."""

@@ -45,6 +45,7 @@ class Folders(Edits):
         above, _, name = path.rstrip("/").rpartition("/")
         stores = list(replicas or [store])
         org = self._org(org, store, *stores)
+        self._expect_in_use(org, *stores)
         parent = self._folder(org, store, above) if above else ROOT
         listed = {f"{REPLICA}{each}": str(Listing.LISTED) for each in stores}
         sets = {NAME: _folder_name(name), PARENT: parent, **listed, **_properties(props)}
@@ -121,7 +122,7 @@ class Folders(Edits):
 
     def replica_add(self, store: str, folder: str, replica: str, *, org: str | None = None, at: When = None) -> str:
         """Puts a store on the replica list of a folder, as said at `store`."""
-        self._org(org, replica)
+        self._expect_in_use(self._org(org, replica), replica)
         return self._edit(org, store, Action.SET_FOLDER, folder, {f"{REPLICA}{replica}": str(Listing.LISTED)}, at)
 
     def replica_move(

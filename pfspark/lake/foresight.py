@@ -15,6 +15,7 @@ from pfspark.ask import drain
 from pfspark.errors import UsageError
 from pfspark.keyed import having
 from pfspark.lake.known import Line, When, time_of
+from pfspark.lake.questions import expect_there
 from pfspark.lake.rounds import Rounds
 from pfspark.sim.documents import Document
 from pfspark.words import HIERARCHY, LAST
@@ -77,14 +78,17 @@ class Foresight(Rounds):
         named = {**({} if steps is None else {WITH_STEPS: steps}), **(variants or {})}
         return outlook.foresee(seen, org, end, named, goes_on=as_of is None, progress=progress)
 
-    def drain(self, store: str, *, until: When | timedelta = timedelta(days=7), org: str | None = None) -> Line:
+    def drain(
+        self, store: str, *, until: When | timedelta = timedelta(days=7), as_of: When = None, org: str | None = None
+    ) -> Line:
         """What must happen before a store can be switched off: it leaves the list of every folder, others take what it has,
-        its replicas are erased. One line: since when it is `empty` if that began now, and what would be lost without.
+        its replicas are erased. One line: since when it is `empty` if that began now, or after an earlier round, and what would
+        be lost without.
 
         Raises UsageError for a store that is not known.
         """
         org = self._org(org, store)
-        seen = self.answers(org=org)
+        seen = expect_there(self.answers(as_of, org), org)
         stores = seen.views[org]
         here = [folder for of, folder in stores.present() if of == store and folder != HIERARCHY]
         listed = {folder: [each for each in stores.listed(store, folder) if each != store] for folder in here}
@@ -93,7 +97,7 @@ class Foresight(Rounds):
             for folder, others in listed.items()
             if others and store in stores.listed(store, folder)
         ]
-        _, drained = self.whatif_lines({"steps": removing}, until=until, org=org)
+        _, drained = self.whatif_lines({"steps": removing}, until=until, as_of=as_of, org=org)
         released = [each for each in drained["released"] if each["store"] == store]
         mine = pa.table({"org": [org] * (len(here) + 1), "folder": [*here, HIERARCHY]})
         views = {name: having(seen.world[name], mine, mine.column_names) for name in ("state", "replicas")}

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pfspark import cnset
 from pfspark.edge import mail, repeats
 from pfspark.edge.asked import naming
 from pfspark.edge.spark.tuned import computed_once
@@ -60,7 +61,8 @@ class Mails(Edits):
         now = datetime.now(UTC)
         begins = accumulate((source.size + 1 for source in sources), initial=time.time_ns())
         told = mail.Import(org, store, target, self._at(at) or now, tuple(begins), now)
-        self._check({"org": org, "store": store, "folder": target, "action": Action.POST, "properties": None}, folder)
+        post = {"org": org, "store": store, "at": told.at, "action": Action.POST, "folder": target, "properties": None}
+        self._check(post, folder)
         taken = self._taken_here if self._tables.is_native else self._taken_by_spark
         counts = Counter(posted=0, known=0, unkept=0)
         for some in taken(sources, named, told, progress or (lambda done, total: None), left_out or (lambda file, reason: None)):
@@ -145,7 +147,7 @@ class Mails(Edits):
         if not known["replicas"].filter((pc.field("org") == org) & is_open).num_rows:
             raise RefusedError(f"{store} has no replica of {folder!r} that readers see; `pfspark referrals` says who has")
         seen = self.items(store, folder, as_of, org=org).where("not deleted and hash is not null")
-        label, number = F.split("item", ":")[0], F.split("item", ":")[1].cast("bigint")
+        label, number = cnset.order_of(F.split("item", ":")[0]), F.split("item", ":")[1].cast("bigint")
         content = self._tables.read("content", round_or_time(as_of), org)
         bodies = content.select("hash", "body").dropDuplicates(["hash"])
         ordered = seen.join(bodies, "hash", "left").orderBy(label, number).select("name", "item", "properties", "hash", "body")

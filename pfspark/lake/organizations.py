@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from pfspark.ask.lines import about, moment
 from pfspark.edge import plan
+from pfspark.edge.asked import naming
 from pfspark.edge.config import conf_folder
 from pfspark.edge.door import View, properties_of
 from pfspark.edge.plan import Organization, Plan
@@ -129,7 +130,7 @@ class Organizations(Directory, Folders):
     ) -> Iterator[Line]:
         """A folder as each store sees it that does, or one: its replicas, and what is set on it."""
         seen = self.answers(as_of, org)
-        found = list(about(seen.folders(), store, folder))
+        found = list(about(seen.folders(), store, naming.as_lines_name(folder)))
         if not found:
             self.expect(store, folder, as_of, org=org)
         for line in found:

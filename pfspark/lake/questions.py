@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from pfspark.edge.report import Page
 
 
+Views = Mapping[str, lines.Stores]
+"""What the stores of each organization see."""
+
+
 def _events(seen: Answers) -> Iterator[Line]:
     from pfspark.edge.asked import eventlog  # a short command makes none
 
@@ -133,8 +137,10 @@ class Questions(Known):
         """
         if {org, store, folder} != {None}:
             org = self._org(org, store)
-        known = self._world(as_of, org)
+        seen = self.answers(as_of, org)
+        known = seen.world
         own = state.contents_of(self._known("state", known), replicas=items.open_to_readers(self._known("replicas", known)))
+        own = own.where(F.col("org").isin(*seen.views))
         if org is not None:
             own = own.where(F.col("org") == org)
         if store is not None:
@@ -142,7 +148,8 @@ class Questions(Known):
         if folder is not None:
             own = own.where(F.col("folder").isin(*sorted(naming.folders_named(known, str(org), store, folder))))
         found = items.readable(items.versions(items.seen(self._known("changes", known), applied=own)))
-        return found.withColumnRenamed("object", "item").join(self._paths(known), list(HERE), "left")
+        named = found.withColumnRenamed("object", "item").join(self._paths(seen), list(HERE), "left")
+        return named.withColumn("conflict", F.col("conflict") & ~F.coalesce("quiet", F.lit(False))).drop("quiet")
 
     def messages(
         self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
@@ -234,7 +241,7 @@ class Questions(Known):
             org = self._org(org, store)
         seen = self.answers(as_of, org)
         if org is not None and folder is not None:
-            _expect_there(seen, org)
+            expect_there(seen, org)
             named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
             stores = [store] if store is not None else seen.views[org].stores
             about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
@@ -292,7 +299,7 @@ class Questions(Known):
         from pfspark.edge.report import page
 
         org = self._org(org)
-        return page(_expect_there(self.answers(as_of, org), org), org)
+        return page(expect_there(self.answers(as_of, org), org), org)
 
     def diff(self, before: When, after: When = None, *, org: str | None = None) -> DataFrame:
         """One row for each thing that changed between two rounds or times: trees, lists, standings, numbers held, holes."""
@@ -305,7 +312,7 @@ class Questions(Known):
 
         `folder`: its path at either moment, or its id. Raises UsageError for a store or folder that is not known.
         """
-        return self._about(self._changes(before, after, org, folder), store, None, after, org)
+        return self._about(self._changes(before, after, org, folder), store, None, after, org, {})
 
     def _changes(self, before: When, after: When, org: str | None, folder: str | None) -> Iterator[Line]:
         from pfspark.ask import diff
@@ -354,16 +361,23 @@ class Questions(Known):
         """
         if kind not in KINDS:
             raise unfit(kind, ", ".join(KINDS) + nearest(kind, KINDS))
-        found: Iterable[Line] = KINDS[kind](self.answers(as_of, org))
+        seen = self.answers(as_of, org)
+        found: Iterable[Line] = KINDS[kind](seen)
         if kind == "rounds" and org is not None:
             found = (line for line in found if org in line["turns"])
-        return self._about(found, store, folder, as_of, org)
+        return self._about(found, store, folder, as_of, org, seen.views)
 
     def _about(
-        self, found: Iterable[Line], store: str | None, folder: str | None, as_of: When, org: str | None
+        self,
+        found: Iterable[Line],
+        store: str | None,
+        folder: str | None,
+        as_of: When,
+        org: str | None,
+        views: Views,
     ) -> Iterator[Line]:
         """Those of the lines that are about that store or folder; where there is none, both must be known."""
-        asked = lines.about(found, store, folder)
+        asked = lines.about(found, store, None if folder is None else naming.as_lines_name(folder), views)
         first = next(asked, None)
         if first is None:
             self.expect(store, folder, as_of, org=org)
@@ -378,8 +392,10 @@ class Questions(Known):
             raise unknown("the store", store, stores)
         if folder is not None and folder != HIERARCHY:
             world = self._world(as_of, org)
-            paths = sorted({path for of, viewer in viewers for path in naming.seen_paths(world, of, viewer)})
-            if folder not in paths:
+            seen = [naming.seen_paths(world, of, viewer) for of, viewer in viewers]
+            ids = {each for paths in seen for named in paths.values() for each in named}
+            paths = sorted({path for each in seen for path in each})
+            if naming.as_lines_name(folder) not in {*paths, *ids}:
                 raise unknown("the folder", folder, paths)
 
     def answers(self, as_of: When = None, org: str | None = None, standing: bool = False) -> Answers:
@@ -414,12 +430,16 @@ class Questions(Known):
             organizations=orgs,
         )
 
-    def _paths(self, known: Mapping[str, pa.Table]) -> DataFrame:
-        rows = []
-        for org in sorted(set(known["tree"]["org"].to_pylist())):
-            stores = lines.Stores(known, org)
-            rows += [(org, store, folder, stores.path(store, folder)) for store in stores.stores for folder in stores.tree[store]]
-        return self._tables.spark.createDataFrame(rows, "org string, store string, folder string, path string")
+    def _paths(self, seen: Answers) -> DataFrame:
+        """The `path` of each folder that a store sees, and whether its conflicts are `quiet`: there the last writer wins."""
+        quiet = seen.quiet()
+        rows = [
+            (org, store, folder, stores.path(store, folder), (org, store, folder) in quiet)
+            for org, stores in seen.views.items()
+            for store in stores.stores
+            for folder in stores.tree[store]
+        ]
+        return self._tables.spark.createDataFrame(rows, "org string, store string, folder string, path string, quiet boolean")
 
     def _frame(self, kind: str, rows: Iterable[Line]) -> DataFrame:
         """Lines of a kind as rows of a frame, their times as timestamps."""
@@ -446,7 +466,7 @@ def _named_in(moments: Sequence[Answers], folder: str) -> set[str]:
     return named
 
 
-def _expect_there(seen: Answers, org: str) -> Answers:
+def expect_there(seen: Answers, org: str) -> Answers:
     """Raises LakeError where the organization was not there yet."""
     if org not in seen.views:
         raise LakeError(f"the organization {org!r} was not there yet after round {seen.snapshot.row.round}")

@@ -152,18 +152,22 @@ class Rounds(Questions):
         return {(row["org"], row["edit_id"]): row["name"] or row["item"] for row in rows}
 
     def status(self, org: str | None = None) -> Line:
-        """The lake at a glance: its last round, when what is due, whether replicas are equal, what is missing and waits."""
+        """The lake at a glance: its last round, when what is due, whether replicas are equal, what is missing and waits.
+
+        Nothing is said to be equal where an organization cannot play (`unfit`).
+        """
         seen = self.answers(org=org)
         views = seen.views.values()
         read = [*shown.everywhere(seen.world, seen.views)] if any(map(lines.unlike, views)) else []
         alike = [lines.converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
         missing = sum(cntext.size(claimed) for stores in views for _, _, claimed, _ in stores.holes())
         due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
+        unfit = any(org in (None, of) for of in self.unfit)
         waiting = pc.sum(pc.is_in(seen.world["edits"]["org"], pa.array(seen.views, pa.string()))).as_py() or 0
         return {
             "kind": "status", "lake": self.where, "round": seen.snapshot.row.round,
             "at": {name: lines.moment(at) for name, at in seen.at.items()}, "next_due": due,
-            "converged": all(alike) and not waiting and all(seen.played.values()), "missing": missing,
+            "converged": all(alike) and not waiting and all(seen.played.values()) and not unfit, "missing": missing,
             "edits": waiting,
             "in_flight": pc.sum(pc.is_in(seen.world["mail"]["org"], pa.array(seen.views, pa.string()))).as_py() or 0,
         }  # fmt: skip

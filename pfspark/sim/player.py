@@ -7,7 +7,7 @@ can happen are skipped, which changes nothing but the time it takes.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import cache
@@ -46,8 +46,10 @@ class Record(Protocol):
         edits: Sequence[invention.Row],
         made: Mapping[str, pa.Table],
         due: Mapping[str, datetime],
+        suspended: Collection[str],
     ) -> None:
-        """A round: who played when, the edits it was given, its new rows, and when each organization plays next."""
+        """A round: who played when, the edits it was given, its new rows, when each organization plays next, and whose content
+        replication is suspended."""
 
     def restored(self, org: str, store: str, to: datetime, now: datetime, world: Between) -> None:
         """A store was taken back to the round not after `to`; the world as it is since."""
@@ -187,7 +189,11 @@ def ends(world: Between, playing: Mapping[str, Playing]) -> Iterator[Line]:
 
 
 def _due(world: Between, playing: Mapping[str, Playing]) -> dict[str, datetime]:
-    return due_moments(world, suspended={org for org, one in playing.items() if one.suspended})
+    return due_moments(world, suspended=_suspended(playing))
+
+
+def _suspended(playing: Mapping[str, Playing]) -> set[str]:
+    return {org for org, one in playing.items() if one.suspended}
 
 
 def _next_rounds(world: Between, playing: Mapping[str, Playing]) -> dict[str, int]:
@@ -224,7 +230,7 @@ def _round(
     for org in turns:
         playing[org].remember(world.tables)
     if record:
-        record.round(turns, edits, made, _due(world, playing))
+        record.round(turns, edits, made, _due(world, playing), _suspended(playing))
     return Played(clock, made)
 
 

@@ -187,7 +187,7 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
         stores=stores,
         links=links_of(said.links, sorted({store.site for store in stores})),
         folders=folders,
-        steps=steps.resolved(todo, {each.path: ("initial", place) for place, each in enumerate(folders)}, start),
+        steps=steps.resolved(todo, {each.path: ("initial", place) for place, each in enumerate(folders)}, start, stores=names),
         file=file,
         faults=faults_of(said.faults, names, start, end),
         seed=said.seed,

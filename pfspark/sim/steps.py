@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -135,10 +135,12 @@ def resolved(
     folders: Mapping[str, FolderRef],
     start: datetime,
     named: Mapping[FolderRef, Mapping[str, str]] | None = None,
+    stores: Sequence[str] | None = None,
 ) -> tuple[Step, ...]:
     """The steps in order of time, with references in place of paths and item names.
 
-    `folders` are those that are there at first, by path; `named` their items, the id of each by its name.
+    `folders` are those that are there at first, by path; `named` their items, the id of each by its name; `stores` all that
+    can have given a number (None: nobody knows them all).
     """
     tree = _Tree(folders)
     items: dict[FolderRef, dict[str, int | str]] = {ref: dict(known) for ref, known in (named or {}).items()}
@@ -146,6 +148,7 @@ def resolved(
     for step in sorted(steps, key=lambda step: step.at):
         with values.within(f"step {step.number} (at {show_duration(step.at - start)})"), values.within(step.verb):
             args = dict(step.args)
+            _expect_of_stores(args, stores)
             if "folder" in args:
                 with values.within("folder"):
                     args["folder_ref"] = _folder_ref(tree, args["folder"], args["store"])
@@ -158,6 +161,8 @@ def resolved(
             elif step.verb in ("modify", "delete"):
                 with values.within("item"):
                     args["item_ref"] = _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
+            if step.verb == "restore" and args["to"] < start:
+                raise UsageError("to: found a time before the start, expected one not before it")
             _follow(tree, step, args)
         resolved.append(replace(step, args=args))
     return tuple(resolved)
@@ -185,6 +190,16 @@ def _follow(tree: _Tree, step: Step, args: dict[str, Any]) -> None:
             raise UsageError("to: found a time after this step, expected one not after it")
 
 
+def _expect_of_stores(args: Mapping[str, Any], stores: Sequence[str] | None) -> None:
+    """Raises UsageError for an id, or a set of numbers, of a store that is not there: it is in nobody's world."""
+    for key in ("folder", "to", "item"):
+        said = args.get(key)
+        if stores is not None and isinstance(said, str) and (key == "item" or not said.startswith("/")):
+            with values.within(key):
+                for origin in _numbers(said):
+                    values.one_of("store", stores)(cntext.split_label(origin)[0])
+
+
 def _folder_ref(tree: _Tree, name: str, store: str) -> FolderRef:
     if name == "/":
         raise UsageError("found '/', expected a folder: the root is none")
@@ -202,11 +217,11 @@ def _name_item(items: dict[str, int | str], name: str, count: int, number: int) 
     items[name] = number
 
 
-def _numbers(text: str) -> bool:
-    """Whether that is a set of change numbers."""
+def _numbers(text: str) -> cntext.CnSet:
+    """The change numbers that a text is; none where it is another."""
     with suppress(CnSetError):
-        return bool(cntext.parse(text))
-    return False
+        return cntext.parse(text)
+    return {}
 
 
 def _item_ref(items: Mapping[str, int | str], name: str, folder: str) -> int | str:

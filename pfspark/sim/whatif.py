@@ -52,9 +52,7 @@ class Foreseen:
     def begin(self, rows: Mapping[str, Sequence[invention.Row]]) -> None:
         """The worlds are there."""
 
-    def round(
-        self, turns: Mapping[str, datetime], edits: Sequence[Any], made: Mapping[str, pa.Table], due: Mapping[str, datetime]
-    ) -> None:
+    def round(self, turns: Mapping[str, datetime], edits: Sequence[Any], made: Mapping[str, pa.Table], *_: Any) -> None:
         """A round of some worlds."""
         for name, tables in self._rows.items():
             tables.append(made[name].select(tables[0].column_names).cast(tables[0].schema))

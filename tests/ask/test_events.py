@@ -38,8 +38,10 @@ def message(type: MessageType, store: str = "PFS1", folder: str = SALES, to: tup
     return {**named, **told, **parts}
 
 
-def receipt(of: Any, store: str = "PFS2", outcome: str = "applied", minutes: int = 15) -> dict[str, Any]:
-    return {"message_id": of["message_id"], "store": store, "outcome": outcome, "at": at(minutes)}
+def receipt(
+    of: Any, store: str = "PFS2", outcome: str = "applied", minutes: int = 15, reason: str | None = None
+) -> dict[str, Any]:
+    return {"message_id": of["message_id"], "store": store, "outcome": outcome, "reason": reason, "at": at(minutes)}
 
 
 def change(ref: str, object: str, action: str, upon: str = "", folder: str = SALES, **parts: Any) -> dict[str, Any]:
@@ -139,9 +141,21 @@ def test_each_type_is_logged_under_its_number_by_who_sends_and_who_gets_it(
 
 def test_what_did_not_get_in_is_in_no_log_but_the_senders() -> None:
     sent = message(MessageType.CONTENT, to=("PFS2", "PFS3", "PFS4", "PFS5"), carries=[piece("PFS1", 1, 1)])
-    outcomes = {"PFS2": "refused", "PFS3": "lost", "PFS4": "nothing_new", "PFS5": "applied"}
-    found = made([sent], [receipt(sent, store, outcome) for store, outcome in outcomes.items()])
+    outcomes = {
+        "PFS2": ("refused", "no_replica_here"),
+        "PFS3": ("lost", "loss"),
+        "PFS4": ("nothing_new", None),
+        "PFS5": ("applied", None),
+    }
+    found = made([sent], [receipt(sent, store, became, reason=why) for store, (became, why) in outcomes.items()])
     assert [(event.event, event.store) for event in found] == [(3020, "PFS1"), (3025, "PFS4"), (3025, "PFS5")]
+
+
+def test_a_status_that_was_refused_is_in_the_log_of_who_sent_it_alone() -> None:
+    """What carries no changes brings nothing new, and has a reason where it was for no replica."""
+    sent = message(MessageType.STATUS, to=("PFS2", "PFS3"))
+    found = made([sent], [receipt(sent, "PFS2", "nothing_new", reason="no_replica_here"), receipt(sent, "PFS3", "nothing_new")])
+    assert [(event.event, event.store) for event in found] == [(3017, "PFS1"), (3027, "PFS3")]
 
 
 def test_a_copy_that_the_way_made_is_heard_and_was_sent_by_nobody() -> None:

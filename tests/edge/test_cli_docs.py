@@ -60,7 +60,7 @@ def commands(group: typer.core.TyperGroup, *above: str) -> dict[str, typer.core.
 
 VERBS = commands(typer.main.get_command(cli.app()))
 SILENT = {
-    "init", "store add", "store set", "link set", "link remove", "org set", "suspend", "resume", "wait", "metrics", "report"
+    "store add", "store set", "link set", "link remove", "org set", "suspend", "resume", "wait", "metrics", "report"
 }  # fmt: skip
 """They print no lines: what they did is told on stderr, or can be asked; `metrics` prints what Prometheus reads, `report` writes
 a page."""

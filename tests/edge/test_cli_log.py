@@ -127,6 +127,8 @@ def test_parts_of_the_logs(answers: Answers) -> None:
     rounds = answers("log", "rounds")
     assert answers("log", "rounds", "--since", rounds[-2]["ended"]) == rounds[-2:]
     assert answers("log", "rounds", "--limit", "1") == rounds[-1:]
+    played = [line for line in rounds if line["turns"]]
+    assert answers("log", "rounds", "--org", "main") == played != rounds
     events = answers("log", "events")
     assert [line["event"] for line in events[-3:]] == [3020, 3020, 3025]
     assert [line["at"][11:16] for line in events[-3:]] == ["00:15", "00:25", "00:30"]

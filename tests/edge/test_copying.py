@@ -73,6 +73,10 @@ def test_a_conflict_and_a_deleted_folder(spark: SparkSession, tmp_path: Path) ->
         lake.run(f"{DAY}00:30:00Z")
         [shown] = lake.items("PFS1", "/Sales").collect()
         assert (shown["version"], shown["conflict"], list(shown["losers"])) == ("PFS2:1", True, ["PFS1:2"])
+        lake.set_options({"conflict": 1})  # the last writer wins: no conflict is shown, as lines show none
+        assert [row["conflict"] for row in lake.items("PFS1", "/Sales").collect()] == [False]
+        assert [line["conflict"] for line in lake.lines("items", store="PFS1", folder="/Sales")] == [False]
+        lake.set_options({"conflict": 0})
         lake.resolve("PFS1", "/Sales", "it", "PFS1:2", at=f"{DAY}00:31:00Z")
         lake.run(f"{DAY}00:45:00Z")
         bodies = {row["hash"]: bytes(row["body"]) for row in lake.table("content").collect()}

@@ -153,5 +153,7 @@ def test_what_a_store_has_alone_is_told_before_it_goes(holed_place: Path, spark:
         assert line["lost_now"] == [{"folder": "/Sales", "numbers": "PFS2:1"}] and line["needs_another"] == []
         assert [each["folder"] for each in line["released"]] == ["/Sales"] and line["replicas"] == 1
         assert line["empty"] == line["released"][0]["at"]
+        first = min(row["round"] for row in lake.rounds(org="main").collect())
+        assert lake.drain("PFS2", until=timedelta(days=2), as_of=first)["lost_now"] == []  # it had posted nothing yet
         with pytest.raises(UsageError, match="the store 'PFS8' is not known"):
             lake.drain("PFS8")

@@ -568,6 +568,8 @@ def test_what_no_rule_could_follow_is_not_said(lake: Lake) -> None:
         lake.store("PFS1", interval=timedelta(0))
     with pytest.raises(UsageError, match=r"the link 'Paris to Redmond' has cost .*, expected a whole number"):
         lake.link("Paris", "Redmond", cost=2**63)
+    with pytest.raises(UsageError, match="found the cost -1, expected a whole number from 0 on"):
+        lake.link("Paris", "Redmond", cost=-1)
     assert lake.declared() == before
     lake.unlink("Paris", "Redmond")  # what is taken away has no cost
     assert lake.declared() != before
@@ -596,7 +598,8 @@ def test_an_empty_name_is_no_name(pfspark: Run, tmp_path: Path) -> None:
         assert pfspark(*words, "--org", " ") == (2, "", "pfspark: organization: found ' ', expected a text\n")
     code, _, said = pfspark("init", "--profile", "")
     assert (code, "profile '' is not known" in said, (tmp_path / "lake").exists()) == (2, True, False)
-    pfspark("init", "--from", "org.toml")
+    code, out, _ = pfspark("init", "--from", "org.toml", "--json")
+    assert (code, {json.loads(line)["what"] for line in out.splitlines()}) == (0, {"add"})
     assert pfspark("apply", "org.toml", "--org", "") == (2, "", "pfspark: organization: found '', expected a text\n")
     code, _, said = pfspark("folder", "create", "/New", "--store", "PFS1", "--replicas", "")
     assert (code, "the store '' is not known in 'main'" in said) == (2, True)

@@ -94,9 +94,9 @@ def test_one_bad_row_stops_nobody_else(spark: SparkSession, tmp_path: Path) -> N
         lake.round(f"{DAY}00:10:00Z")
         held = lake.answers(org="main").views["main"]
         assert [cntext.show(held.held(store, "PFS1:1")) for store in ("PFS1", "PFS2")] == ["PFS1:1", "PFS1:1"]
-        status = lake.status()
+        status = lake.status("main")
         assert (status["converged"], status["missing"], status["edits"]) == (True, 0, 0)
-        assert lake.unfit.keys() == {"broken"}
+        assert lake.unfit.keys() == {"broken"} and not lake.status()["converged"]
         with pytest.raises(UsageError, match=r"'broken' does not play: options .* are not JSON"):
             lake.answers(org="broken")
         lake.organization("broken", profile="modern")

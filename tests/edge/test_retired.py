@@ -38,6 +38,10 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 def test_nothing_is_done_there(lake: Lake) -> None:
     with pytest.raises(RefusedError, match="PFS1 is retired: what is done there reaches nobody"):
         lake.folder_create("PFS1", "/X", ["PFS2"], at=f"{DAY}06:00:00Z")
+    with pytest.raises(RefusedError, match="PFS1 is retired"):
+        lake.folder_create("PFS2", "/X", ["PFS2", "PFS1"], at=f"{DAY}06:00:00Z")
+    with pytest.raises(RefusedError, match="PFS1 is retired"):
+        lake.replica_add("PFS2", "/Sales", "PFS1", at=f"{DAY}06:00:00Z")
     said = lake.declared()
     assert lake.plan(said, at=f"{DAY}06:00:00Z").rows.get("edits", []) == []  # at PFS1 the others' folders would be made anew
     assert said["stores"]["PFS1"]["retired"] is True

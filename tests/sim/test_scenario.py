@@ -477,6 +477,16 @@ clock = -36
     clock: found -36, expected a duration
 restore = { store = "PFS1", to = "2h" }
     restore: to: found a time after this step
+restore = { store = "PFS1", to = 2026-01-04T00:00:00Z }
+    restore: to: found a time before the start
+post = { store = "PFS1", folder = "ZZZ:1" }
+    post: folder: store 'ZZZ' is not known
+move_folder = { store = "PFS1", folder = "/Sales", to = "ZZZ:1" }
+    move_folder: to: store 'ZZZ' is not known
+modify = { store = "PFS1", folder = "/Sales", item = "ZZZ~2:1" }
+    modify: item: store 'ZZZ' is not known
+why = { store = "PFS1", folder = "/Sales", item = "PFS1:1,ZZZ:1-9" }
+    why: item: store 'ZZZ' is not known
 restore = { store = "PFS1" }
     restore: key 'to' is missing
 suspend = true; resume = true

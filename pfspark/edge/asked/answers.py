@@ -152,9 +152,13 @@ class Answers:
         own = state.contents_of(self.frame("state"), replicas=items.open_to_readers(self.frame("replicas")))
         return items.versions(items.seen(self.frame("changes"), applied=own))
 
+    def quiet(self) -> set[tuple[str, str, str]]:
+        """Folders, by viewer, that show no conflict."""
+        return lines.last_writer_only(self.world, {org: policy.conflict for org, policy in self.policies.items()})
+
     def items(self) -> Iterator[Line]:
         """Each item as each store sees it."""
-        quiet = lines.last_writer_only(self.world, {org: policy.conflict for org, policy in self.policies.items()})
+        quiet = self.quiet()
         rows = [
             {**row, "conflict": row["conflict"] and (row["org"], row["store"], row["folder"]) not in quiet}
             for row in shown.everywhere(self.world, self.views)

@@ -13,7 +13,7 @@ from pfspark.ask import lines
 from pfspark.edge.asked.around import Around
 from pfspark.errors import CnSetError, RefusedError
 from pfspark.units import unknown
-from pfspark.words import NAME, PARENT, ROOT, Action
+from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Action
 
 World = Mapping[str, pa.Table]
 
@@ -82,6 +82,11 @@ def folders_named(world: World, org: str, store: str | None, folder: str) -> set
         paths = sorted({path for viewer in viewers for path in seen_paths(world, org, viewer)})
         raise unknown("the folder", folder, paths, "" if store is None else f" at {store}")
     return named
+
+
+def as_lines_name(folder: str) -> str:
+    """A folder as lines have it, where somebody leaves slashes out or says one more: a path, an id, or the hierarchy."""
+    return folder if folder == HIERARCHY or folder.startswith("@") or is_id(folder) else "/" + folder.strip("/")
 
 
 def is_id(text: str) -> bool:

@@ -257,10 +257,10 @@ def log_events(
 @given.tabular
 def log_rounds(
     since: Since = None, limit: Limit = None, follow: Follow = False,
-    lake: given.LakeName = None, as_of: given.AsOf = None, json: given.Json = False,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
-    """Print the ledger: the rounds, when they were played, and what they wrote."""
-    _log("rounds", None, None, since, limit, follow, lake, None, as_of, json)
+    """Print the ledger: the rounds, when they were played, and what they wrote; of an organization those that it played."""
+    _log("rounds", None, None, since, limit, follow, lake, org, as_of, json)
 
 
 def _log(
@@ -343,14 +343,16 @@ def _told(logs: Iterable[Log], store: str | None, folder: str | None, *, said: s
     """Each event about a store or folder, with its text. Before those of an organization its table of REPLIDs, by which texts
     are read, is said, unless it was; None: nobody reads them."""
     from pfspark.ask.lines import about
+    from pfspark.edge.asked.naming import as_lines_name
 
+    named = None if folder is None else as_lines_name(folder)
     for each in logs:
         table = ", ".join(f"{number:X} {origin}" for origin, number in each.replids.items())
         note = f"REPLIDs{f' of {each.org}' if each.org else ''}: {table}"
         if said is not None and note not in said:
             said.add(note)
             screen.note(note)
-        yield from ((line, text) for line, text in each.lines() if any(about([line], store, folder)))
+        yield from ((line, text) for line, text in each.lines() if any(about([line], store, named)))
 
 
 def _when_told(told: Told) -> datetime | None:

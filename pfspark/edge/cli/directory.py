@@ -57,6 +57,7 @@ def init(
     option: Annotated[list[str] | None, typer.Option(help="An option that differs.", metavar="NAME=VALUE")] = None,
     start: Annotated[str | None, typer.Option(help="Where its cycles are counted from.", metavar="TIME")] = None,
     file: Annotated[str | None, typer.Option("--from", help="A file that says all of it, as `apply` reads it.")] = None,
+    json: given.Json = False,
 ) -> None:
     """Make a lake with an organization, or one more organization in a lake."""
     from pfspark.edge.config import conf_folder
@@ -67,7 +68,7 @@ def init(
     if file:
         if profile or option or start:
             raise UsageError(f"{file} says profile, options and start; leave --profile, --option and --start out")
-        _init_from(file, where, org)
+        _init_from(file, where, org, json=json)
         return
     org = MAIN if org is None else values.organization(org)  # refused before anything is made
     profile = PROFILE if profile is None else profile
@@ -79,7 +80,7 @@ def init(
         screen.note(f"{made.where} has the organization {org}. Next: pfspark store add NAME --site SITE")
 
 
-def _init_from(file: str, where: str, org: str | None) -> None:
+def _init_from(file: str, where: str, org: str | None, *, json: bool) -> None:
     from pfspark.sim import declared, values
     from pfspark.sim.documents import document
 
@@ -88,7 +89,7 @@ def _init_from(file: str, where: str, org: str | None) -> None:
     name = own if org is None else values.organization(org)
     with live.doing("making the lake"), _opened_or_made(where) as made:
         _expect_new(made, name)
-        carried_out(made, made.plan(said, called=called, org=name), json=False)
+        carried_out(made, made.plan(said, called=called, org=name), json=json)
 
 
 def _expect_new(made: Lake, org: str) -> None:

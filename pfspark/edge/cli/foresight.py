@@ -83,12 +83,12 @@ def drain(
     until: Annotated[
         str, typer.Option("--until", help="How far it is played: a time, or so long after the last round.", metavar="TIME|SPAN")
     ] = "7d",
-    lake: given.LakeName = None, org: given.Org = None, json: given.Json = False,
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print what must happen before a store can be switched off, and what would be lost now; nothing is done."""
-    end = given.time_or_span(until)
+    when, end = given.round_or_moment(as_of), given.time_or_span(until)
     with given.opened(lake, "playing") as there:
-        screen.lines([there.drain(store, until=end, org=org)], json=json)
+        screen.lines([there.drain(store, until=end, as_of=when, org=org)], json=json)
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def wait(at_most: Annotated[str, typer.Option(help="How long, by the clock.")] =
     seconds = parse_duration(at_most).total_seconds()
     began = time.monotonic()
     with given.opened(lake, "waiting") as there:
-        while not all(line["equal"] and not line["waiting"] for line in there.status_lines()):
+        while not all(line["equal"] and not line["waiting"] for line in there.status_lines()) or there.unfit:
             if time.monotonic() - began > seconds:
                 raise PfsparkError(f"not equal after {at_most}; `pfspark status` and `pfspark gaps` show where it stands")
             time.sleep(1)

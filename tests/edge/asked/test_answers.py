@@ -271,6 +271,10 @@ def test_answers_are_filtered_by_store_folder_and_organization(lake: Lake) -> No
         assert {row["store"] for row in of_one} == {"PFS1"}, name
     assert {row["folder"] for row in rows(lake.state(folder="/Sales"))} == {"/Sales"}
     assert {row["path"] for row in rows(lake.folders(folder="/Sales", store="PFS2"))} == {"/Sales"}
+    for kind in ("state", "messages", "folders", "events", "edits", "items"):
+        about = [*lake.lines(kind, folder="/Sales")]
+        for called in ("Sales", "/Sales/", "PFS1:1"):
+            assert [*lake.lines(kind, folder=called)] == about != [], (kind, called)
     everything = rows(lake.messages())
     of_sales = rows(lake.messages(folder="/Sales"))
     assert 0 < len(of_sales) < len(everything) and {row["folder"] for row in of_sales} == {"PFS1:1"}
