@@ -1,10 +1,11 @@
 """Making what was drawn: each step once, as soon as what it is given is there, and only those that somebody needs.
 
-A step whose driving frames have no rows is not made at all, nor what else it would have been given. A rule with a twin in
-Arrow is made by that where all its rows are here; an `inline` one within the plans of those who read it; any other is a plan
-of Spark's, which may be kept for the next time that it is made. What that gives is collected, and handed to its readers: most
-frames of a round are small, and of known size plans stay short. Where a frame that drives the step has `LARGE` rows or more, and
-what it gives has too, that stays on the executors, and is collected beside the steps that read it, if its rows are wanted here.
+A step whose driving frames have no rows is not made at all, nor are the frames that it alone would have read. A rule with a
+twin in Arrow is made by that where all its rows are here; an `inline` one within the plans of those who read it; any other is a
+plan of Spark's, which may be kept for the next time that it is made. What that gives is collected, and handed to its readers:
+most frames of a round are small, and of known size plans stay short. Where a frame that drives the step has `LARGE` rows or
+more, and what it gives has too, that stays on the executors, and is collected beside the steps that read it, if its rows are
+wanted here.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ and hand them back takes two seconds a step.
 """
 
 Listener = Callable[[str, pa.Table, DataFrame | None], object]
-"""Who is told of each wanted frame by its name, as soon as its rows are here; with the frame as which they lie on the executors,
-if they do.
+"""Who is told of each wanted frame: its name and its rows, as soon as these are here, and the frame itself where its rows lie on
+the executors too.
 """
 
 
@@ -106,7 +107,7 @@ def execute(
             return execution.make(wanted)
         finally:
             pool.shutdown(wait=False, cancel_futures=True)
-            execution.made.clear()  # what stayed on the executors goes now, not when Python next looks for circles
+            execution.made.clear()  # what stayed on the executors goes now: else when Python next collects reference cycles
 
 
 class Execution:

@@ -22,7 +22,7 @@ PARTS = 16
 
 
 def having(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
-    """The rows whose columns `on` are those of a row of `keys`, in their order. Nothing is alike that is null."""
+    """The rows whose columns `on` are those of a row of `keys`, in their order. A null is like nothing, not even like a null."""
     if not table.num_rows or not keys.num_rows:
         return table.slice(0, 0)
     return filtered(table, _alike(table, keys, on))
@@ -72,7 +72,7 @@ def _alike(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.ChunkedArra
 
 def in_parts(*tables: pa.Table, by: str) -> Iterator[tuple[pa.Table, ...]]:
     """Those tables, each split into as many parts, by the last letters of the texts in that column: texts that are equal stand in
-    the same part. What ends with a letter with which no text of the last table ends stands in none. Where that table is
+    the same part. A row whose text ends with a letter that ends no text of the last table is left out. Where that table is
     small, or the column holds no texts, there is but one part."""
     last = tables[-1]
     if last.num_rows <= MOST or not pa.types.is_string(last.schema.field(by).type):

@@ -493,7 +493,7 @@ def note_and_ask(world: World, mail: Mail, known: Known, edits: Edits, clock: Da
         in_folders(timed, asking), gives=gives, contacts=mail.contacts, stores=world.stores, links=world.links, clock=clock
     )
     chosen = sources.choose(asking, ranked=ranked, gives=gives)
-    asks = backfill.retry(backfill.let_out(chosen, lists=known.lists, clock=clock), clock=clock)
+    asks = backfill.retry(backfill.unless_suspended(chosen, lists=known.lists, clock=clock), clock=clock)
     steps = backfill.steps(noted, asks=asks, clock=clock)
     return Gaps(timed=timed, asks=asks, array=backfill.enter(noted, asks=asks), steps=steps)
 
@@ -624,7 +624,7 @@ def tell_unasked(due: Due, known: Known, edits: Edits, cycle: Cycle, dirty: Data
     )  # fmt: skip
     noted, strokes = (in_folders(agenda.of_kind(due.agenda, why=why), dirty) for why in (Why.REPEAT, Why.STATUS))
     repeats = status.repeat(
-        behind, noted, strokes=strokes, keys=dirty, changed=known.changed, clock=status.repeating(clock)
+        behind, noted, strokes=strokes, keys=dirty, changed=known.changed, policies=status.repeating(clock)
     )  # fmt: skip
     made = intake.of_people(edits.issued)
     quiet = status.fall_due(agenda.of_kind(due.entries, why=Why.STATUS), changed=together(known.fresh, made))

@@ -39,8 +39,8 @@ def due(table: pa.Table, clock: pa.Table, column: str = "due") -> pa.Table:
 
 @dataclass(frozen=True)
 class Concern:
-    """What a round concerns: folders (org, folder); of which organizations the trees may change (org), as far as these folders
-    go; and organizations as a whole."""
+    """What a round reads: the `folders` (org, folder); `trees`, the organizations (org) whose trees may change, within these
+    folders; and `whole`, those (org) that are read entirely."""
 
     clock: pa.Table
     folders: pa.Table

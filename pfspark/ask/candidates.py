@@ -66,7 +66,7 @@ def line(row: Line, span: Line) -> Line:
         "gives": cntext.show(lines.cnset([one for one in met if one["cn_min"] <= one["cn_max"]])),
         "amount": row["amount"],
         "keys": [
-            {"key": key, "value": None if value == sources.LAST else value}
+            {"key": key, "value": None if value == sources.SAYS_NOTHING else value}
             for key, value in zip(row["keys"], row["values"], strict=True)
         ],
     }

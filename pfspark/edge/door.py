@@ -76,13 +76,13 @@ class View:
         """The folders that are not deleted, by path; of two of one path (R149) the one with the lower id comes first."""
         seen: dict[str, list[str]] = {}
         for each in sorted(self.folders):
-            above = self.lies(each)
+            above = self.upwards(each)
             if not any(self.folders[one].dead for one in above):
                 path = "".join(f"/{self.folders[one].name}" for one in reversed(above))
                 seen.setdefault(path, []).append(each)
         return seen
 
-    def lies(self, folder: str) -> list[str]:
+    def upwards(self, folder: str) -> list[str]:
         """That folder and those above it, up to the top; a ring ends where it closes."""
         above: list[str] = []
         while folder in self.folders and folder not in above:
@@ -183,7 +183,7 @@ def _check_list(called: str, folder: Folder | None, removed: set[str], store: st
 def _check_place(view: View, ref: str | None, folder: Folder | None, sets: Mapping[str, str]) -> None:
     name = sets.get(NAME, folder.name if folder else "")
     parent = sets.get(PARENT, folder.parent if folder else ROOT)
-    above = view.lies(parent)
+    above = view.upwards(parent)
     if parent != ROOT and (parent not in view.folders or any(view.folders[each].dead for each in above)):
         raise RefusedError(f"the folder above is deleted at {view.store}, or not known there")
     if ref in above:

@@ -156,7 +156,7 @@ class Runner:
     def tend(self, work: Callable[[Carried], tuple[T, Mapping[str, str]]]) -> T:
         """Work on the tables themselves, in a round of its own; what it gives, less the digests of tables it wrote anew.
 
-        Who changes answers by it closes the runner.
+        Where the work changes answers, the caller closes the runner afterwards.
         """
         began = datetime.now(UTC)
         with self._writing() as writer:

@@ -115,8 +115,8 @@ class Edits(Questions):
         lost = changes.limit(0)
         if snapshot.restores:
             world = self._world()
-            held = state.contents_of(self._known("state", world), replicas=self._known("replicas", world))
-            lost = repeats.lost(changes, held=held, mail=self._known("mail", world))
+            held = state.contents_of(self._frame_of("state", world), replicas=self._frame_of("replicas", world))
+            lost = repeats.lost(changes, held=held, mail=self._frame_of("mail", world))
         return repeats.made(edits, receipts=receipts, lost=lost)
 
     def _creation_of(self, org: str, folder: str) -> str:

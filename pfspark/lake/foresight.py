@@ -101,7 +101,7 @@ class Foresight(Rounds):
         released = [each for each in drained["released"] if each["store"] == store]
         mine = pa.table({"org": [org] * (len(here) + 1), "folder": [*here, HIERARCHY]})
         views = {name: having(seen.world[name], mine, mine.column_names) for name in ("state", "replicas")}
-        held = drain.alone(self._known("state", views), replicas=self._known("replicas", views), store=store)
+        held = drain.alone(self._frame_of("state", views), replicas=self._frame_of("replicas", views), store=store)
         texts = cnset.to_text(held, ("folder",), "numbers").orderBy("folder").toArrow().to_pylist()
         return {
             "org": org, "at": drained["at"], "kind": "drain", "store": store, "until": drained["until"], "replicas": len(here),

@@ -139,7 +139,7 @@ class Known:
         [found] = naming.folders_named(self._tree_world(), org, store, folder)
         return found
 
-    def _known(self, name: str, world: Mapping[str, pa.Table]) -> DataFrame:
+    def _frame_of(self, name: str, world: Mapping[str, pa.Table]) -> DataFrame:
         return as_frame(self._tables.spark, name, world[name])
 
 

@@ -58,8 +58,8 @@ class Questions(Known):
     """A lake that is asked."""
 
     def table(self, name: str, as_of: When = None, *, org: str | None = None) -> DataFrame:
-        """The valid rows of a table, of all organizations, now or as of a round or a time: that of the organization, if one is
-        named, else none of which any organization was beyond that time."""
+        """The valid rows of a table, of all organizations, now or as of a round or a time. A time is that of the organization, if
+        one is named; else the last round counts before any organization had passed that time."""
         return self._tables.read(name, round_or_time(as_of), org)
 
     def state(
@@ -139,7 +139,7 @@ class Questions(Known):
             org = self._org(org, store)
         seen = self.answers(as_of, org)
         known = seen.world
-        own = state.contents_of(self._known("state", known), replicas=items.open_to_readers(self._known("replicas", known)))
+        own = state.contents_of(self._frame_of("state", known), replicas=items.open_to_readers(self._frame_of("replicas", known)))
         own = own.where(F.col("org").isin(*seen.views))
         if org is not None:
             own = own.where(F.col("org") == org)
@@ -147,7 +147,7 @@ class Questions(Known):
             own = own.where(F.col("store") == store)
         if folder is not None:
             own = own.where(F.col("folder").isin(*sorted(naming.folders_named(known, str(org), store, folder))))
-        found = items.readable(items.versions(items.seen(self._known("changes", known), applied=own)))
+        found = items.readable(items.versions(items.seen(self._frame_of("changes", known), applied=own)))
         named = found.withColumnRenamed("object", "item").join(self._paths(seen), list(HERE), "left")
         return named.withColumn("conflict", F.col("conflict") & ~F.coalesce("quiet", F.lit(False))).drop("quiet")
 

@@ -124,7 +124,7 @@ def asked_now(due: DataFrame) -> DataFrame:
 
 
 @rule("chosen", inline=True)
-def let_out(asks: DataFrame, *, lists: DataFrame, clock: DataFrame) -> DataFrame:
+def unless_suspended(asks: DataFrame, *, lists: DataFrame, clock: DataFrame) -> DataFrame:
     """The pieces that may be asked for of whom they were chosen for: while replication is suspended, of leavers alone (D7)."""
     leavers = lists.where(F.col("listing") == Listing.REMOVED).select(*HERE, "peer", F.lit(True).alias("leaves"))
     chosen = asks.join(leavers, [*HERE, "peer"], "left").join(clock.select("org", "suspended"), "org")

@@ -1,7 +1,7 @@
 """Taking in what people did at a store: what is due, what is refused at once, and what became of each edit (R20, R42).
 
-Edits of a store are taken in the order of `place`; those of the tree are validated by `folder_edits`, those of items, which may
-be made in a folder of the same round, by `item_edits` thereafter.
+Edits of a store are taken in one after another, by time; those of the tree are validated by `folder_edits`, those of items, which
+may be made in a folder of the same round, by `item_edits` thereafter.
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def repeated(edits: DataFrame) -> DataFrame:
 def receive(
     edits: DataFrame, *, repeated: DataFrame, taken: DataFrame, stores: DataFrame, conditions: DataFrame, clock: DataFrame
 ) -> DataFrame:
-    """Edits to take in now, in order: `place` counts within (org, store), `reason` is set where one is refused at once.
+    """Edits to take in now: `nth` counts those of a store (org, store) by time, of one time by `place`, then by id; `reason` is
+    set where one is refused at once.
 
     Edits at a store that is down wait. A store that does not exist, an `edit_id` that was taken in before or stands
     earlier among these, and what no rule could follow (`_is_bad`), are refused. An edit of a folder that says nothing of

@@ -40,7 +40,7 @@ def versions(seen: DataFrame) -> DataFrame:
     )
 
 
-def rank_of() -> list[Column]:
+def winners_first() -> list[Column]:
     """The order of winners, first wins: what is not a deletion, then latest modified, larger label, larger number.
 
     A total order, unlike that of F31; a modification made without knowing of a deletion is not lost to it.
@@ -63,7 +63,7 @@ def readable(versions: DataFrame) -> DataFrame:
     Source: F28-F32; nothing is silently dropped.
     """
     written = F.concat_ws(":", "origin", F.col("cn").cast("string"))
-    among = Window.partitionBy(*ITEM).orderBy(*rank_of())
+    among = Window.partitionBy(*ITEM).orderBy(*winners_first())
     ranked = versions.where("not dominated").select("*", F.row_number().over(among).alias("rank"), written.alias("version"))
     numbered = F.struct(cnset.order_of("origin").alias("order"), "cn", "version")
     losers = ranked.groupBy(*ITEM).agg(F.array_sort(F.collect_list(F.when(F.col("rank") > 1, numbered))).alias("lost"))

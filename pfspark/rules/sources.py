@@ -17,10 +17,10 @@ from pfspark.words import CARRYING, REPLICA, Entry
 
 NAMED = 3
 """Up to three servers are placed in a responder list (R121)."""
-LAST = 2**62
-"""Sorts behind every value a key can have."""
+SAYS_NOTHING = 2**62
+"""What a key has that says nothing of a source: it sorts behind all that one can say."""
 EXCHANGE_2000 = 6.0
-"""Version numbers: a server of Exchange 5.5 and before counts as pre-2000 (R111)."""
+"""The version from which on a server counts as one of 2000 or later (R111)."""
 
 
 @rule("gives")
@@ -51,7 +51,7 @@ def consider(
 ) -> DataFrame:
     """The sources of each (org, store, folder) with what decides between them: `peer`, its place `nth`, how many of the
     missing numbers it can give (`amount`), the sort keys by name (`keys`) and what each is for this source (`values`, the
-    lowest first; `LAST` where the key says nothing of it).
+    lowest first; `SAYS_NOTHING` where the key says nothing of it).
 
     Under `full_match_first` the first one that has everything comes before all (`has_less`); if none has, those of the last
     group that has a candidate, then the others (`earlier_group`).
@@ -125,7 +125,7 @@ def _conditions_hold(row: Column) -> Column:
 
 def _value(row: Column) -> Column:
     key = F.element_at(F.split(row, " "), -1)
-    return F.when(_conditions_hold(row), F.col("values")[key]).otherwise(F.lit(LAST))
+    return F.when(_conditions_hold(row), F.col("values")[key]).otherwise(F.lit(SAYS_NOTHING))
 
 
 def _group(row: Column) -> Column:

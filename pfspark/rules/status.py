@@ -80,7 +80,9 @@ def begin(steps: DataFrame, *, again: DataFrame, clock: DataFrame) -> DataFrame:
     """Replicas that ask for status now: org, store, folder, `rule`, who must answer.
 
     Those whose own entry in the list has changed (R87, R130), and those that were restored or started again, as entries of
-    the agenda say (`again`; R132-R134). A store that starts for the first time has no `since`: it asks all (R131).
+    the agenda say (`again`; R132-R134). A store that starts for the first time has no `since`: it asks whom one asks
+    whose list has changed (R131). Of two rules of one replica the wider counts, as their names are sorted: all, three, three
+    and the oldest.
     """
     asked_by = F.when(F.col("since").isNull(), F.col("responders_list_change")).otherwise(F.col("responders_restore"))
     changed = steps.where(F.col("standing").isin(*LIVE)).join(clock, "org")
@@ -277,21 +279,21 @@ def repeating(clock: DataFrame) -> DataFrame:
     return clock.where("size(status_again_s) > 0").select("org", "now", "status_again_s")
 
 
-@rule("repeats", drives=("behind", "repeats"), needs=("keys", "clock"))
+@rule("repeats", drives=("behind", "noted"), needs=("keys", "policies"))
 def repeat(
-    behind: DataFrame, repeats: DataFrame, *, strokes: DataFrame, keys: DataFrame, changed: DataFrame, clock: DataFrame
+    behind: DataFrame, noted: DataFrame, *, strokes: DataFrame, keys: DataFrame, changed: DataFrame, policies: DataFrame
 ) -> DataFrame:
     """Status that is repeated while a replica is believed to lack something: org, store, folder, `goes`, attempt, since, due.
 
-    `keys` are the folders looked at, `repeats` and `strokes` their entries of the agenda, `clock` those of `repeating`. While
+    `keys` are the folders looked at, `noted` and `strokes` their entries of the agenda, `policies` those of `repeating`. While
     the status after the last change is still to come, or when nobody lacks anything, there is no repeat (`due` is null). Else
     the first comes after the first wait, each further one after twice the wait before, up to the longest.
     """
     full = (
         keys.select(*HERE)
         .distinct()
-        .join(clock, "org")
-        .join(repeats.select(*HERE, "attempt", "due"), list(HERE), "left")
+        .join(policies, "org")
+        .join(noted.select(*HERE, "attempt", "due"), list(HERE), "left")
         .join(strokes.select(*HERE, F.col("due").alias("status_due")), list(HERE), "left")
         .join(behind.withColumn("behind", F.lit(True)), list(HERE), "left")
         .join(changed.select(*HERE).distinct().withColumn("changed", F.lit(True)), list(HERE), "left")

@@ -19,8 +19,7 @@ from pyspark.sql import SparkSession
 
 from pfspark.ask import edits
 from pfspark.edge import cli
-from pfspark.edge.cli import answers as answers_cli
-from pfspark.edge.cli import ends, files, live, playing
+from pfspark.edge.cli import ends, files, live, logs, playing
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from pfspark.units import TICK
@@ -140,7 +139,7 @@ def test_what_was_at_no_time_is_from_no_time_on() -> None:
     """Such an edit may stand in a lake, and such an event in a server's log."""
 
     def parts(since: datetime | timedelta | None, limit: int | None, *times: datetime | None) -> list[int]:
-        return [place for place, _ in answers_cli.tail(enumerate(times), since, limit, at=lambda each: each[1])]
+        return [place for place, _ in logs.tail(enumerate(times), since, limit, at=lambda each: each[1])]
 
     later = AT + timedelta(hours=2)
     assert parts(None, None, AT, None, later) == [0, 1, 2]
@@ -158,7 +157,7 @@ def test_each_organization_tells_its_own_last() -> None:
     ]
 
     def last(since: datetime | timedelta | None, limit: int | None) -> list[tuple[str, datetime]]:
-        looks = answers_cli._looks(None, lambda: told, since, limit, False, at=lambda each: each[1], of=lambda each: each[0])  # type: ignore[arg-type]
+        looks = logs._looks(None, lambda: told, since, limit, False, at=lambda each: each[1], of=lambda each: each[0])  # type: ignore[arg-type]
         return [each for found in looks for each in found]
 
     assert last(None, None) == told and last(AT, None) == told[:2]

@@ -135,8 +135,8 @@ def test_status_is_repeated_less_and_less_often(
     at = NOW + timedelta(seconds=due or 0)
     entries = spark.createDataFrame([] if attempt is None else [("o", "ME", "F", attempt, at)], entry)
     keys, none = spark.createDataFrame([("o", "ME", "F")], HERE), spark.createDataFrame([], HERE)
-    clock = spark.createDataFrame([("o", NOW, [60, 3_600])], "org string, now timestamp, status_again_s array<bigint>")
-    repeat = partial(status.repeat, strokes=entries.limit(0), keys=keys, clock=clock)
+    policies = spark.createDataFrame([("o", NOW, [60, 3_600])], "org string, now timestamp, status_again_s array<bigint>")
+    repeat = partial(status.repeat, strokes=entries.limit(0), keys=keys, policies=policies)
     [row] = repeat(keys if behind else none, entries, changed=none).collect()
     assert row["goes"] == goes
     after = None if wait == "off" else at if wait is None else NOW + timedelta(seconds=int(wait))

@@ -84,7 +84,7 @@ def _undominated(changes: Iterable[Row], held: cntext.CnSet) -> Iterator[list[Ro
 
 
 def _rank(version: Row) -> tuple[bool, bool, Any, tuple[bytes, int], int]:
-    """The order of `rules.items.rank_of`, the winner highest; a time that nobody knows is the lowest, as Spark has it."""
+    """The order of `rules.items.winners_first`, the winner highest; a time that nobody knows is the lowest, as Spark has it."""
     stays, made_at = version["action"] != Action.DELETE, version["made_at"]
     return stays, made_at is not None, made_at, cntext.label_key(version["origin"]), version["cn"]
 

@@ -86,7 +86,7 @@ def test_what_lies_beneath_a_folder_is_what_lies_beneath_it_step_by_step(seed: i
         view = door.View(some_world(drawn), "main", "P1")
         for nth in range(5):
             view.take_in({**some_edit(drawn, [*view.folders]), "edit_id": f"more {nth // 2}"} if view.folders else MADE)
-        lines = {each: view.lies(each) for each in view.folders}
+        lines = {each: view.upwards(each) for each in view.folders}
         for each, seen in view.folders.items():
             assert view.beneath(each) == {one: line.index(each) for one, line in lines.items() if each in line}
             alike = {one for one, other in view.folders.items() if (other.parent, other.name) == (seen.parent, seen.name)}

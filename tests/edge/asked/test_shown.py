@@ -152,7 +152,7 @@ def by_rules(spark: SparkSession, known: World) -> list[Row]:
     frames = {name: as_frame(spark, name, known[name]) for name in ("changes", "replicas", "state")}
     held = cut(state.contents_of(frames["state"], replicas=items.open_to_readers(frames["replicas"])))
     versions = cut(items.versions(items.seen(frames["changes"], applied=held)))
-    rank = F.row_number().over(Window.partitionBy(*items.ITEM).orderBy(*items.rank_of()))
+    rank = F.row_number().over(Window.partitionBy(*items.ITEM).orderBy(*items.winners_first()))
     ranked = versions.where("not dominated").select(*items.ITEM, F.struct(rank.alias("rank"), "hash").alias("one"))
     ranks = ranked.groupBy(*items.ITEM).agg(F.array_sort(F.collect_list("one"))["hash"].alias("ranked"))
     found: list[Row] = items.readable(versions).join(ranks, list(items.ITEM)).toArrow().to_pylist()
