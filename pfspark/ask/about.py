@@ -22,6 +22,7 @@ from pfspark.keys import FOLDER
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.schedules import Grid
 from pfspark.suited import Suited
+from pfspark.tables import FRAMES
 from pfspark.words import BackfillStep, Entry, Outcome
 
 Line = dict[str, Any]
@@ -32,10 +33,10 @@ VIEWS = (
 )  # fmt: skip
 OF_FOLDER = ("lists", "replicas", "state", "array", "agenda", "lives", "mail", "changes", "tree")
 """The views of which only the folders asked about are read."""
-RANGE_DDL = "org string, store string, folder string, origin string, cn_min bigint, cn_max bigint"
+RANGE_DDL = FRAMES["ranges"].ddl
 GIVEN = {
     "asked": RANGE_DDL,
-    "pairs": "org string, store string, folder string",
+    "pairs": FRAMES["keys"].ddl,
     "none": RANGE_DDL,
     "grid": "org string, now timestamp, anchor timestamp, every_s bigint",
 }

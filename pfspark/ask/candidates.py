@@ -16,13 +16,14 @@ from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.rules import sources, state
 from pfspark.rules.frames import in_folders
+from pfspark.tables import FRAMES
 
 Line = dict[str, Any]
 Request = tuple[int, str, str]
 """Round, store and folder."""
 VIEWS = ("state", "replicas", "array", "lists", "lives", "stores", "links", "contacts", "clock")
 """What is read of the world after a round that asked; but `contacts` as they stood before it did."""
-ASKED = "org string, store string, folder string, origin string, cn_min bigint, cn_max bigint"
+ASKED = FRAMES["ranges"].ddl
 
 
 def candidates(asked: DataFrame, world: Mapping[str, DataFrame]) -> DataFrame:

@@ -1,6 +1,7 @@
 """The answers as lines: what a store holds, sees and misses, as JSON objects (design of the scenario output).
 
-All of it is read from the tables of a world between two rounds; nothing is decided here.
+All of it is read from the tables of a world between two rounds; who others are, and what is missing, is decided as
+`rules.status.holders` and `rules.backfill` do of frames.
 """
 
 from __future__ import annotations

@@ -73,12 +73,15 @@ class View:
                 self.take_in(row)
 
     def paths(self) -> dict[str, list[str]]:
-        """The folders that are not deleted, by path; of two of one path (R149) the one with the lower id comes first."""
+        """The folders that are not deleted, by path; of two of one path (R149) the one with the lower id comes first. One that
+        cannot reach the root is shown beneath it, as lines show it."""
         seen: dict[str, list[str]] = {}
         for each in sorted(self.folders):
             above = self.upwards(each)
             if not any(self.folders[one].dead for one in above):
-                path = "".join(f"/{self.folders[one].name}" for one in reversed(above))
+                names = [self.folders[one].name for one in above]
+                is_whole = self.folders[above[-1]].parent == ROOT
+                path = "/" + "/".join(reversed(names if is_whole else names[:1]))
                 seen.setdefault(path, []).append(each)
         return seen
 

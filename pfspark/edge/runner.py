@@ -98,11 +98,10 @@ class Runner:
         """
         ends: dict[str, datetime] = {}
         now = datetime.now(UTC) if by_now else None
-        while until or until_quiet or now:
-            played = self._play(lambda known: turns_on_grid(known, until, until_quiet, now, ends))
-            if not played.turns:
-                return
-            yield played
+        if until or until_quiet or now:
+            while (played := self._play(lambda known: turns_on_grid(known, until, until_quiet, now, ends))).turns:
+                yield played
+            return
         told: Mapping[str, datetime] | None = None
         while True:
             played = self._round(datetime.now(UTC))

@@ -14,6 +14,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from pfspark.ask import lines
 from pfspark.edge import cli, door
 from pfspark.edge.delta import native
 from pfspark.edge.world.facts import clocks
@@ -115,6 +116,17 @@ def test_edits_that_wait_count() -> None:
     check(seen(SALES, edits=swapped), edit("set_folder", "P1:1", replica_P2="removed"), "P2 has the last replica")
     dropped = edit("delete_folder", "P1:1")
     check(seen(SALES, WEST, edits=(dropped,)), edit("post", "P1:2"), "/F is deleted at P1")
+
+
+def test_folders_that_were_moved_into_each_other_lie_at_the_top() -> None:
+    """Two stores did that at a time; what is seen of them in lines is seen of them in files."""
+    ring = ({"id": "P1:4", "name": "a", "parent": "P1:5"}, {"id": "P1:5", "name": "b", "parent": "P1:4"})
+    lost = {"id": "P1:6", "name": "c", "parent": "P2:9"}
+    world = seen(SALES, WEST, *ring, lost)
+    paths = door.View(world, "main", "P1").paths()
+    assert paths == {"/Sales": ["P1:1"], "/Sales/West": ["P1:2"], "/a": ["P1:4"], "/b": ["P1:5"], "/c": ["P1:6"]}
+    stores = lines.Stores(world, "main")
+    assert [stores.path("P1", folder) for [folder] in paths.values()] == [*paths]
 
 
 def test_a_tree_is_as_deep_as_it_can_be_followed() -> None:
