@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
@@ -35,8 +34,6 @@ class Folder:
     """Whether this store takes content: its replica is active, or will be by an edit that waits."""
     properties: dict[str, str] = field(default_factory=dict)
     """What else is set on it."""
-    since: datetime | None = None
-    """When the edit that is to make it was made, where that waits."""
 
 
 class View:
@@ -117,7 +114,7 @@ class View:
             target = f"@{row['edit_id']}"
             if target in self.folders:  # said twice: the first counts
                 return
-            self.folders[target] = Folder(sets.get(NAME, target), sets.get(PARENT, ROOT), since=row["at"])
+            self.folders[target] = Folder(sets.get(NAME, target), sets.get(PARENT, ROOT))
             self._put(target, self.folders[target])
         elif target not in self.folders:
             return
@@ -162,8 +159,6 @@ def validate(view: View, row: Row, called: str, nearest: Callable[[], str] = lam
             raise RefusedError(f"{view.store} knows no folder {called}")
         if folder.dead:
             raise RefusedError(f"{called} is deleted at {view.store}; `pfspark folder recover` copies a deleted folder")
-        if folder.since and row["at"] < folder.since:
-            raise RefusedError(f"{called} is made at {folder.since:%Y-%m-%dT%H:%M:%SZ}, which is later; say a time from then on")
     if action not in HIERARCHY_ACTIONS:
         if folder is not None and not folder.is_open:
             raise RefusedError(f"{view.store} has no replica of {called}{nearest()}")

@@ -61,8 +61,7 @@ class Mails(Edits):
         now = datetime.now(UTC)
         begins = accumulate((source.size + 1 for source in sources), initial=time.time_ns())
         told = mail.Import(org, store, target, self._at(at) or now, tuple(begins), now)
-        post = {"org": org, "store": store, "at": told.at, "action": Action.POST, "folder": target, "properties": None}
-        self._check(post, folder)
+        self._check({"org": org, "store": store, "folder": target, "action": Action.POST, "properties": None}, folder)
         taken = self._taken_here if self._tables.is_native else self._taken_by_spark
         counts = Counter(posted=0, known=0, unkept=0)
         for some in taken(sources, named, told, progress or (lambda done, total: None), left_out or (lambda file, reason: None)):
