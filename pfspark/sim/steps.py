@@ -148,19 +148,23 @@ def resolved(
     for step in sorted(steps, key=lambda step: step.at):
         with values.within(f"step {step.number} (at {show_duration(step.at - start)})"), values.within(step.verb):
             args = dict(step.args)
-            _expect_of_stores(args, stores)
+            _expect_of_stores(args, ("folder", "to"), stores)
             if "folder" in args:
                 with values.within("folder"):
                     args["folder_ref"] = _folder_ref(tree, args["folder"], args["store"])
             if step.verb == "post" and args["item"] is not None:
                 with values.within("item"):
                     _name_item(items.setdefault(args["folder_ref"], {}), args["item"], args["count"], step.number)
-            elif step.verb == "why" and args["item"] is not None and not _numbers(args["item"]):
+            elif step.verb == "why" and args["item"] is not None and _numbers(args["item"]):
+                _expect_of_stores(args, ("item",), stores)
+            elif step.verb == "why" and args["item"] is not None:
                 with values.within("item"):
                     _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
             elif step.verb in ("modify", "delete"):
                 with values.within("item"):
                     args["item_ref"] = _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
+                if args["item_ref"] == args["item"]:
+                    _expect_of_stores(args, ("item",), stores)
             if step.verb == "restore" and args["to"] < start:
                 raise UsageError("to: found a time before the start, expected one not before it")
             _follow(tree, step, args)
@@ -190,11 +194,11 @@ def _follow(tree: _Tree, step: Step, args: dict[str, Any]) -> None:
             raise UsageError("to: found a time after this step, expected one not after it")
 
 
-def _expect_of_stores(args: Mapping[str, Any], stores: Sequence[str] | None) -> None:
+def _expect_of_stores(args: Mapping[str, Any], keys: Iterable[str], stores: Sequence[str] | None) -> None:
     """Raises UsageError for an id, or a set of numbers, of a store that is not there: it is in nobody's world."""
-    for key in ("folder", "to", "item"):
+    for key in keys:
         said = args.get(key)
-        if stores is not None and isinstance(said, str) and (key == "item" or not said.startswith("/")):
+        if stores is not None and isinstance(said, str) and not said.startswith("/"):
             with values.within(key):
                 for origin in _numbers(said):
                     values.one_of("store", stores)(cntext.split_label(origin)[0])

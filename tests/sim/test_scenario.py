@@ -402,6 +402,16 @@ def test_item_names_belong_to_their_folder() -> None:
     assert found[3]["size"] == 1024
 
 
+def test_a_name_that_reads_like_numbers_is_a_name() -> None:
+    """Of a store that is none; where numbers are asked for, they are numbers."""
+    found = args(
+        step("0m", 'post = { store = "PFS1", folder = "/Sales", item = "Notes:1-2" }'),
+        step("1m", 'modify = { store = "PFS1", folder = "/Sales", item = "Notes:1-2" }'),
+        step("2m", 'delete = { store = "PFS1", folder = "/Sales", item = "PFS2:9" }'),
+    )
+    assert [each["item_ref"] for each in found[1:]] == [1, "PFS2:9"]
+
+
 # --- mistakes ---------------------------------------------------------------------------------------------------------
 
 POST = 'post = { store = "PFS1", folder = "/Sales"'
