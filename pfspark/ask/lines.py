@@ -259,6 +259,11 @@ class Stores:
             claimed = cntext.union(claimed, gives)
         return cntext.intersect(heard, claimed), cntext.subtract(heard, claimed)
 
+    def since(self, store: str, folder: str, some: cntext.CnSet) -> datetime | None:
+        """When a store first heard of the oldest of those numbers, of what it lacks; None: of none."""
+        met = (row["heard"] for row in self._array[store, folder] if cntext.intersect(cnset([row]), some))
+        return min(met, default=None)
+
     def holes(self) -> Iterator[tuple[str, str, cntext.CnSet, cntext.CnSet]]:
         """The replicas that have heard of what they lack, in the order of `present`, each with what `missing` says; no others
         are looked at."""

@@ -43,19 +43,11 @@ def called(line: Mapping[str, Any]) -> str:
     return ", ".join([replicas, stands, *amounts, *edits]) + f", at {line['at']}"
 
 
-def lacking(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str) -> Iterator[tuple[str, str, cntext.CnSet, datetime]]:
-    """The replicas that miss what others claim: what that is, and when they heard of the oldest of it; what is lost is none."""
-    heard = _heard(tables, org)
-    for store, folder, missing, _ in stores.holes():
-        if missing:
-            claimed = (row["heard"] for row in heard[store, folder] if cntext.intersect(lines.cnset([row]), missing))
-            yield store, folder, missing, min(claimed)
-
-
 def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, since: datetime) -> Iterator[str]:
     """What a replica misses since before that time, and edits that wait since then, a sentence each."""
-    for store, folder, missing, oldest in lacking(tables, stores, org):
-        if oldest < since:
+    for store, folder, missing, _ in stores.holes():
+        oldest = stores.since(store, folder, missing)
+        if oldest and oldest < since:
             lacks = f"{cntext.size(missing):,} of {stores.path(store, folder)}"
             yield f"{org}: {store} lacks {lacks}, the oldest since {lines.moment(oldest)}"
     waiting = tables["edits"].filter((pc.field("org") == org) & (pc.field("at") < since))["at"]
@@ -75,7 +67,6 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
     heard = {
         (row["store"], row["peer"]): row["heard"] for row in tables["contacts"].to_pylist() if row["org"] == org and row["heard"]
     }
-    array = _heard(tables, org)
     for store, folder in stores.present():
         mine = stores.content(store, folder)
         others = [
@@ -86,7 +77,7 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
         for _, held in others:
             lacking = cntext.union(lacking, cntext.subtract(held, stores.held(store, folder)))
         missing, lost = stores.missing(store, folder)
-        since = min((row["heard"] for row in array.get((store, folder), ())), default=None)
+        since = stores.since(store, folder, cntext.union(missing, lost))
         peers = {
             other: {
                 "believed": cntext.size(cntext.subtract(mine, stores.believed(store, folder, other))),
@@ -101,11 +92,3 @@ def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at:
             "missing": cntext.size(missing), "lost": cntext.size(lost), "since": lines.when(since),
             "lacks": cntext.size(lacking), "peers": peers,
         }  # fmt: skip
-
-
-def _heard(tables: Mapping[str, pa.Table], org: str) -> dict[tuple[str, str], list[Mapping[str, Any]]]:
-    """The ranges in the array of each replica, each with when it first `heard` of it."""
-    array: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-    for row in tables["array"].filter(pc.equal(tables["array"]["org"], org)).to_pylist():
-        array.setdefault((row["store"], row["folder"]), []).append(row)
-    return array

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
-from pfspark.ask import standing
 from pfspark.edge.asked.answers import Answers
 from pfspark.errors import UsageError
 from pfspark.words import HIERARCHY, Standing
@@ -46,17 +45,15 @@ def figures(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
     yield "round_seconds", {}, (row.ended - row.began).total_seconds()
     replicas = world["replicas"]
     stands = (pc.field("standing") != str(Standing.ERASED)) & ~((pc.field("folder") == HIERARCHY) & _retired(answers, "store"))
-    there = _counted(replicas.filter(stands))
+    standing = _counted(replicas.filter(stands))
     contacts = world["contacts"].filter(~(_retired(answers, "store") | _retired(answers, "peer")))
     under_way, waiting = _counted(world["mail"]), _counted(world["edits"])
     for org, at in answers.at.items():
         of = {"org": org}
-        yield "replicas", of, there[org]
+        yield "replicas", of, standing[org]
         yield "mail_in_flight", of, under_way[org]
         yield "edits_waiting", of, waiting[org]
         yield "clock_seconds", of, at.timestamp()
-        since = min((heard for *_, heard in standing.lacking(world, answers.views[org], org)), default=at)
-        yield "oldest_hole_seconds", of, (at - since).total_seconds()
         yield "old_beliefs", of, _old(contacts, org, at)
         if (due := answers.due(org)) is not None:
             yield "due_seconds", of, due.timestamp()
@@ -83,10 +80,13 @@ def _old(contacts: pa.Table, org: str, at: datetime) -> int:
 def _holes(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
     """What each store misses."""
     for org, stores in answers.views.items():
-        missing, lost = Counter[str](), Counter[str]()
-        for store, _, claimed, unclaimed in stores.holes():
+        missing, lost, at = Counter[str](), Counter[str](), answers.at[org]
+        oldest = at
+        for store, folder, claimed, unclaimed in stores.holes():
             missing[store] += cntext.size(claimed)
             lost[store] += cntext.size(unclaimed)
+            oldest = min(oldest, stores.since(store, folder, claimed) or at)
+        yield "oldest_hole_seconds", {"org": org}, (at - oldest).total_seconds()
         for store in stores.stores:
             yield "missing_numbers", {"org": org, "store": store}, missing[store]
             yield "lost_numbers", {"org": org, "store": store}, lost[store]

@@ -155,11 +155,12 @@ def resolved(
             if step.verb == "post" and args["item"] is not None:
                 with values.within("item"):
                     _name_item(items.setdefault(args["folder_ref"], {}), args["item"], args["count"], step.number)
-            elif step.verb == "why" and args["item"] is not None and _numbers(args["item"]):
-                _expect_of_stores(args, ("item",), stores)
             elif step.verb == "why" and args["item"] is not None:
-                with values.within("item"):
-                    _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
+                if _numbers(args["item"]):
+                    _expect_of_stores(args, ("item",), stores)
+                else:
+                    with values.within("item"):
+                        _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
             elif step.verb in ("modify", "delete"):
                 with values.within("item"):
                     args["item_ref"] = _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
