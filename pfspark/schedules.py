@@ -92,20 +92,6 @@ def _spell_moment(minute: int) -> str:
     return f"{DAYS[hours // 24 % 7][:3].title()}.{hours % 24}:{minutes:02}"
 
 
-def open_at(schedule: Schedule, moment: datetime) -> bool:
-    """Whether content may be sent at that moment (UTC).
-
-    >>> open_at(parse_schedule("Mon.8:00-Mon.9:00"), datetime(2026, 1, 5, 8, 59))  # a Monday
-    True
-    """
-    minute = _minute_of_week(moment)
-    return any(start <= minute < end for start, end in schedule)
-
-
-def _minute_of_week(moment: datetime) -> int:
-    return moment.isoweekday() % 7 * 1440 + moment.hour * 60 + moment.minute
-
-
 def _span(text: str, span: str) -> Iterable[tuple[int, int]]:
     found = _SPAN.fullmatch(span)
     if found is None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -15,15 +13,11 @@ from pfspark.schedules import (
     NEVER,
     WEEK,
     Schedule,
-    open_at,
     parse_schedule,
     parse_slots,
     show_schedule,
     spell_schedule,
 )
-
-HOUR = timedelta(hours=1)
-MONDAY = datetime(2026, 1, 5)
 
 
 @pytest.mark.parametrize(
@@ -68,18 +62,6 @@ def test_bad_schedules(bad: object) -> None:
 def test_schedules_as_the_tables_keep_them() -> None:
     texts = {"always": "0-10080", "never": "", "Sat.23:00-Sun.1:00": "0-60,10020-10080"}
     assert {text: show_schedule(parse_schedule(text)) for text in texts} == texts
-
-
-def test_open_at() -> None:
-    mornings = parse_schedule("Mon.8:00-Mon.9:00")
-    assert not open_at(mornings, MONDAY + timedelta(hours=7, minutes=59))
-    assert open_at(mornings, MONDAY + timedelta(hours=8))
-    assert open_at(mornings, MONDAY + timedelta(hours=8, minutes=59, seconds=59))
-    assert not open_at(mornings, MONDAY + timedelta(hours=9))
-    assert not open_at(mornings, MONDAY + timedelta(days=1, hours=8))
-    assert open_at(ALWAYS, MONDAY)
-    assert not open_at(NEVER, MONDAY)
-    assert open_at(parse_schedule("0.0:00-0.0:15"), datetime(2026, 1, 4))  # a Sunday
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.cntext import label
 from pfspark.errors import UsageError
-from pfspark.schedules import open_at, parse_schedule, show_schedule
+from pfspark.schedules import Schedule, parse_schedule, show_schedule
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
 from pfspark.units import parse_duration, show_duration
@@ -1008,7 +1008,7 @@ class World:
         slots = -((self.scenario.start - replica.taken.setdefault(number, self.now)) // interval)  # rounded up
         slot = self.scenario.start + slots * interval
         while slot <= self.now:
-            if replica.standing == Standing.DELETE_PENDING or open_at(schedule, slot):
+            if replica.standing == Standing.DELETE_PENDING or _is_open(schedule, slot):
                 return True
             slot += interval
         return False
@@ -1482,6 +1482,12 @@ def _sound(step: Step) -> bool:
     }
     said = step.args.get("properties", {})
     return 0 <= step.args.get("size", 0) < LARGEST and all(kinds[name](said[name]) for name in kinds.keys() & said.keys())
+
+
+def _is_open(schedule: Schedule, moment: datetime) -> bool:
+    """Whether content may go at that moment: a week begins on Sunday at midnight, a slot holds its first minute."""
+    minute = moment.isoweekday() % 7 * 1440 + moment.hour * 60 + moment.minute
+    return any(start <= minute < end for start, end in schedule)
 
 
 def _is_schedule(text: str) -> bool:
