@@ -14,6 +14,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.errors import UsageError
 from pfspark.keys import FOLDER, ORIGIN
 from pfspark.words import Outcome, Reason
 
@@ -54,11 +55,22 @@ class Made(NamedTuple):
     counts: bool
 
 
+def expect_first(edit_id: str) -> None:
+    """Raises UsageError for an id that people cannot give: so are named edits that are made again."""
+    if first := re.search(f"{TAKEN_IN_AGAIN}|{MADE_ANEW}", edit_id):
+        raise UsageError(f"found the edit_id {edit_id!r}, expected one without {first[0]!r}: that names an edit made again")
+
+
+def taken_in_first(edit_id: str) -> str:
+    """The id under which an edit was taken in before a restore lost its change and had it taken in `again:`."""
+    return re.sub(TAKEN_IN_AGAIN, "", edit_id)
+
+
 def made_here(edits: Iterable[str], *, void: Collection[str]) -> dict[str, Made]:
     """What `made` says, by the id of the first making, of edits of one organization whose ids are here; `void` do not count."""
     stand: dict[str, Made] = {}
     for edit in set(edits):
-        first = re.sub(MADE_ANEW, "", re.sub(TAKEN_IN_AGAIN, "", edit))
+        first = re.sub(MADE_ANEW, "", taken_in_first(edit))
         times, counts = stand.get(first, Made(0, False))
         stand[first] = Made(times + 1, counts or edit not in void)
     return stand

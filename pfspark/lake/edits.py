@@ -49,6 +49,8 @@ class Edits(Questions):
         edit_id: str | None = None,
     ) -> str:
         org = self._org(org, store)
+        if edit_id:
+            repeats.expect_first(edit_id)
         target = None if folder is None else self._folder(org, store, folder)
         written = datetime.now(UTC)
         digest = None if body is None else hashlib.sha256(body).hexdigest()
@@ -120,10 +122,11 @@ class Edits(Questions):
         return repeats.made(edits, receipts=receipts, lost=lost)
 
     def _creation_of(self, org: str, folder: str) -> str:
-        """A name for a folder that it has from the edit that makes it on: that edit, else its id."""
+        """A name for a folder that it has from the edit that makes it on: that edit, as it was made first where a restore took
+        it in again; else its id."""
         made = self._told_by_changes("edit_id", org=org, folder=HIERARCHY, object=folder, action=str(Action.CREATE_FOLDER))
         found = [edit for edit in made if edit]
-        return f"@{found[0]}" if found else folder
+        return f"@{repeats.taken_in_first(found[0])}" if found else folder
 
     def _told_by_changes(self, column: str, **values: str) -> list[str | None]:
         """What changes that have these values say in a column; without Spark where that can be."""

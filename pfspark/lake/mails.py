@@ -28,6 +28,7 @@ from pfspark.words import Action, Standing
 
 TOLD = 100
 """Of so many mails in each batch that are not kept it is told why."""
+NEVER = repeats.Made(0, False)
 Progress = Callable[[int, int], object]
 LeftOut = Callable[[str, str], object]
 
@@ -75,14 +76,17 @@ class Mails(Edits):
         before = self._made_here(told.org, f"mail:{named}:")
         for mails in mail.read_here(sources, progress=progress):
             firsts = mail.edit_ids(named, mails)
-            made = [before.get(first or "", repeats.Made(0, False)) for first in firsts]
+            stand = [before.get(first or "", NEVER) for first in firsts]
+            follows = [before.get(prior or "", NEVER).counts for prior in mail.edit_ids(named, mails, back=1)]
             kept = mails["raw"].is_valid()
-            known = pc.and_(kept, pa.array((each.counts for each in made), pa.bool_()))
-            ids = [first and repeats.anew(first, each.times) for first, each in zip(firsts, made, strict=True)]
-            new = mails.append_column("edit_id", pa.array(ids, pa.string())).filter(pc.and_not(kept, known))
+            known = pc.and_(kept, pa.array((each.counts for each in stand), pa.bool_()))
+            ids = [first and repeats.anew(first, each.times) for first, each in zip(firsts, stand, strict=True)]
+            is_first = pc.or_(pc.equal(mails["occurrence"], 1), pa.array(follows, pa.bool_()))
+            named_anew = mails.append_column("edit_id", pa.array(ids, pa.string())).append_column("is_first", is_first)
+            new = named_anew.filter(pc.and_not(kept, known))
             if new.num_rows:  # before the edits: an edit whose body is not there would be a promise
-                self._tables.append("content", mail.bodies(new, told.written))
-                edits = mail.edits(new.drop_columns(["raw"]).to_batches(), told)
+                self._tables.append("content", mail.bodies(new, datetime.now(UTC)))
+                edits = mail.edits(new.drop_columns(["raw", "is_first"]).to_batches(), told)
                 self._tables.append("edits", pa.Table.from_batches(edits))
             unkept = mails.filter(pc.invert(kept)).select(["source", "reason"])
             for row in unkept.slice(0, TOLD).to_pylist():
@@ -96,11 +100,16 @@ class Mails(Edits):
         spark = self._tables.spark
         with computed_once(self._made(told.org, lambda edit: edit.contains(f"mail:{named}:")).drop("org")) as before:
             for mails in mail.read_batches(spark, sources, progress=progress):
-                firsts = mails.withColumn("first", mail.edit_id(F.lit(named), "sha256", "occurrence"))
+                nth = F.col("occurrence")
+                ids = {name: mail.edit_id(F.lit(named), "sha256", of) for name, of in {"first": nth, "prior": nth - 1}.items()}
+                prior = before.select(F.col("first").alias("prior"), F.col("counts").alias("follows"))
                 known = (
-                    firsts.join(F.broadcast(before), "first", "left")
+                    mails.withColumns(ids)
+                    .join(F.broadcast(before), "first", "left")
+                    .join(F.broadcast(prior), "prior", "left")
                     .withColumn("edit_id", repeats.next_id(F.col("first"), F.col("times")))
                     .withColumn("known", F.col("raw").isNotNull() & F.coalesce("counts", F.lit(False)))
+                    .withColumn("is_first", (nth == 1) | F.coalesce("follows", F.lit(False)))
                 )
                 with computed_once(known) as batch:
                     unkept = F.count_if(F.col("raw").isNull()).alias("unkept")
@@ -115,8 +124,9 @@ class Mails(Edits):
                     yield {"posted": posted, "known": found["known"], "unkept": found["unkept"]}
 
     def _write_mails(self, mails: DataFrame, told: mail.Import) -> None:
-        bodies = mails.where("occurrence = 1").select(
-            F.col("sha256").alias("hash"), F.col("raw").alias("body"), "envelope", "size", F.lit(told.written).alias("at")
+        at = F.lit(datetime.now(UTC))
+        bodies = mails.where("is_first").select(
+            F.col("sha256").alias("hash"), F.col("raw").alias("body"), "envelope", "size", at.alias("at")
         )
         self._tables.append("content", bodies)
         edits = mails.drop("raw").mapInArrow(partial(mail.edits, told=told), schema_of("edits"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from pfspark.edge import repeats
+from pfspark.errors import UsageError
 from pfspark.rows import local, rows_of, schema_of
 
 IDS = st.sampled_from(["mail:@f:ab:1", "mail:@f:ab:2", "mine", "mine~x", "~2"])
@@ -34,3 +36,10 @@ def test_what_is_here_says_what_frames_say(spark: SparkSession, cases: list[tupl
     }
     assert here == by_frames
     assert repeats.anew("never", 0) == "never"
+
+
+@pytest.mark.parametrize(("named", "by"), [("order~2", "~2"), ("again:order", "again:"), ("again:again:a~2", "again:again:")])
+def test_what_names_an_edit_made_again_is_no_id_of_people_s_own(named: str, by: str) -> None:
+    with pytest.raises(UsageError, match=f"found the edit_id '{named}', expected one without '{by}'"):
+        repeats.expect_first(named)
+    repeats.expect_first("order~x:again:1")

@@ -53,15 +53,16 @@ def edit_id(folder: Column | str, sha256: Column | str, occurrence: Column | str
     return F.concat(F.lit("mail:"), folder, F.lit(":"), sha256, F.lit(":"), occurrence)
 
 
-def edit_ids(folder: str, mails: pa.Table) -> list[str | None]:
-    """What `edit_id` says, of rows that are here."""
-    named = zip(mails["sha256"].to_pylist(), mails["occurrence"].to_pylist(), strict=True)
+def edit_ids(folder: str, mails: pa.Table, back: int = 0) -> list[str | None]:
+    """What `edit_id` says, of rows that are here, or of as many occurrences of the same bytes `back`."""
+    named = zip(mails["sha256"].to_pylist(), pc.subtract(mails["occurrence"], back).to_pylist(), strict=True)
     return [None if sha256 is None else f"mail:{folder}:{sha256}:{occurrence}" for sha256, occurrence in named]
 
 
 def bodies(mails: pa.Table, written: datetime) -> pa.Table:
-    """The rows of `content` of mails: equal bytes are kept once."""
-    first = mails.filter(pc.equal(mails["occurrence"], 1)).select(["sha256", "raw", "envelope", "size"])
+    """The rows of `content` of mails that are new: equal bytes are kept once, with the first of them that is (`is_first`). They
+    come anew where earlier ones were posted before, whose body may have been let go of since."""
+    first = mails.filter(mails["is_first"]).select(["sha256", "raw", "envelope", "size"])
     at = pa.repeat(pa.scalar(written, pa.timestamp("us", "UTC")), first.num_rows)
     return first.rename_columns(["hash", "body", "envelope", "size"]).append_column("at", at)
 
