@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
@@ -32,21 +33,28 @@ def recovered(items: Iterable[Row], *, org: str, store: str, name: str, parent: 
     ]
 
 
+def settlement(versions: Iterable[Row], keep: str, *, store: str, folder: str, item: str) -> str:
+    """The id of the edit that settles a conflict between those versions so."""
+    told = ",".join([keep, *sorted(map(_written, versions))])
+    return f"resolve:{store}:{folder}:{item}:{hashlib.sha256(told.encode()).hexdigest()[:16]}"
+
+
 def settled(
-    versions: Sequence[Row], keep: str, *, org: str, store: str, folder: str, item: str, at: datetime
+    versions: Sequence[Row], keep: str, edit: str, *, org: str, store: str, folder: str, item: str, at: datetime
 ) -> list[dict[str, Any]]:
-    """The edits that settle a conflict: one version stands for all, or each for itself (`all`); the winner comes first.
+    """The edits that settle a conflict, the first of the id `edit` (`settlement`): one version stands for all, or each for
+    itself (`all`); the winner comes first.
 
     A modification is made upon all undominated versions, so it ends the conflict everywhere (F34).
 
     Raises UsageError where there is no conflict, or no such version.
     """
-    known = {f"{each['origin']}:{each['cn']}": each for each in versions}
+    known = {_written(each): each for each in versions}
     if len(versions) < 2:
         raise UsageError(f"{item} is in no conflict at {store}")
     if keep not in (*known, ALL):
         raise UsageError(f"{item} has no version {keep!r} in conflict; there are {', '.join(known)}, and `{ALL}`")
-    edit, first = f"resolve:{uuid.uuid4().hex}", time.time_ns()
+    first = time.time_ns()
     kept = versions[0] if keep == ALL else known[keep]
     stands = edit_row(org, store, Action.MODIFY, folder, edit, at, first) | _content(kept) | {"item": item, "name": None}
     if kept["action"] == Action.DELETE:
@@ -64,6 +72,11 @@ def edit_row(org: str, store: str, action: Action, folder: str | None, edit: str
         "org": org, "edit_id": edit, "store": store, "at": at, "place": place, "action": str(action), "folder": folder,
         "item": None, "name": None, "properties": [], "size": 0, "hash": None, "written": at,
     }  # fmt: skip
+
+
+def _written(version: Row) -> str:
+    """How a version is named."""
+    return f"{version['origin']}:{version['cn']}"
 
 
 def _content(version: Row) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
@@ -16,7 +16,7 @@ from pfspark.between import Between
 from pfspark.edge.delta.ledger import FACTS, Restored, Row, counts_of
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import REFUSALS, Tables
-from pfspark.edge.delta.writer import Writer
+from pfspark.edge.delta.writer import LOOKED_AT_EVERY, Writer
 from pfspark.edge.keeping import upkeep
 from pfspark.edge.recording import Recording
 from pfspark.edge.world import bases, bases_by_spark, carried, restoring
@@ -114,12 +114,23 @@ class Runner:
                 resting(due)
             time.sleep(LOOK_AGAIN)
 
-    def restore(self, org: str, store: str, to: int, then: Rows, now: datetime | None = None, *, again: bool = False) -> Played:
+    def restore(
+        self,
+        org: str,
+        store: str,
+        to: int,
+        then: Rows,
+        now: datetime | None = None,
+        *,
+        again: bool = False,
+        agreed: Iterable[restoring.Line] | None = None,
+    ) -> Played:
         """Takes a store's own rows back to those of an earlier round; its replicas begin a new life and ask for status.
 
         `to` is the number of that round, `then` the world that it left. `now` is the organization's time, of the clock on the
         wall if none is given; never before its last round. The edits of what is lost are said `again` before the restore
         counts: who is ended between the two has lost nothing, and restores once more (an edit said twice is taken in once).
+        `agreed`: the losses that are; raises RefusedError where there are more by now (None: whatever they are).
         """
         began = datetime.now(UTC)
         with self._writing() as writer:
@@ -127,7 +138,10 @@ class Runner:
             assert writer.last is not None
             at = now or began
             at = max(at, known.last.get(org, at))
-            if again and (losses := list(restoring.losses(org, store, known.world.tables, then))):
+            losses = list(restoring.losses(org, store, known.world.tables, then))
+            if agreed is not None and not again:
+                restoring.expect_no_more(losses, agreed)
+            if again and losses:
                 lost = restoring.lost_changes(org, losses, known.world.tables["changes"])
                 edits = carried.naming(lost, self._tables.snapshot(), "edits", TABLES["edits"].names)
                 self._tables.append("edits", rows_of("edits", restoring.again(lost, edits, at)))
@@ -341,7 +355,8 @@ class Runner:
         known.last |= turns
         played = Played(number, turns, made, dict(known.world.tables))
         facts = recording.append({name: made[name] for name in played.counts})
-        changing = played.counts if tables.folder is None else FACTS
+        # A catalog is asked of each table by itself; now and then of all, for what others tidy goes from beneath old versions.
+        changing = FACTS if tables.folder is not None or number % LOOKED_AT_EVERY == 0 else played.counts
         people = {**known.directory, "edits": known.cursor}
         versions = {**before.versions, **tables.versions([*changing, "content"]), **people}
         row = Row(

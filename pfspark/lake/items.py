@@ -54,6 +54,8 @@ class Items(Edits):
     def resolve(self, store: str, folder: str, item: str, keep: str, *, org: str | None = None, at: When = None) -> list[str]:
         """Settles a conflict as a user does: `keep` names the version that stands, or `all`; gives the ids of the edits.
 
+        A repeat is harmless: the same versions settled alike are the same edits.
+
         Source: F34.
         """
         org = self._org(org, store)
@@ -61,7 +63,8 @@ class Items(Edits):
         named = self._item(org, store, target, item)
         versions = shown.in_conflict(self._world(), org, store, target, named)
         when = self._at(at) or datetime.now(UTC)
-        rows = copying.settled(versions, keep, org=org, store=store, folder=target, item=named, at=when)
+        edit = self._id_of(org, copying.settlement(versions, keep, store=store, folder=target, item=named))
+        rows = copying.settled(versions, keep, edit, org=org, store=store, folder=target, item=named, at=when)
         self._tables.append("edits", rows_of("edits", rows))
         return [str(row["edit_id"]) for row in rows]
 

@@ -98,11 +98,21 @@ class Rounds(Questions):
         org = self._org(org, store)
         return list(restoring.losses(org, store, self._world(), self._world(self._earlier(to, org).row.round)))
 
-    def restore(self, store: str, to: When, *, org: str | None = None, now: When = None, again: bool = False) -> Played:
+    def restore(
+        self,
+        store: str,
+        to: When,
+        *,
+        org: str | None = None,
+        now: When = None,
+        again: bool = False,
+        agreed: Iterable[Line] | None = None,
+    ) -> Played:
         """Takes a store back to what it knew after an earlier round; its replicas begin a new life and ask for status.
 
         What others hold comes back by backfill. What it alone held (`losses`) is lost, or taken in `again` under new
         numbers, as the edits that people made. Bodies that it shows again and upkeep had let go of come back first.
+        `agreed`: the `losses` that somebody has agreed to; raises RefusedError where there are more by now.
 
         Source: R132, F8.
         """
@@ -111,7 +121,7 @@ class Rounds(Questions):
         org = self._org(org, store)
         number = self._earlier(to, org).row.round
         repair.bring_back(self.answers(number, org), store, datetime.now(UTC))
-        return self._runner.restore(org, store, number, self._world(number), self._at(now), again=again)
+        return self._runner.restore(org, store, number, self._world(number), self._at(now), again=again, agreed=agreed)
 
     def maintain(self, now: When = None, told: Callable[[str], object] = lambda doing: None) -> dict[str, int]:
         """Upkeep: what is void or superseded goes, ranges are merged, files joined; how many rows went from each table.

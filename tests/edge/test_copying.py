@@ -27,7 +27,7 @@ GONE = version("PFS3", 1, "delete")
 
 
 def settle(keep: str, *versions: dict[str, Any]) -> list[tuple[Any, ...]]:
-    rows = copying.settled(versions, keep, org="main", store="PFS1", folder="PFS1:1", item="PFS1:2", at=NOW)
+    rows = copying.settled(versions, keep, "resolve", org="main", store="PFS1", folder="PFS1:1", item="PFS1:2", at=NOW)
     assert all(row["folder"] == "PFS1:1" and row["store"] == "PFS1" for row in rows)
     assert [row["place"] for row in rows] == sorted({row["place"] for row in rows})
     return [(row["action"], row["item"], row["hash"]) for row in rows]
@@ -42,6 +42,18 @@ def test_keep_this() -> None:
 def test_keep_all() -> None:
     """Two messages are left, the loser as one of its own; of a deletion there is nothing to keep."""
     assert settle("all", WINNER, LOSER, GONE) == [("modify", "PFS1:2", "winner"), ("post", None, "loser")]
+
+
+def test_what_is_settled_alike_is_the_same_edit() -> None:
+    """Whatever the order of the versions; another choice, or another conflict of that item, is another edit."""
+
+    def named(keep: str, *versions: dict[str, Any], store: str = "PFS1") -> str:
+        return copying.settlement(versions, keep, store=store, folder="PFS1:1", item="PFS1:2")
+
+    edit = named("all", WINNER, LOSER)
+    assert edit == named("all", LOSER, WINNER) and edit.startswith("resolve:PFS1:PFS1:1:PFS1:2:")
+    others = {named("PFS1:3", WINNER, LOSER), named("all", WINNER, GONE), named("all", WINNER, LOSER, store="PFS2")}
+    assert len(others) == 3 and edit not in others
 
 
 def test_nothing_to_settle() -> None:
@@ -77,7 +89,8 @@ def test_a_conflict_and_a_deleted_folder(spark: SparkSession, tmp_path: Path) ->
         assert [row["conflict"] for row in lake.items("PFS1", "/Sales").collect()] == [False]
         assert [line["conflict"] for line in lake.lines("items", store="PFS1", folder="/Sales")] == [False]
         lake.set_options({"conflict": 0})
-        lake.resolve("PFS1", "/Sales", "it", "PFS1:2", at=f"{DAY}00:31:00Z")
+        edits = lake.resolve("PFS1", "/Sales", "it", "PFS1:2", at=f"{DAY}00:31:00Z")
+        assert lake.resolve("PFS1", "/Sales", "it", "PFS1:2", at=f"{DAY}00:31:00Z") == edits  # a repeat, and harmless
         lake.run(f"{DAY}00:45:00Z")
         bodies = {row["hash"]: bytes(row["body"]) for row in lake.table("content").collect()}
         for store in ("PFS1", "PFS2"):

@@ -36,7 +36,7 @@ def restore(
         told = f"{screen.number(count, 'change')} of {store} that nobody else holds"
         if lost and not (again or yes) and not _agreed(f"{told} would be lost for ever. Go on?"):
             raise PfsparkError(f"{told} would be lost; nothing was done. Say --again to take them in again, else --yes")
-        played = there.restore(store, when, org=org, now=at, again=again)
+        played = there.restore(store, when, org=org, now=at, again=again, agreed=lost)
         if json:
             screen.round_line("restored", played)
         what = "will be taken in again" if again else "are lost"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from pfspark.edge.delta.beside import WRITER_LOCK
 from pfspark.edge.delta.damage import damaged
 from pfspark.edge.delta.ledger import LEDGER, REWRITTEN, Row
-from pfspark.edge.delta.locks import lock, lock_file, read_left
+from pfspark.edge.delta.locks import lock, lock_file, read_left, unlock
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.rows import rows_of
 from pfspark.words import Kind
@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 APP = "pfspark"
 """Under whose name the numbers of rounds are taken in the log of the ledger."""
 LOOKED_AT_EVERY = 100
-"""Rounds after which is looked whether the ledger has come to many files: who plays for long leaves it no slower to read."""
+"""Rounds after which is looked whether the ledger has come to many files, who plays for long leaves it no slower to read; and
+at which version of a catalog's tables each says what it does."""
 
 
 class Writer:
@@ -129,5 +130,5 @@ class Writer:
         self.last = None
         held, self._lock = self._lock, None
         if held is not None:
-            with suppress(OSError):
-                held.close()
+            with suppress(OSError), held:
+                unlock(held)

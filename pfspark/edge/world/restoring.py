@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.between import Between
+from pfspark.errors import RefusedError
 from pfspark.keyed import of_store, with_columns
 from pfspark.rows import rows_of
 from pfspark.words import HIERARCHY, PARENT, BackfillStep
@@ -51,6 +52,18 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
                 "org": org, "kind": "loss", "store": store, "folder": here.path(store, folder), "id": folder,
                 "numbers": cntext.show(gone), "changes": cntext.size(gone),
             }  # fmt: skip
+
+
+def expect_no_more(lost: Iterable[Line], agreed: Iterable[Line]) -> None:
+    """Raises RefusedError where more is `lost` by now than was `agreed` (`losses`): a store goes on while people are asked."""
+    known = {line["id"]: cntext.parse(line["numbers"]) for line in agreed}
+    for line in lost:
+        more = cntext.subtract(cntext.parse(line["numbers"]), known.get(line["id"], {}))
+        if more:
+            raise RefusedError(
+                f"{line['store']} has {cntext.show(more)} of {line['folder']} since it was said what would be lost; "
+                "nothing was done. Look at it again"
+            )
 
 
 def facts(world: Between, org: str, store: str, now: datetime) -> dict[str, pa.Table]:

@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge.world.facts import world
-from pfspark.errors import LakeError
+from pfspark.errors import LakeError, RefusedError
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, Ended, Point, assert_same_world, ending_at
 
@@ -36,6 +36,37 @@ def test_restore(lake: Lake) -> None:
         assert seen == {"first": b"first", "mine": b"mine, better", "yours": b"yours"}
     assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
     assert [line["numbers"] for line in lake.losses("PFS2", 1)] == []  # PFS1 has all that PFS2 would forget
+
+
+def test_more_is_not_lost_than_was_agreed(lake: Lake, spark: SparkSession) -> None:
+    """A store goes on while somebody is asked whether it may lose what it alone has."""
+    to = f"{DAY}00:30:00Z"
+    agreed = lake.losses("PFS1", to)
+    lake.close()
+    with Lake.open(lake.where, spark) as other:
+        other.post("PFS1", "/Sales", b"meanwhile", at=f"{DAY}01:10:00Z")
+        other.round(f"{DAY}01:10:00Z", cut=["PFS1"])
+    number = lake.status()["round"]
+    with pytest.raises(RefusedError, match="PFS1 has PFS1:4 of /Sales since it was said what would be lost; nothing was done"):
+        lake.restore("PFS1", to, now=f"{DAY}02:00:00Z", agreed=agreed)
+    assert held(lake, "PFS1") == "PFS1:1-4"
+    lake.restore("PFS1", to, now=f"{DAY}02:00:00Z", agreed=lake.losses("PFS1", to))
+    assert held(lake, "PFS1") == "PFS1:1" and lake.status()["round"] > number
+
+
+def test_mail_is_known_in_a_folder_that_was_taken_in_again(lake: Lake, tmp_path: Path) -> None:
+    """The folder has another id and another edit that made it; what was imported into it is there."""
+    (tmp_path / "box").write_bytes(b"From a@example.com Mon Jan  5 08:00:00 2026\nSubject: one\n\nhello\n\n")
+    to = lake.status()["round"]
+    lake.folder_create("PFS1", "/Box", at=f"{DAY}01:10:00Z")
+    lake.round(f"{DAY}01:10:00Z", cut=["PFS1"])
+    lake.import_mail(tmp_path / "box", "PFS1", "/Box", at=f"{DAY}01:15:00Z")
+    lake.round(f"{DAY}01:15:00Z", cut=["PFS1"])
+    for hour in (2, 3):
+        lake.restore("PFS1", to, now=f"{DAY}0{hour}:00:00Z", again=True)
+        lake.round(f"{DAY}0{hour}:05:00Z", cut=["PFS1"])
+        assert lake.import_mail(tmp_path / "box", "PFS1", "/Box") == {"posted": 0, "known": 1, "unkept": 0}
+    assert lake.items("PFS1", "/Box").count() == 1
 
 
 @pytest.mark.parametrize("point", [("before rounds", 2), ("after rounds", 2)])
