@@ -7,6 +7,7 @@ expected.
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
@@ -233,6 +234,11 @@ def override(policy: Policy, options: Mapping[str, Any]) -> Policy:
 def differences(policy: Policy, profile: Policy) -> dict[str, Any]:
     """The options in which a policy differs from its profile, in the form that `override` takes and JSON can hold."""
     return {name: text for name, text in policy.texts().items() if getattr(policy, name) != getattr(profile, name)}
+
+
+def differences_text(policy: Policy, profile: Policy) -> str:
+    """What `differences` gives, as the column `options` of the directory keeps it."""
+    return json.dumps(differences(policy, profile), sort_keys=True)
 
 
 def _policy(known: Mapping[str, Any], options: Mapping[str, Any]) -> Policy:

@@ -6,7 +6,6 @@ A property of a folder, once set, can be set otherwise and not be unset; of thos
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +18,7 @@ from pfspark.edge.copying import edit_row
 from pfspark.edge.door import Folder, View, validate
 from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError
-from pfspark.settings import OPTIONS, PROFILE, differences, load_profile, override, single, text_of
+from pfspark.settings import OPTIONS, PROFILE, differences, differences_text, load_profile, override, single, text_of
 from pfspark.sim.properties import DEFAULT_SITE, NEW_STORE, spell_property
 from pfspark.sim.values import expect_parent
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing, Planned
@@ -147,8 +146,7 @@ def _organization(said: Declared, there: Organization, prune: bool, today: datet
         else:
             was, is_now = ({"value": each[name]} if name in each else {} for each in (spelled_own, spelled_options))
             changes.append(_change("option", name, was, is_now, is_new=not was))
-    text = json.dumps(options, sort_keys=True)
-    row = {"org": there.name, **head, "options": text}
+    row = {**(known or {}), "org": there.name, **head, "options": differences_text(policy, profiled)}
     if known and (before, own) == (head, options):
         return changes, []
     return changes, [row]
@@ -191,7 +189,7 @@ def _links(said: Declared, there: Organization, prune: bool) -> tuple[list[Chang
     changes, rows = [], []
     for pair, told in said.links.items():
         known = there.links.get(pair, {})
-        row = {"org": there.name, "from_site": pair[0], "to_site": pair[1], **told}
+        row = {**known, "org": there.name, "from_site": pair[0], "to_site": pair[1], **told}
         was, is_now = (_link(each) for each in (known, row))
         changes.append(_change("link", _way(pair), was, is_now, is_new=not known))
         if was != is_now:

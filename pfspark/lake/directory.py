@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,7 +10,7 @@ from pfspark import cntext
 from pfspark.edge.config import conf_folder
 from pfspark.errors import UsageError
 from pfspark.lake.known import Known, Line, When, time_of
-from pfspark.settings import MAIN, PROFILE, differences, load_profile, override
+from pfspark.settings import MAIN, PROFILE, differences_text, load_profile, override
 from pfspark.sim import values
 from pfspark.sim.properties import NEW_STORE, slots
 from pfspark.units import nearest, parse_duration, parse_size
@@ -40,7 +39,7 @@ class Directory(Known):
             values.organization(org)
         now = datetime.now(UTC)
         begin = time_of(start) or (known and known["start"]) or now.replace(hour=0, minute=0, second=0, microsecond=0)
-        said = json.dumps(differences(policy, profiled), sort_keys=True)
+        said = differences_text(policy, profiled)
         self._say("organizations", {"org": org, "profile": profile, "options": said, "start": begin, "suspended": suspended})
 
     def suspend(self, org: str | None = None, suspended: bool = True) -> None:

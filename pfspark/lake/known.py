@@ -15,7 +15,7 @@ from pfspark.edge.delta.tables import Tables
 from pfspark.edge.runner import Runner
 from pfspark.edge.world.directory import DIRECTORY, faults, latest
 from pfspark.edge.world.facts import as_between, as_frame, trees, world_between
-from pfspark.errors import UsageError
+from pfspark.errors import RefusedError, UsageError
 from pfspark.rows import rows_of
 from pfspark.units import TICK, confirmed, nearest, parse_time, unknown
 
@@ -113,7 +113,8 @@ class Known:
     def _say(self, name: str, *rows: Line) -> None:
         """Rows of the directory; each is the latest of its key whatever the clock did meanwhile.
 
-        Raises UsageError, before any is written, for a store or a link that no rule could follow.
+        Raises UsageError, before any is written, for a store or a link that no rule could follow; RefusedError where a row that
+        was made of an entry (it has its `at`) is another's of late: what that one said would be undone in silence.
         """
         for row in rows:
             if name == "stores" or (name == "links" and row["cost"] is not None):  # one that is taken away says nothing
@@ -123,7 +124,16 @@ class Known:
         before = [known.get(tuple(row[key] for key in DIRECTORY[name])) for row in rows]
         at = (max(now, each["at"] + TICK) if each else now for each in before)
         said = rows_of(name, [{**row, "at": when} for row, when in zip(rows, at, strict=True)])
-        self._tables.append(name, said)
+
+        def expect_no_other() -> None:
+            there = self._directory(name)
+            for row in rows:
+                key = tuple(row[column] for column in DIRECTORY[name])
+                if "at" in row and row["at"] != there[key]["at"]:
+                    what = f"the {name.removesuffix('s')} {' to '.join(key[1:] or key)!r}"
+                    raise RefusedError(f"{what} was changed by somebody else meanwhile; look at it, and say it again")
+
+        self._tables.append(name, said, expect=expect_no_other)
         version, entries = self._entries[name]
         if self._tables.version(name) == version + 1:  # nobody else has said anything meanwhile
             told = {tuple(row[key] for key in DIRECTORY[name]): row for row in said.to_pylist()}

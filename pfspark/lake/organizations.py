@@ -23,7 +23,7 @@ from pfspark.lake.directory import Directory
 from pfspark.lake.folders import Folders
 from pfspark.lake.known import Line, When
 from pfspark.rows import rows_of
-from pfspark.settings import MAIN, differences, load_profile, single
+from pfspark.settings import MAIN, differences, differences_text, load_profile, override, single
 from pfspark.sim import values
 from pfspark.sim.documents import Document, document
 from pfspark.units import unknown
@@ -117,8 +117,9 @@ class Organizations(Directory, Folders):
         known = self._organization(org)
         own = differences(policy_of(known), load_profile(known["profile"], conf_folder()))
         said = own | dict(single(options or {}))
-        followed = known["profile"] if profile is None else profile
-        self.organization(known["org"], followed, said, known["start"], known["suspended"])
+        profiled = load_profile(known["profile"] if profile is None else profile, conf_folder())
+        options_text = differences_text(override(profiled, said), profiled)
+        self._say("organizations", {**known, "profile": profiled.profile, "options": options_text})
 
     def unlinked(self, *, org: str | None = None) -> tuple[str, ...]:
         """The sites that no link names although there are others: messages to them are free, and at once."""

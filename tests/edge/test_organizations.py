@@ -575,6 +575,35 @@ def test_what_no_rule_could_follow_is_not_said(lake: Lake) -> None:
     assert lake.declared() != before
 
 
+def test_what_somebody_else_has_said_meanwhile_stands(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of two who change one entry at a time, the second is refused: its row was made of the one before."""
+    lake.apply(tomlkit.parse(FILE))
+    other = Lake.open(lake.where, no_java)
+    plan = lake.plan({"policy": {"conflict": 1}, "stores": {"PFS1": {"preferred": True}}})
+    other.set_options({"conflict": 2})
+    other.store("PFS1", interval="20m")
+    before = other.declared()
+    with pytest.raises(RefusedError, match="the organization 'main' was changed by somebody else meanwhile; look at it"):
+        lake.carry_out(plan)
+    append = lake._tables.append
+
+    def said_first(*rows: Any, **words: Any) -> None:
+        other.store("PFS1", schedule="never")
+        append(*rows, **words)
+
+    with (
+        monkeypatch.context() as meanwhile,
+        pytest.raises(RefusedError, match="the store 'PFS1' was changed by somebody else meanwhile"),
+    ):
+        meanwhile.setattr(lake._tables, "append", said_first)
+        lake.store("PFS1", preferred=True)
+    assert lake.declared()["stores"]["PFS1"] == {**before["stores"]["PFS1"], "schedule": "Never"}
+    lake.store("PFS1", preferred=True)
+    other.store("PFS2", preferred=True)  # of entries apart nobody is in the way of anybody
+    lake.store("PFS3", preferred=True)
+    assert all(said["preferred"] for said in lake.declared()["stores"].values())
+
+
 def test_what_is_shown_says_what_is_not_seen(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     """Signs without a width, those that turn letters round, those that break lines: else it would be another organization."""
     lake.apply(tomlkit.parse(FILE) | {"folders": {"/So\u00adft": {"description": "two\u2028lines \u200f\x85"}}})

@@ -41,6 +41,11 @@ def lock(file: BinaryIO, folder: Path, how: int) -> None:
         ) from error
 
 
+def unlock(file: BinaryIO) -> None:
+    """Gives a lock back, also where a process that was forked meanwhile has the file open and lives on."""
+    fcntl.flock(file, fcntl.LOCK_UN)
+
+
 def left_at(folder: Path) -> int:
     """The version at which the last writer left the ledger of a lake; below all there are, where that is not known."""
     try:

@@ -31,7 +31,7 @@ from pfspark.edge.delta.beside import APPEND_LOCK
 from pfspark.edge.delta.damage import damage, damaged, is_full, unwritten
 from pfspark.edge.delta.digests import numbered
 from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, FORMAT, LEDGER, LOOKED_AT, AsOf, Row, looked_up, restored_of
-from pfspark.edge.delta.locks import lock, lock_file
+from pfspark.edge.delta.locks import lock, lock_file, unlock
 from pfspark.edge.delta.snapshot import Ledger, Snapshot, what_a_snapshot_needs
 from pfspark.edge.delta.writer import Writer
 from pfspark.edge.spark.crossing import handed
@@ -165,12 +165,15 @@ class Tables:
         return sql.named(*self._schema, table) if self._schema else sql.named("delta", f"{self._place}/{table}")
 
     def version(self, table: str) -> int:
-        """The newest version of a table."""
+        """The newest version of a table.
+
+        Raises DamageError where it has no log.
+        """
         if self.folder is None:
             return int(self.spark.sql(f"DESCRIBE HISTORY {self.name(table)} LIMIT 1").collect()[0]["version"])
         newest = log.newest(self.folder / table)
         if newest is None:
-            raise FileNotFoundError(self.folder / table / "_delta_log")
+            raise damaged(table, self.where, "_delta_log")
         return newest
 
     def versions(self, names: Iterable[str]) -> dict[str, int]:
@@ -288,12 +291,16 @@ class Tables:
         feed = asked.table(self.name("edits")) if self._schema else asked.format("delta").load(f"{self._place}/edits")
         return intake.legible(feed.where("_change_type = 'insert'").select(*TABLES["edits"].names)).toArrow()
 
-    def append(self, name: str, rows: pa.Table | DataFrame, round: int | None = None) -> None:
+    def append(
+        self, name: str, rows: pa.Table | DataFrame, round: int | None = None, expect: Callable[[], None] = lambda: None
+    ) -> None:
         """More rows of a table: facts of that `round`, or what people say, which any number of writers may append.
 
-        Raises LakeError if they cannot be written; then none of them is.
+        Raises LakeError if they cannot be written, and whatever `expect` raises, in a folder asked while nobody else appends;
+        then none of them is.
         """
         with contextlib.nullcontext() if name in FACTS else self._appending_whole(name):
+            expect()
             if self.is_native and not isinstance(rows, DataFrame):
                 self.append_natively(name, self.fit(name, rows, round), round)
             else:
@@ -445,7 +452,10 @@ class Tables:
             return
         with lock_file(self.folder / APPEND_LOCK) as file:
             lock(file, self.folder, fcntl.LOCK_EX)
-            yield
+            try:
+                yield
+            finally:
+                unlock(file)
 
     @contextlib.contextmanager
     def _clearing(self, name: str) -> Iterator[None]:

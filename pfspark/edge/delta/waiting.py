@@ -21,7 +21,7 @@ def much(where: str | os.PathLike[str]) -> bool:
     folder = places.local_folder(where)
     if folder is None or not native.reaches(folder):
         return False
-    with suppress(LakeError, FileNotFoundError):
+    with suppress(LakeError):
         there = native.measure(folder / "edits", None)
         if there is None or there[0] < MUCH:
             return False

@@ -6,7 +6,6 @@ import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -63,10 +62,7 @@ def audit(
     looked at and their digest, which is the same whatever their order and however they lie in files.
     """
     reading = Reading(tables)
-    people = None
-    if as_of is None:
-        with suppress(FileNotFoundError):  # where tables are gone, or never were, those who read them say so
-            people = reading(lambda: tables.versions(DIRECTORY))
+    people = reading(lambda: tables.versions(DIRECTORY)) if as_of is None else None
     answers = reading(ask)
     snapshot = answers.snapshot if answers else reading(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
     if snapshot is None:

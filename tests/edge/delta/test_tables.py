@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -17,7 +19,7 @@ from pfspark.edge.delta.ledger import FACTS, AsOf, Row, looked_up
 from pfspark.edge.delta.snapshot import what_a_snapshot_needs
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.delta.writer import Writer
-from pfspark.errors import LakeError, OtherWriterError
+from pfspark.errors import DamageError, LakeError, OtherWriterError
 from pfspark.rows import rows_of
 from pfspark.tables import TABLES
 
@@ -200,6 +202,21 @@ def test_a_second_writer_is_turned_away_at_once(lake: Tables, spark: SparkSessio
         lake.append("edits", edit("meanwhile"))  # whoever posts is not kept waiting
     with Tables.open(spark, lake.where).writing() as second:
         assert second.last is None
+
+
+def test_a_lock_is_given_back_though_a_forked_process_has_its_file(lake: Tables, spark: SparkSession) -> None:
+    with lake.writing() as first:
+        assert first._lock is not None
+        forked = os.dup(first._lock.fileno())  # what a child has, and keeps
+    with Tables.open(spark, lake.where).writing():
+        os.close(forked)
+
+
+def test_a_table_without_a_log_is_told(lake: Tables, spark: SparkSession, tmp_path: Path) -> None:
+    place = shutil.copytree(lake.where, tmp_path / "lake")
+    shutil.rmtree(place / "links" / "_delta_log")
+    with pytest.raises(DamageError, match=r"`links` of .* cannot be read: its file _delta_log is gone or torn"):
+        Tables.open(spark, place).versions(["links"])
 
 
 def test_in_a_catalog_the_one_who_was_overtaken_stops(spark: SparkSession) -> None:
