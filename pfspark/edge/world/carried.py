@@ -268,8 +268,8 @@ def _played_again(tables: Tables, snapshot: Snapshot, suited: Suited) -> Carried
     since = [rows[number] for number in range(round + 1, last.round + 1) if number in rows]
     if len(since) < last.round - round or not {row.kind for row in since} <= {Kind.OPENED, Kind.PLAYED}:
         return None
-    known = Carried(tables, tables.snapshot(round), base, {**base.directory, "edits": base.cursor}, suited)
-    with suppress(LakeError, ViolationError, *REFUSALS):
+    with suppress(LakeError, ViolationError, *REFUSALS):  # as where the history no longer reaches back to that base
+        known = Carried(tables, tables.snapshot(round), base, {**base.directory, "edits": base.cursor}, suited)
         if all(known.gives_the_same(row) for row in since):
             known.since_left = sum(row.kind == Kind.PLAYED for row in since)
             return known

@@ -14,6 +14,7 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import deltalake
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
@@ -209,8 +210,11 @@ def test_what_was_played_since_a_base_is_played_again(killed: Path, spark: Spark
     assert not broken(lake)
 
 
+ELSE = ("few facts", "cut off", "restored", "tidied", "many rounds", "other facts", "another base", "short log")
+
+
 @pytest.mark.in_turn("killed")
-@pytest.mark.parametrize("why", ["few facts", "cut off", "restored", "tidied", "many rounds", "other facts", "another base"])
+@pytest.mark.parametrize("why", ELSE)
 def test_else_the_facts_are_read(
     why: str, killed: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, from_the_facts: list[int]
 ) -> None:
@@ -231,6 +235,10 @@ def test_else_the_facts_are_read(
         monkeypatch.setattr(carried, "digest", lambda name, rows: "another")
     elif why == "another base":
         monkeypatch.setattr(bases, "FORMAT", 0)
+    elif why == "short log":  # the history of a table reaches no longer back to the base
+        deltalake.DeltaTable(killed / "stores").create_checkpoint()
+        for commit in sorted((killed / "stores" / "_delta_log").glob("*.json"))[:-1]:
+            commit.unlink()
     lake._runner.close()
     from_the_facts.clear()
     lake = Lake.open(killed, spark)
