@@ -155,24 +155,29 @@ def split_mbox(path: Path | bytes, first: int = 0, end: int | None = None) -> It
     Raises OSError if the file cannot be read.
     """
     with _opened(path) as file:
-        for start, stop in pairwise(_starts(file.fileno(), first)):
+        for start, stop in pairwise(_starts(file.fileno(), first, end)):
             if start == stop or (end is not None and start >= end):
                 return
             yield _piece(file.fileno(), start, stop)
 
 
-def _starts(file: int, first: int) -> Iterator[int]:
-    """Where mails begin, from byte `first` on; at last the end of the file."""
-    if first == 0:
+def _starts(file: int, first: int, end: int | None) -> Iterator[int]:
+    """Where mails begin, from byte `first` on; at last the end of the file. None where none begins before `end`: a long mail that
+    is looked at from many places would be read to its end from each."""
+    is_any = first == 0
+    if is_any:
         yield 0
     at, tail = max(first - 1, 0), b""
     while block := os.pread(file, BLOCK_BYTES, at):
         window = tail + block
         found = window.find(b"\nFrom ")
         while found >= 0:
+            is_any = True
             yield at - len(tail) + found + 1
             found = window.find(b"\nFrom ", found + 1)
         at, tail = at + len(block), window[-5:]
+        if not is_any and end is not None and at - len(tail) >= end:
+            return
     yield at
 
 

@@ -94,6 +94,22 @@ def test_ranges_that_touch_give_every_mail_once(file, content, step, block):
     assert ranged == list(split_mbox(file))
 
 
+def test_a_long_mail_is_read_once_from_however_many_places(file, monkeypatch):
+    """Who looks where no mail begins looks no further than his range."""
+    file.write_bytes(b"From a\n" + bytes(100_000) + b"\nFrom b\nx\n")
+    read, pread = [], os.pread
+
+    def counted(number, size, at):
+        read.append(size)
+        return pread(number, size, at)
+
+    monkeypatch.setattr(files, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(files.os, "pread", counted)
+    found = [piece.position for first in range(0, 100_020, 1000) for piece in split_mbox(file, first, first + 1000)]
+    assert found == [0, 100_008]
+    assert sum(read) < 5 * 100_000
+
+
 @given(content=MBOXES)
 def test_written_again_it_is_the_same_file(file, content):
     file.write_bytes(content)
