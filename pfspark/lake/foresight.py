@@ -111,8 +111,9 @@ class Foresight(Rounds):
             "lost_now": [{"folder": stores.path(store, row["folder"]), "numbers": row["numbers"]} for row in texts],
         }  # fmt: skip
 
-    def listers(self, org: str | None = None) -> dict[str, str]:
-        """Of each folder, by its path, a store whose own list has the store itself: where lists are edited best."""
+    def listers(self, org: str | None = None, as_of: When = None) -> dict[str, str]:
+        """Of each folder, by its path and by its id, a store whose own list has the store itself: where lists are edited best."""
         name = self._org(org)
-        stores = self.answers(org=name).views[name]
-        return {stores.path(*here): here[0] for here in reversed(stores.present()) if here[1] != HIERARCHY}
+        stores = expect_there(self.answers(as_of, name), name).views[name]
+        here = [each for each in reversed(stores.present()) if each[1] != HIERARCHY]
+        return {folder: store for store, folder in here} | {stores.path(*each): each[0] for each in here}

@@ -67,7 +67,7 @@ def _varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder:
         policy = override(policy, told.policy)
     names = [store.name for store in before.stores]
     todo = steps.read(told.steps, names, now)
-    _expect_to_be_played(todo, now)
+    _expect_to_be_played(todo, now, before.end)
     said = links_of(told.links, sorted({store.site for store in before.stores}))
     links = {(link.from_site, link.to_site): link for link in (*before.links, *said)}
     return replace(
@@ -83,9 +83,14 @@ def _varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder:
     )
 
 
-def _expect_to_be_played(todo: Iterable[Step], now: datetime) -> None:
+def _expect_to_be_played(todo: Iterable[Step], now: datetime, end: datetime) -> None:
+    """Of a step after the end nothing would be seen: both worlds came out alike. Who comes back then has been away until it."""
     for step in todo:
         with values.within(f"step {step.number}"), values.within(step.verb):
+            if step.at > end and step.verb not in ("heal", "up"):
+                raise UsageError(
+                    f"at: found a time after the end, {end:%Y-%m-%dT%H:%M:%SZ}; leave this step out, or play on longer"
+                )
             if step.verb in ("show", "why"):
                 raise UsageError("both worlds are told side by side at their end; leave this step out")
             if step.verb == "restore" and step.args["to"] < now:

@@ -66,6 +66,13 @@ def test_each_value_is_a_world_of_its_own(case: str) -> None:
     assert list(foresight._sweep(options, profile)) == worlds
 
 
+def test_an_option_is_said_once() -> None:
+    """Else a world would be called after a value that it does not have."""
+    for name, other in (("interval=5m,15m", "interval=1h"), ("backfill_timeouts.local=1h", "backfill_timeouts_local=6h")):
+        with pytest.raises(UsageError, match="twice, expected each once, all its values together"):
+            list(foresight._sweep([name, other], None))
+
+
 def test_an_option_needs_a_value() -> None:
     with pytest.raises(UsageError, match="--option: found 'interval', expected NAME=VALUE"):
         list(foresight._sweep(["interval"], None))

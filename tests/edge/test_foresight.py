@@ -133,6 +133,7 @@ def test_what_cannot_be_foreseen_is_refused(holed_place: Path, spark: SparkSessi
             "store 'PFS9' is not known": {"at": "0m", "cut": ["PFS9"]},
             "leave this step out": {"at": "0m", "show": ["state"]},
             "item 'fourth' is not known": {"at": "0m", "delete": {"store": "PFS1", "folder": "/Sales", "item": "fourth"}},
+            "found a time after the end": {"at": "90d", "cut": ["PFS1"]},
             "expected one of what is played": {"at": "1m", "restore": {"store": "PFS1", "to": "2026-01-01T00:00:00Z"}},
         }
         for text, step in wrong.items():

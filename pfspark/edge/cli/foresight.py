@@ -62,7 +62,7 @@ def whatif(
             there.expect(store, None, when, org=org)
         for folder in [folder for folder, _, _ in on_lists if not steps]:  # else steps may make it
             there.expect(None, folder, when, org=org)
-        known = there.listers(org) if lists else {}
+        known = there.listers(org, when) if lists else {}
         todo = [*said.get("steps", []), *done, *({**each, "at": "0m"} for each in _by_whom(lists, known))]
         whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile is not None else {})}
         variants = {
@@ -135,22 +135,26 @@ def _listed(verb: str, texts: Iterable[str]) -> Iterator[dict[str, Any]]:
 
 def _by_whom(steps: Iterable[dict[str, Any]], listers: dict[str, str]) -> Iterator[dict[str, Any]]:
     """Steps by which lists change, each by a store that has a replica of the folder."""
+    from pfspark.edge.asked.naming import as_lines_name
+
     for step in steps:
         for verb, args in step.items():
-            yield {verb: {**args, "store": listers.get(args["folder"], args["replica"])}}
+            yield {verb: {**args, "store": listers.get(as_lines_name(args["folder"]), args["replica"])}}
 
 
 def _sweep(options: Iterable[str], profile: str | None) -> Iterator[tuple[str, dict[str, Any]]]:
     """The options of each world, by what it is called: all values of each, with all of each other."""
-    axes = []
+    axes: dict[str, list[tuple[str, str, Any]]] = {}
     for pair in options:
         name, equals, text = pair.partition("=")
         if not (name and equals):
             raise UsageError(f"--option: found {pair!r}, expected NAME=VALUE")
         name = name.replace(".", "_")
+        if name in axes:
+            raise UsageError(f"--option: found {name} twice, expected each once, all its values together: {name}=VALUE,VALUE")
         values = [text] if re.match(r"\s*[\[\"'{]", text) else text.split(",")
-        axes.append([(f"{name}={value}", name, _value(name, value)) for value in values])
-    for chosen in product(*axes):
+        axes[name] = [(f"{name}={value}", name, _value(name, value)) for value in values]
+    for chosen in product(*axes.values()):
         called = [text for text, _, _ in chosen] + ([f"profile={profile}"] if profile is not None else [])
         yield " ".join(called), {name: value for _, name, value in chosen}
 
