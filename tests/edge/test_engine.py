@@ -132,6 +132,21 @@ def test_the_streams_the_folder_and_the_end_are_those_of_who_asks(
     }  # fmt: skip
 
 
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_stream_that_is_closed_leads_nowhere(place: Place, alone: subprocess.Popen[bytes], closed: str) -> None:
+    """And is none of the engine's: no socket of ours is read in its place."""
+    command = shlex.join([sys.executable, "-c", MAIN, "gaps"])
+    done = subprocess.run(["sh", "-c", f"{command} {closed}"], env=place.environment, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (7, "")
+    assert done.stderr.startswith("['gaps']") == ("2>" not in closed) and "Traceback" not in done.stderr
+    assert place.status()["done"] == 1
+
+
+def test_a_process_that_nobody_takes_note_of_has_ended() -> None:
+    with subprocess.Popen([sys.executable, "-c", "pass"]) as child:
+        client.wait_for(child.pid)  # it is reaped by nobody meanwhile
+
+
 def test_a_ctrl_c_ends_the_command_and_not_the_engine(place: Place, alone: subprocess.Popen[bytes]) -> None:
     with place.command("gaps", "sleep") as child:
         assert child.stdout and child.stdout.readline() == "asleep\n"

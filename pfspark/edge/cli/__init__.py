@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import io
 import logging
@@ -93,7 +94,9 @@ def run(words: Sequence[str]) -> int:
         done = app(verb)(list(words) or ["--help"], prog_name="pfspark", standalone_mode=False)
         sys.stdout.flush()
     except BrokenPipeError:  # whoever read has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.close(nowhere)
         return 1
     except (KeyboardInterrupt, typer.Abort):
         done = ends.INTERRUPTED
@@ -121,5 +124,6 @@ def _refused(error: Exception) -> int:
         first = (str(error).splitlines() or [""])[0]
         said = f"{type(error).__name__}: {first}\nThis was not foreseen. PFSPARK_DEBUG=1 shows where it happened."
     # What a name brings along begins no line of its own: only the first begins like this.
-    print("pfspark: " + "\n  ".join(map(terminal, said.rstrip().split("\n"))), file=sys.stderr)
+    with contextlib.suppress(OSError):  # nobody reads it; the code says it all the same
+        print("pfspark: " + "\n  ".join(map(terminal, said.rstrip().split("\n"))), file=sys.stderr)
     return ends.exit_code(error)

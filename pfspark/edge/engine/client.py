@@ -43,6 +43,7 @@ def main() -> None:
 
     Who calls it and is no shell, as a job that runs a wheel, takes a SystemExit for a failure, whatever its code.
     """
+    open_closed_streams()
     atexit.register(gc.freeze)  # a process that ends looks for no cycles: that was a tenth of a second of every command
     words = sys.argv[1:]
     try:
@@ -55,6 +56,17 @@ def main() -> None:
         code = _by_itself(words)
     if code:
         sys.exit(code)
+
+
+def open_closed_streams() -> None:
+    """What a shell has closed (`2>&-`) leads nowhere: else the first file that is opened has its number, and is written into."""
+    for number, (name, mode) in enumerate({"stdin": "r", "stdout": "w", "stderr": "w"}.items()):
+        if getattr(sys, name) is None:
+            nowhere = os.open(os.devnull, os.O_RDWR)
+            if nowhere != number:
+                os.dup2(nowhere, number)
+                os.close(nowhere)
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _by_itself(words: Sequence[str]) -> int:
@@ -167,11 +179,17 @@ def status(there: Path) -> Message | None:
 
 
 def wait_for(process: int) -> None:
-    """Until that process has ended."""
+    """Until that process has ended, though nobody may take note of its end (as in a container that has no init)."""
     with contextlib.suppress(ProcessLookupError):
-        while True:
+        while not _is_zombie(process):
             os.kill(process, 0)
             time.sleep(0.05)
+
+
+def _is_zombie(process: int) -> bool:
+    with contextlib.suppress(OSError, IndexError):
+        return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return False
 
 
 def _reached(there: Path) -> Line | None:

@@ -153,9 +153,10 @@ class Engine:
         try:
             with contextlib.suppress(OSError):
                 job.line.say({"turn": True})
-                if job.ready.wait(TURN_S) and not job.gone.is_set():
-                    code = self._run(job)
-                    self.done += 1
+            if job.ready.wait(TURN_S) and not job.gone.is_set():
+                code = self._run(job)
+                self.done += 1
+                with contextlib.suppress(OSError):
                     job.line.say({"code": code})
         finally:
             for file in job.streams:
@@ -174,8 +175,8 @@ class Engine:
             try:
                 code = contextvars.copy_context().run(cli.run, job.asked["words"])
             finally:
-                with self._turn:
-                    self._current = None
+                self._current = None  # at once: a Ctrl-C that comes while this waits would end the engine
+        self._current = None
         gc.collect()
         return code
 
