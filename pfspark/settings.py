@@ -58,7 +58,7 @@ def _timeouts(values: object) -> tuple[timedelta, ...]:
 def _clocks(values: object) -> tuple[time, ...]:
     if values in NONE:
         return ()
-    return tuple(sorted(parse_clock(each) for each in (values.split(",") if isinstance(values, str) else _list(values))))
+    return tuple(sorted({parse_clock(each) for each in (values.split(",") if isinstance(values, str) else _list(values))}))
 
 
 def _again(text: object) -> tuple[timedelta, timedelta] | None:

@@ -121,11 +121,11 @@ def show_size(size: int) -> str:
 
 def parse_clock(text: object) -> time:
     """A time of day in UTC: `02:00`."""
-    if isinstance(text, time):
+    if isinstance(text, time) and not (text.second or text.microsecond):
         return text.replace(tzinfo=None)
     found = _CLOCK.fullmatch(text.strip()) if isinstance(text, str) else None
     if found is None:
-        raise unfit(text, "a time of day (UTC) such as 02:00")
+        raise unfit(str(text) if isinstance(text, time) else text, "a time of day (UTC) such as 02:00")
     return time(int(found[1]), int(found[2]))
 
 

@@ -149,6 +149,7 @@ def test_overrides(policy: Policy, options: dict[str, object], expected: dict[st
         ({"folders_per_hierarchy_message": 0}, "expected a number from 1 to 1000, or none"),
         ({"startup_status": "all"}, "option startup_status: found 'all', expected off in this profile"),
         ({"maintenance_at": "25:00"}, "expected a time of day"),
+        ({"maintenance_at": time(2, 0, 30)}, "found '02:00:30', expected a time of day"),  # of which the directory has no word
         ({"conflict": True}, "option conflict: found True, expected 0, 1 or 2"),
         ({"source_orders": {}}, "option 'source_orders' is not known; the nearest known is 'source_order'"),
     ],

@@ -117,6 +117,16 @@ class Scenario:
         last = self.start + (self.end - self.start) // self.interval * self.interval
         return [step for step in self.steps if step.at > last]
 
+    def idle_faults(self) -> list[int]:
+        """The numbers of faults that can do nothing to any mail, counted from 1."""
+
+        def strikes(fault: Fault) -> bool:
+            others = {store.name for store in self.stores} - {fault.sender, fault.recipient}
+            apart = fault.sender != fault.recipient if fault.sender and fault.recipient else bool(others)
+            return apart and self.start < fault.until and fault.since <= self.end and any((fault.lost, fault.twice, fault.late))
+
+        return [number for number, fault in enumerate(self.faults, 1) if not strikes(fault)]
+
 
 def read(paths: Iterable[Path | str], conf_folder: Path) -> list[Scenario]:
     """The scenarios of those files, and of all `*.toml` in those folders; names are unique among them.

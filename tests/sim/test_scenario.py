@@ -229,6 +229,27 @@ twice = 0.5
     assert found.ways(found.end) == {}
 
 
+def test_a_fault_that_can_strike_nothing_is_known() -> None:
+    """From a store to itself, at no time that is played, or of no harm."""
+    faults = """
+[[faults]]
+from = "PFS1"
+to = "PFS1"
+lost = 1
+[[faults]]
+to = "PFS1"
+lost = 1
+[[faults]]
+since = "9d"
+until = "10d"
+lost = 1
+[[faults]]
+from = "PFS1"
+to = "PFS2"
+"""
+    assert scenario(faults).idle_faults() == [1, 3, 4]
+
+
 def test_steps_are_taken_in_order_of_time_and_of_file() -> None:
     found = scenario(
         step("30m", 'cut = "PFS1"'),

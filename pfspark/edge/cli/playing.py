@@ -34,6 +34,8 @@ def play(
     from pfspark.sim import scenario
 
     if listing:
+        if files or lake:
+            raise UsageError("--list prints what is at hand, and plays nothing: say it without files and --lake")
         screen.lines(_at_hand(), json=json)
         return
     if not files:
@@ -42,6 +44,8 @@ def play(
     for each in scenarios:
         for step in each.unplayed():
             screen.note(f"{each.file}: step {step.number} comes after the last round, and never happens")
+        for number in each.idle_faults():
+            screen.note(f"{each.file}: fault {number} never strikes: see its stores, its times, and what it does to mail")
 
     with live.doing("starting Spark"):
         from pfspark.edge.played import written
