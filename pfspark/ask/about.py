@@ -129,7 +129,7 @@ class About:
     @classmethod
     def of(cls, tables: Tables, org: str, store: str, folder: str, item: str | None) -> About:
         """What those words mean in that world."""
-        return cls(org, store, folder, item, numbers_of(tables, org, folder, item) if item else None)
+        return cls(org, store, folder, item, None if item is None else numbers_of(tables, org, folder, item))
 
     @property
     def pair(self) -> Line:

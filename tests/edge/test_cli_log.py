@@ -178,8 +178,9 @@ def test_parts_of_a_servers_log(capsys: pytest.CaptureFixture[str], tmp_path: Pa
 
     assert days() == ["2026-01-05", "2026-01-06", "2026-01-07"]
     assert days("--since", "1d") == days("--since", "2026-01-06") == days("--limit", "2") == ["2026-01-06", "2026-01-07"]
-    assert cli.run(["log", "events", "--read", "log", "--replid", "1=PFS1", "--follow"]) == 2
-    assert "say it without --read" in capsys.readouterr().err
+    for words in (["--follow"], ["--org", "main"], ["--as-of", "3"], ["--replid", "1=PFS2"], ["--replid", "2=PFS1"]):
+        assert cli.run(["log", "events", "--read", "log", "--replid", "1=PFS1", *words]) == 2
+        assert "say it without --follow" in (told := capsys.readouterr().err) or "one origin for each REPLID" in told
 
 
 def test_words_that_do_not_go_together(lake: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -192,6 +193,11 @@ def test_words_that_do_not_go_together(lake: str, capsys: pytest.CaptureFixture[
         ("run", "--until", "5x"): "found '5x', expected a time such as 2026-01-05T00:00:00Z, or a duration such as 2h",
         ("drain", "PFS1", "--until", "5x"): "or a duration such as 2h",
         ("status", "--check", "--max-age", "old"): "found 'old', expected a duration",
+        ("status", "--max-age", "1h"): "--max-age says what is late for --check",
+        ("why", "", "--all"): "found '' and --all, expected one of them",
+        ("why", "", "--folder", "/Sales", "--store", "PFS1"): "has no item and no number ''",
+        ("state", "--json", "--format", "csv"): "found --json and --format csv, expected one of them",
+        ("play", "--list"): "say it without files and --lake",
     }.items():
         assert cli.run([*words, "--lake", lake]) == 2
         assert said in capsys.readouterr().err

@@ -14,7 +14,7 @@ from pfspark.errors import CnSetError, EventLogError
 from pfspark.words import HIERARCHY, MessageType
 
 _REF = r"([0-9A-Fa-f]+-[0-9A-Fa-f]+)"
-_MOMENT = r"\d{1,2}/\d{1,2}/\d{4}\s+\d{1,2}:\d{2}:\d{2}(?:\.\d{1,6})?\s*(?:[AP]M)?"
+_MOMENT = r"\d{1,2}/\d{1,2}/\d{4}\s+\d{1,2}:\d{2}:\d{2}(?:\.\d{1,6})?(?:\s*[AP]M)?"
 _OPENING = re.compile(
     rf"(?P<issued>{re.escape(ISSUED)})|(?P<processed>An incoming replication message was (?:processed|issued)\.)"
     rf"|Outgoing message type (?P<type>0x[0-9A-Fa-f]+)"
@@ -28,7 +28,7 @@ _CNSET = re.compile(r"CNSET\s*(\(FAI\))?\s*:\s*(.*?)\s*(?:,\s*(?=CNSET)|$)")
 _NAMED = re.compile(rf"\d+\)\s*FID:\s*{_REF},\s*PFID:\s*{_REF},\s*Offset:\s*(\d+)")
 _SHORT = re.compile(rf"\d+:\s*{_REF},\s*{_REF},\s*(\d+)\s*")
 _ITEM = re.compile(rf"\d+:\s*{_REF},\s*{_REF}\s*")
-_OF_ITEM = re.compile(rf"(.*) : ({_MOMENT})\s*")
+_OF_ITEM = re.compile(rf"(.*) : ({_MOMENT})")
 _FOLDER = re.compile(rf"Folder(?:s|\(s\))?:\s*\({_REF}\)\s*(.*)")
 _PATH = re.compile(r"(?:NON_)?IPM_SUBTREE")
 _SERVER = re.compile(r".*/CN=([^/]+)/CN\s*=\s*MICROSOFT\s*PUBLIC\s*MDB")
@@ -86,6 +86,8 @@ class _Draft:
     opened: bool = False
     incoming: bool = False
     head: dict[str, str] = field(default_factory=dict)
+    folders: list[Sent] = field(default_factory=list)
+    items: list[Posted] = field(default_factory=list)
     said: Event = Event(0)
 
     def take(self, line: str, after: list[str]) -> None:
@@ -102,7 +104,7 @@ class _Draft:
 
     def event(self) -> Event:
         """What was read."""
-        said = self.said
+        said = replace(self.said, folders=tuple(self.folders), items=tuple(self.items))
         if said.type in (MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE):
             said = replace(said, id=HIERARCHY, folder=HIERARCHY)
         moment = f"{self.head.get('Date', '')} {self.head.get('Time', '')}".strip()
@@ -178,13 +180,12 @@ class _Draft:
         below = after[0] if after else ""
         if found := _NAMED.match(line) or _SHORT.fullmatch(line):
             path = path_of(below) if _PATH.match(below) else ""
-            sent = Sent(self._id(found[1]), self._id(found[2]), int(found[3]), path)
-            self._tell(folders=(*self.said.folders, sent))
+            self.folders.append(Sent(self._id(found[1]), self._id(found[2]), int(found[3]), path))
         elif found := _ITEM.fullmatch(line):
             item = Posted(self._id(found[1]), self._id(found[2], number=True))
-            if named := _OF_ITEM.fullmatch(below.partition(" : ")[2]):
+            if named := _OF_ITEM.fullmatch(below.partition(" : ")[2].rstrip()):
                 item = replace(item, name=named[1], at=_read_moment(named[2]))
-            self._tell(items=(*self.said.items, item))
+            self.items.append(item)
 
     def _id(self, text: str, number: bool = False) -> str:
         """An id, or the number of a change, as `PFS1:211`; the id 1-1 is that of the hierarchy (R5)."""
@@ -222,7 +223,7 @@ _FIELDS = {
 
 
 def _read_moment(text: str) -> datetime:
-    found = re.fullmatch(rf"\s*({_MOMENT})\s*", text)
+    found = re.fullmatch(f"({_MOMENT})", text.strip())
     if found is None:
         raise ValueError(f"found {text!r}, expected a time such as 5/19/2010 4:16:12 PM")
     day, clock, *half = found[1].split()

@@ -91,10 +91,10 @@ def _edits(seen: Answers, asked: Iterable[About], now: Mapping[str, datetime], g
     waiting = defaultdict(list)
     for row in seen.world["edits"].to_pylist():
         waiting[row["org"], row["folder"]].append(row)
-    refused = _refused(seen, {(each.org, each.folder, each.item) for each in asked if each.item and not each.numbers})
+    refused = _refused(seen, {(each.org, each.folder, each.item) for each in asked if each.item is not None and not each.numbers})
     for each in asked:
         found = waiting[each.org, each.folder]
-        if each.item:
+        if each.item is not None:
             found = [row for row in found if each.item in (row["name"], f"@{row['edit_id']}")]
         told = refused.get((each.org, each.folder, each.item), {})
         edits = {row["edit_id"]: row for row in (*found, *(row["edit"] for row in told.values()))}

@@ -33,12 +33,16 @@ OfFolder = Annotated[
 def status(
     store: OfStore = None, folder: OfFolder = None,
     check: Annotated[bool, typer.Option("--check", help="Exit with 3 where something is late; for cron and monitors.")] = False,
-    max_age: Annotated[str, typer.Option(help="How long something may be missing, wait or be due before it is late.")] = "0m",
+    max_age: Annotated[
+        str | None, typer.Option(help="How long something may be missing, wait or be due before it is late.", show_default="0m")
+    ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Print it again whenever it changes, until Ctrl-C.")] = False,
     lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print how organizations and their replicas stand: equal or not, missing since when, belief and truth apart."""
-    when, age = given.round_or_moment(as_of), parse_duration(max_age)
+    when, age = given.round_or_moment(as_of), parse_duration(max_age or "0m")
+    if max_age is not None and not check:
+        raise UsageError("--max-age says what is late for --check: say both")
     if watch and (check or as_of):
         raise UsageError("--watch goes on until Ctrl-C: say it without --check and --as-of")
     if check and (store or folder):
@@ -56,7 +60,7 @@ def status(
     if late:
         for each in late:
             screen.note((each, "yellow"))
-        raise ViolationError(f"{screen.number(len(late), 'thing')} late, by more than {max_age}")
+        raise ViolationError(f"{screen.number(len(late), 'thing')} late, by more than {max_age or '0m'}")
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -101,7 +105,7 @@ def why(
     from pfspark.ask.reasons import counted
 
     when = given.round_or_moment(as_of)
-    if all_ and item:
+    if all_ and item is not None:
         raise UsageError(f"found {item!r} and --all, expected one of them")
     if not (all_ or folder or store):
         raise UsageError("expected --folder and --store, or --all for everything that stands anywhere")

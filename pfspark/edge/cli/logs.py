@@ -77,8 +77,8 @@ def log_events(
         return _told(logs, store, folder, said=None if json else said)
 
     if read:
-        if follow:
-            raise UsageError("--follow prints what a lake plays next: say it without --read")
+        if follow or org or as_of:
+            raise UsageError("--read takes a server's own log: say it without --follow, --org and --as-of, which are a lake's")
         _events(tail(told([_server_log(read, replid or [])]), begin, limit, at=_when_told), json=json)
         return
     _expect_no_end(follow, as_of)
@@ -204,12 +204,14 @@ def _server_log(file: str, table: Iterable[str]) -> Log:
     from pfspark.ask.eventlog import read
     from pfspark.ask.events import Log
 
-    pairs = [each.partition("=") for each in table]
+    pairs = [each.strip().partition("=") for each in table]
     try:
         replids = {origin: int(number, 16) for number, _, origin in pairs}
         cntext.show(dict.fromkeys(replids, ()))
     except (ValueError, CnSetError):
         raise UsageError(f"found {' '.join(table)!r}, expected HEX=ORIGIN for each, such as 12=PFS1") from None
+    if not len(pairs) == len(replids) == len({*replids.values()}):
+        raise UsageError(f"found {' '.join(table)!r}, expected one origin for each REPLID, and one REPLID for each origin")
     try:
         raw = Path(file).read_bytes()
     except OSError as error:

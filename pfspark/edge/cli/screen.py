@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from pfspark.edge.cli import live
 from pfspark.edge.cli.files import Format, write
 from pfspark.edge.plain import terminal
+from pfspark.errors import UsageError
 from pfspark.units import show_duration
 from pfspark.words import Planned
 
@@ -115,6 +116,8 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = 
     `orgs`: name each organization. `none`: what a person is told where there is no line at all.
     """
     form = FORMAT.get()
+    if json and form not in (None, Format.JSON):
+        raise UsageError(f"found --json and --format {form}, expected one of them")
     if json or form == Format.JSON:
         for line in found:
             json_line(line)
