@@ -153,10 +153,9 @@ class Engine:
         try:
             with contextlib.suppress(OSError):
                 job.line.say({"turn": True})
-            if job.ready.wait(TURN_S) and not job.gone.is_set():
-                code = self._run(job)
-                self.done += 1
-                with contextlib.suppress(OSError):
+                if job.ready.wait(TURN_S) and not job.gone.is_set():
+                    code = self._run(job)
+                    self.done += 1
                     job.line.say({"code": code})
         finally:
             for file in job.streams:
@@ -169,14 +168,18 @@ class Engine:
         from pfspark.edge.cli import ends
 
         code = ends.INTERRUPTED
-        with contextlib.suppress(KeyboardInterrupt), as_asked(job):
-            with self._turn:
-                self._current = job
-            try:
-                code = contextvars.copy_context().run(cli.run, job.asked["words"])
-            finally:
-                self._current = None  # at once: a Ctrl-C that comes while this waits would end the engine
-        self._current = None
+        try:
+            with as_asked(job):
+                with self._turn:
+                    self._current = job
+                try:
+                    code = contextvars.copy_context().run(cli.run, job.asked["words"])
+                finally:
+                    self._current = None  # at once: a Ctrl-C that comes while this waits would end the engine
+        except KeyboardInterrupt:
+            self._current = None
+        except OSError:  # the folder is gone, or nobody reads what is said of an error
+            code = 1
         gc.collect()
         return code
 
