@@ -578,7 +578,7 @@ def test_what_no_rule_could_follow_is_not_said(lake: Lake) -> None:
 def test_what_somebody_else_has_said_meanwhile_stands(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of two who change one entry at a time, the second is refused: its row was made of the one before."""
     lake.apply(tomlkit.parse(FILE))
-    other = Lake.open(lake.where, no_java)
+    other = Lake.open(Path(lake.where).as_uri(), no_java)
     plan = lake.plan({"policy": {"conflict": 1}, "stores": {"PFS1": {"preferred": True}}})
     other.set_options({"conflict": 2})
     other.store("PFS1", interval="20m")
