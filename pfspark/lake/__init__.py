@@ -49,7 +49,7 @@ class Lake(Organizations, Items, Mails, Foresight):
     ) -> Lake:
         """A new lake in a folder of its own, or in `catalog.schema`; `history`: how far back `as_of` reads.
 
-        `ahead`: times more than a day ahead of the clock on the wall are meant; else they are refused.
+        `ahead`: an `at` or a `now` more than a day ahead of the clock on the wall is meant; else it is refused.
         """
         return cls(Tables.create(spark or open_session(), where, history=history), ahead=ahead)
 

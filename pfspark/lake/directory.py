@@ -27,7 +27,8 @@ class Directory(Known):
         start: When = None,
         suspended: bool = False,
     ) -> None:
-        """An organization and its policy: a profile, and the options that differ from it.
+        """An organization and its policy: a profile, and the options that differ from it. Of one that is there all but its start
+        is said anew; `set_options` and `suspend` change one thing.
 
         Cycles are counted from `start`, if none is given from midnight (UTC) of the day it is made. Raises UsageError for a new
         one without a name.

@@ -1,4 +1,4 @@
-"""The command line: data on stdout, progress and refusals on stderr; `--help`, `--version` and `set` start no Java."""
+"""The command line: data on stdout, progress and refusals on stderr; many verbs start no Java."""
 
 from __future__ import annotations
 
