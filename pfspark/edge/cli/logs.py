@@ -77,8 +77,8 @@ def log_events(
         return _told(logs, store, folder, said=None if json else said)
 
     if read:
-        if follow or org or as_of:
-            raise UsageError("--read takes a server's own log: say it without --follow, --org and --as-of, which are a lake's")
+        if follow or as_of:
+            raise UsageError("--read takes a server's own log: say it without --follow and --as-of, which are a lake's")
         _events(tail(told([_server_log(read, replid or [])]), begin, limit, at=_when_told), json=json)
         return
     _expect_no_end(follow, as_of)
