@@ -84,6 +84,10 @@ def test_who_is_taken_for_another_begins_a_new_life(lake: Lake) -> None:
     lake.round(f"{DAY}02:00:00Z")
     lake.close()
     assert found(lake) == {"facts", "I4", "I8"}
+    first = lake.remedies()
+    assert [remedy.what for remedy in first] == ["read anew"]  # the world that was played on does not know of it
+    lake.mend(first)
+    assert found(lake) == {"facts", "I4", "I8"}
     remedies = lake.remedies()
     assert {(remedy.what, remedy.target) for remedy in remedies} == {("new life", "PFS1"), ("new life", "PFS2")}
     assert "pfspark restore --store PFS2 --to" in remedies[-1].command
