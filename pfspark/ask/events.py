@@ -16,7 +16,7 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.ask.eventlog import NEW_LIFE, REMOVED, Deleted, Event, Posted, Sent, event_of, one_line, write
-from pfspark.ask.lines import Stores, cnset
+from pfspark.ask.lines import Stores, cnset, number_of
 from pfspark.words import HIERARCHY, PARENT, Action, Flag, MessageType, Outcome, Standing
 
 Row = Mapping[str, Any]
@@ -185,7 +185,7 @@ class _Contents:
                 upon[key] = max(upon[key], before["cn"])
         rows = sorted((row for row in carried if row["cn"] > upon[row["object"], row["origin"]]), key=_number)
         items = tuple(
-            Posted(row["object"], _ref(row), one_line(row["name"] or ""), _utc(row["made_at"]))
+            Posted(row["object"], number_of(row), one_line(row["name"] or ""), _utc(row["made_at"]))
             for row in rows
             if row["action"] != Action.DELETE
         )
@@ -207,7 +207,7 @@ def _sent(rows: Iterable[Row], viewer: str, stores: Stores) -> Iterator[Sent]:
 
 
 def _gone(rows: Iterable[Row]) -> tuple[Deleted, ...]:
-    return tuple(Deleted(row["object"], _ref(row)) for row in rows if row["action"] in (Action.DELETE, Action.DELETE_FOLDER))
+    return tuple(Deleted(row["object"], number_of(row)) for row in rows if row["action"] in (Action.DELETE, Action.DELETE_FOLDER))
 
 
 def _stamp(row: Row) -> tuple[Any, ...]:
@@ -217,10 +217,6 @@ def _stamp(row: Row) -> tuple[Any, ...]:
 
 def _number(row: Row) -> tuple[Any, ...]:
     return cntext.label_key(row["origin"]), row["cn"]
-
-
-def _ref(row: Row) -> str:
-    return f"{row['origin']}:{row['cn']}"
 
 
 def _utc(at: datetime) -> datetime:

@@ -40,6 +40,11 @@ def words(name: str) -> str:
     return name.replace("_", " ")
 
 
+def number_of(row: Mapping[str, Any]) -> str:
+    """The number of a change as lines write it: `PFS1:7`."""
+    return f"{row['origin']}:{row['cn']}"
+
+
 def cnset(ranges: Ranges) -> cntext.CnSet:
     """Rows with origin, cn_min and cn_max as a set."""
     spans: dict[str, list[tuple[int, int]]] = defaultdict(list)

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from pfspark.ask import lines
 from pfspark.errors import UsageError
 from pfspark.words import NAME, PARENT, REPLICA, Action, Listing
 
@@ -35,7 +36,7 @@ def recovered(items: Iterable[Row], *, org: str, store: str, name: str, parent: 
 
 def settlement(versions: Iterable[Row], keep: str, *, store: str, folder: str, item: str) -> str:
     """The id of the edit that settles a conflict between those versions so."""
-    told = ",".join([keep, *sorted(map(_written, versions))])
+    told = ",".join([keep, *sorted(map(lines.number_of, versions))])
     return f"resolve:{store}:{folder}:{item}:{hashlib.sha256(told.encode()).hexdigest()[:16]}"
 
 
@@ -49,7 +50,7 @@ def settled(
 
     Raises UsageError where there is no conflict, or no such version.
     """
-    known = {_written(each): each for each in versions}
+    known = {lines.number_of(each): each for each in versions}
     if len(versions) < 2:
         raise UsageError(f"{item} is in no conflict at {store}")
     if keep not in (*known, ALL):
@@ -72,11 +73,6 @@ def edit_row(org: str, store: str, action: Action, folder: str | None, edit: str
         "org": org, "edit_id": edit, "store": store, "at": at, "place": place, "action": str(action), "folder": folder,
         "item": None, "name": None, "properties": [], "size": 0, "hash": None, "written": at,
     }  # fmt: skip
-
-
-def _written(version: Row) -> str:
-    """How a version is named."""
-    return f"{version['origin']}:{version['cn']}"
 
 
 def _content(version: Row) -> dict[str, Any]:

@@ -55,6 +55,9 @@ class Made(NamedTuple):
     counts: bool
 
 
+NEVER = Made(0, False)
+
+
 def expect_first(edit_id: str) -> None:
     """Raises UsageError for an id that people cannot give: so are named edits that are made again."""
     if first := re.search(f"{TAKEN_IN_AGAIN}|{MADE_ANEW}", edit_id):
@@ -71,7 +74,7 @@ def made_here(edits: Iterable[str], *, void: Collection[str]) -> dict[str, Made]
     stand: dict[str, Made] = {}
     for edit in set(edits):
         first = re.sub(MADE_ANEW, "", taken_in_first(edit))
-        times, counts = stand.get(first, Made(0, False))
+        times, counts = stand.get(first, NEVER)
         stand[first] = Made(times + 1, counts or edit not in void)
     return stand
 

@@ -138,11 +138,11 @@ class Runner:
             assert writer.last is not None
             at = now or began
             at = max(at, known.last.get(org, at))
-            losses = list(restoring.losses(org, store, known.world.tables, then))
+            losses = restoring.losses(org, store, known.world.tables, then)
             if agreed is not None and not again:
                 restoring.expect_no_more(losses, agreed)
-            if again and losses:
-                lost = restoring.lost_changes(org, losses, known.world.tables["changes"])
+            if again and (taken := list(losses)):
+                lost = restoring.lost_changes(org, taken, known.world.tables["changes"])
                 edits = carried.naming(lost, self._tables.snapshot(), "edits", TABLES["edits"].names)
                 self._tables.append("edits", rows_of("edits", restoring.again(lost, edits, at)))
             restarts.restore(known.world, org, store, then, at)

@@ -90,7 +90,7 @@ class Edits(Questions):
 
     def _id_of(self, org: str, edit_id: str) -> str:
         """That id, unless the edit of that id was refused or is lost: then one that is new (`repeats`)."""
-        times, counts = self._made_here(org, edit_id).get(edit_id, (0, False))
+        times, counts = self._made_here(org, edit_id).get(edit_id, repeats.NEVER)
         return edit_id if counts else repeats.anew(edit_id, times)
 
     def _made_here(self, org: str, part: str) -> dict[str, repeats.Made]:

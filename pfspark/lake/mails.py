@@ -28,7 +28,6 @@ from pfspark.words import Action, Standing
 
 TOLD = 100
 """Of so many mails in each batch that are not kept it is told why."""
-NEVER = repeats.Made(0, False)
 Progress = Callable[[int, int], object]
 LeftOut = Callable[[str, str], object]
 
@@ -76,8 +75,8 @@ class Mails(Edits):
         before = self._made_here(told.org, f"mail:{named}:")
         for mails in mail.read_here(sources, progress=progress):
             firsts = mail.edit_ids(named, mails)
-            stand = [before.get(first or "", NEVER) for first in firsts]
-            follows = [before.get(prior or "", NEVER).counts for prior in mail.edit_ids(named, mails, back=1)]
+            stand = [before.get(first or "", repeats.NEVER) for first in firsts]
+            follows = [before.get(prior or "", repeats.NEVER).counts for prior in mail.edit_ids(named, mails, back=1)]
             kept = mails["raw"].is_valid()
             known = pc.and_(kept, pa.array((each.counts for each in stand), pa.bool_()))
             ids = [first and repeats.anew(first, each.times) for first, each in zip(firsts, stand, strict=True)]

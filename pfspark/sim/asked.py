@@ -80,7 +80,7 @@ class Past:
         tables = {
             name: table.filter(pc.is_in(table["org"], pa.array(asked, pa.string()))) for name, table in self._world.tables.items()
         }
-        made = {(row["org"], f"@{row['edit_id']}"): f"{row['origin']}:{row['cn']}" for row in tables["changes"].to_pylist()}
+        made = {(row["org"], f"@{row['edit_id']}"): lines.number_of(row) for row in tables["changes"].to_pylist()}
         about = {(org, step.number): self._about(org, step, tables, made) for org, steps in asked.items() for step in steps}
         grid = {org: Grid(now, self._scenarios[org].interval) for org, now in at.items() if org in asked}
         rows: dict[Here, list[Line]] = defaultdict(list)

@@ -263,7 +263,7 @@ def _told(name: str, row: Line, stores: lines.Stores) -> tuple[str, str]:
             return "R64" if lost else "R74", f"{row['store']} {done} a message {row['type']} about {folder(row['store'])}"
         case "changes":
             store = cntext.split_label(row["origin"])[0]
-            return "R30", f"{store} gives the number {row['origin']}:{row['cn']} in {folder(store)}"
+            return "R30", f"{store} gives the number {lines.number_of(row)} in {folder(store)}"
         case "replicas":
             leaving = row["standing"] != Standing.ACTIVE
             return "R142" if leaving else "R139", f"the replica of {folder(row['store'])} at {row['store']} is {row['standing']}"

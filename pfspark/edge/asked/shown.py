@@ -94,13 +94,9 @@ def _read(versions: list[Row]) -> Row:
     winner, *others = versions
     losers = sorted(others, key=lambda row: (cntext.label_key(row["origin"]), row["cn"]))
     return {
-        **winner, "version": _written(winner), "deleted": winner["action"] == Action.DELETE, "conflict": bool(losers),
-        "losers": [_written(row) for row in losers],
+        **winner, "version": lines.number_of(winner), "deleted": winner["action"] == Action.DELETE, "conflict": bool(losers),
+        "losers": [lines.number_of(row) for row in losers],
     }  # fmt: skip
-
-
-def _written(version: Row) -> str:
-    return f"{version['origin']}:{version['cn']}"
 
 
 def _of(table: pa.Table, **values: str) -> pa.Table:

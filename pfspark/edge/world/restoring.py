@@ -115,7 +115,7 @@ def again(lost: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
     """
     rows = lost.select(["folder", "object", "origin", "cn", "edit_id"]).to_pylist()
     lies = {row["edit_id"]: row["folder"] for row in rows}
-    born = {(row["folder"], row["object"]): row["edit_id"] for row in rows if row["object"] == f"{row['origin']}:{row['cn']}"}
+    born = {(row["folder"], row["object"]): row["edit_id"] for row in rows if row["object"] == lines.number_of(row)}
     anew = {*born.values()}
 
     def renamed(named: str | None, among: str) -> str | None:
