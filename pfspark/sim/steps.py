@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -100,6 +100,8 @@ class _Tree:
         self.makers[ref] = store
         self.places[ref] = parent, name
         self._redraw()
+        if (path := self._path(ref)) is not None:  # where it lies beneath a folder that somebody else deletes
+            self.past[path] = ref
 
     def rename(self, ref: FolderRef, name: str) -> None:
         if ref in self.places:
@@ -107,7 +109,7 @@ class _Tree:
             self._redraw()
 
     def move(self, ref: FolderRef, parent: FolderRef | None) -> None:
-        if ref in self.places and ref not in self._upwards(parent):
+        if ref in self.places:
             self.places[ref] = parent, self.places[ref][1]
             self._redraw()
 
@@ -115,18 +117,27 @@ class _Tree:
         self.deleted.add(ref)
         self._redraw()
 
-    def _upwards(self, ref: FolderRef | None) -> Iterator[FolderRef]:
-        while ref is not None:
-            yield ref
+    def _upwards(self, ref: FolderRef | None) -> list[FolderRef]:
+        """A folder and those above, as far as it goes round where they lie in a ring."""
+        line: list[FolderRef] = []
+        while ref is not None and ref not in line:
+            line.append(ref)
             ref = self.places.get(ref, (None, ""))[0]
+        return line
+
+    def _path(self, ref: FolderRef) -> str | None:
+        """As stores show it: what a ring lies above, which two moves at once can make, lies beneath the root."""
+        line = self._upwards(ref)
+        if not all(each in self.places for each in line):
+            return None
+        shown = line if self.places[line[-1]][0] is None else line[:1]
+        return "".join(f"/{self.places[each][1]}" for each in reversed(shown))
 
     def _redraw(self) -> None:
         self.past |= {path: refs[-1] for path, refs in self.current.items()}
         self.current = {}
         for ref in self.places:
-            line = list(self._upwards(ref))
-            if self.deleted.isdisjoint(line) and all(each in self.places for each in line):
-                path = "".join(f"/{self.places[each][1]}" for each in reversed(line))
+            if self.deleted.isdisjoint(self._upwards(ref)) and (path := self._path(ref)) is not None:
                 self.current.setdefault(path, []).append(ref)
 
 

@@ -381,6 +381,33 @@ def test_a_deleted_folder_is_left_to_the_rules() -> None:
     assert found[4]["parent_ref"] == ("initial", 1)
 
 
+def test_what_is_made_beneath_a_folder_that_another_deletes_is_named_by_its_path() -> None:
+    """Who has not heard of the deletion sees it there."""
+    found = args(
+        step("1m", 'delete_folder = { store = "PFS1", folder = "/Sales" }'),
+        step("1m", 'create_folder = { store = "PFS2", path = "/Sales/New" }'),
+        step("1m", 'post = { store = "PFS2", folder = "/Sales/New" }'),
+    )
+    assert found[2]["folder_ref"] == ("step", 2)
+
+
+def test_what_lies_in_a_ring_lies_beneath_the_root() -> None:
+    """As `show` prints it: the folders of the ring, and what lay beneath them; where they lay they are known still."""
+    found = args(
+        step("1m", 'create_folder = { store = "PFS1", path = "/Other" }'),
+        step("2m", 'move_folder = { store = "PFS1", folder = "/Sales", to = "/Other" }'),
+        step("2m", 'move_folder = { store = "PFS2", folder = "/Other", to = "/Sales" }'),
+        step("3m", 'post = { store = "PFS1", folder = "/Sales" }'),
+        step("3m", 'post = { store = "PFS1", folder = "/North" }'),
+        step("3m", 'post = { store = "PFS1", folder = "/Sales/North" }'),
+        step("4m", 'move_folder = { store = "PFS1", folder = "/Sales", to = "/" }'),
+        step("5m", 'post = { store = "PFS1", folder = "/Sales/Other" }'),
+    )
+    assert [found[place]["folder_ref"] for place in (3, 4, 5, 7)] == [
+        ("initial", 0), ("initial", 1), ("initial", 1), ("step", 1),
+    ]  # fmt: skip
+
+
 def test_of_two_folders_at_one_path_a_store_means_its_own() -> None:
     found = args(
         step("1m", 'create_folder = { store = "PFS1", path = "/New" }'),
