@@ -25,7 +25,7 @@ from pfspark.suited import Suited, as_it_is
 from pfspark.tables import REPLACED, REPLACED_IN
 from pfspark.views import Concern
 from pfspark.words import HIERARCHY, MessageType, Standing, Why
-from pfspark.world import Outcome, World
+from pfspark.world import Results, World
 
 RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
@@ -137,7 +137,7 @@ class Between:
         from pfspark.round import drawn  # who only reads a world does not wait for all the rules
 
         outcome = drawn()
-        wanted = {each.name: getattr(outcome, each.name) for each in fields(Outcome)}
+        wanted = {each.name: getattr(outcome, each.name) for each in fields(Results)}
         return execute(self.spark, wanted, self.given(clock, concern), self.suited, told)
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:

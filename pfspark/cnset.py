@@ -216,6 +216,11 @@ def label_of(store: str | Column, life: str | Column) -> Column:
     return F.when(_column(life) == 1, _column(store)).otherwise(F.concat_ws("~", _column(store), _column(life).cast("string")))
 
 
+def number_of(label: str | Column, cn: str | Column) -> Column:
+    """A change number as it is written: `PFS1:7`."""
+    return F.concat_ws(":", _column(label), _column(cn).cast("string"))
+
+
 def order_of(label: str | Column) -> Column:
     """What labels are sorted by: the store's name by bytes, then the life."""
     return F.struct(store_of(label).alias("store"), life_of(label).alias("life"))

@@ -43,19 +43,19 @@ from pfspark.rules import (
 from pfspark.rules.frames import amend, append, dated, elsewhere, going, in_folders, in_ranges, keys_of, once, staying, together
 from pfspark.tables import REPLACED
 from pfspark.words import CARRYING, Entry, MessageType, Why
-from pfspark.world import Outcome, Trees, World
+from pfspark.world import Results, Trees, World
 
 
-def play(world: World, clock: DataFrame) -> Outcome:
+def play(world: World, clock: DataFrame) -> Results:
     """One round of the organizations in `clock`, each at its own time."""
     due = calendar(world, clock)
     mail = arrive(world, clock)
     news = sift_hierarchy(world, mail, clock)
     inbox = accept(world, mail, news)
     standing = advance(world, news, inbox, clock)
-    folders = take_in_folders(world, news, standing, clock)
-    steps = follow_lists(due, news, inbox, standing, folders, clock)
-    edits = take_in(world, news, inbox, standing, folders, steps)
+    tree_edits = take_in_folders(world, news, standing, clock)
+    steps = follow_lists(due, news, inbox, standing, tree_edits, clock)
+    edits = take_in(world, news, inbox, standing, tree_edits, steps)
     dirty = look_at(due, news, inbox, edits)
     known = learn(world, inbox, standing, edits, dirty)
     gaps = note_and_ask(world, mail, known, edits, clock)
@@ -67,7 +67,7 @@ def play(world: World, clock: DataFrame) -> Outcome:
     messages = address(world, known, gaps, edits, cycle, replies, asked, quiet, packed, clock)
     night = expire(world, due, known, edits, dirty, clock)
     entries = remind(world, known, gaps, edits, cycle, asked, quiet, night, dirty, clock)
-    return Outcome(
+    return Results(
         changes=edits.written,
         messages=messages,
         receipts=account_for(news, inbox, edits),
@@ -87,7 +87,7 @@ def play(world: World, clock: DataFrame) -> Outcome:
 
 
 @cache
-def drawn() -> Outcome:
+def drawn() -> Results:
     """The round as it is drawn once and for all, of a world and a `clock` that are given by name."""
     return play(World(**{each.name: source(each.name) for each in fields(World)}), source("clock"))
 
@@ -95,7 +95,7 @@ def drawn() -> Outcome:
 def picture() -> str:
     """The parts of a round and what follows from what, in the language of Mermaid."""
     outcome = drawn()
-    return draw_picture(getattr(outcome, each.name) for each in fields(Outcome))
+    return draw_picture(getattr(outcome, each.name) for each in fields(Results))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -196,7 +196,7 @@ def accept(world: World, mail: Mail, news: News) -> Inbox:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Replicas:
+class Standings:
     """How replicas stand before people's edits."""
 
     alive: DataFrame
@@ -218,7 +218,7 @@ class Replicas:
 
 
 @phase
-def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Replicas:
+def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standings:
     """Replicas begin new lives, where numbers that they gave come back to them unknown; leavers whose content is safe
     elsewhere go."""
     begun = dated(state.forgotten(inbox.accepted, applied=inbox.in_hand, replicas=news.replicas), clock=clock)
@@ -229,7 +229,7 @@ def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Replica
     unlisted = removal.unlisted(alive, seen=news.changed.folders, tree=news.trees.tree)
     released = removal.advance(acknowledged, applied=inbox.in_hand, replicas=alive, unlisted=unlisted)
     leaving = dated(released, clock=clock)
-    return Replicas(
+    return Standings(
         alive=alive,
         replicas=_amend("replicas", alive, leaving),
         begun=begun,
@@ -242,7 +242,7 @@ def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Replica
 
 
 @dataclass(frozen=True, kw_only=True)
-class FolderEdits:
+class TreeEdits:
     """People's edits, those of the hierarchy carried out."""
 
     resolved: DataFrame
@@ -262,7 +262,7 @@ class FolderEdits:
 
 
 @phase
-def take_in_folders(world: World, news: News, standing: Replicas, clock: DataFrame) -> FolderEdits:
+def take_in_folders(world: World, news: News, standing: Standings, clock: DataFrame) -> TreeEdits:
     """What people did to the hierarchy, and what leavers say of themselves."""
     names = intake.names(world.changes, edits=world.edits)
     received = intake.receive(
@@ -275,7 +275,7 @@ def take_in_folders(world: World, news: News, standing: Replicas, clock: DataFra
     changes = folder_edits.as_changes(verdicts)
     trees, changed = _see(news.trees, changes, clock)
     entries = folder_edits.entries(verdicts)
-    return FolderEdits(
+    return TreeEdits(
         resolved=resolved, verdicts=verdicts, entries=entries, deleted=deleted, changes=changes, trees=trees, changed=changed
     )  # fmt: skip
 
@@ -292,10 +292,10 @@ class Steps:
 
 
 @phase
-def follow_lists(due: Due, news: News, inbox: Inbox, standing: Replicas, folders: FolderEdits, clock: DataFrame) -> Steps:
+def follow_lists(due: Due, news: News, inbox: Inbox, standing: Standings, tree_edits: TreeEdits, clock: DataFrame) -> Steps:
     """Replicas follow their lists; whoever is still to be deleted after that, and whose night has come, is erased."""
     moves = hierarchy.stand(
-        standing.replicas, lists=folders.changed.lists, folders=folders.changed.folders, entries=folders.entries
+        standing.replicas, lists=tree_edits.changed.lists, folders=tree_edits.changed.folders, entries=tree_edits.entries
     )
     last = dated(moves, clock=clock)
     stood = _amend("replicas", standing.replicas, last)
@@ -333,20 +333,20 @@ class Edits:
 
 
 @phase
-def take_in(world: World, news: News, inbox: Inbox, standing: Replicas, folders: FolderEdits, steps: Steps) -> Edits:
+def take_in(world: World, news: News, inbox: Inbox, standing: Standings, tree_edits: TreeEdits, steps: Steps) -> Edits:
     """All that people did: to items against the tree and the standing as of their place among the edits."""
-    edits = intake.of_items(folders.resolved)
-    of_items, item_changes = _take_in_items(edits, world, news, inbox, standing, folders, steps)
-    changes = append(folders.changes, item_changes)
+    edits = intake.of_items(tree_edits.resolved)
+    of_items, item_changes = _take_in_items(edits, world, news, inbox, standing, tree_edits, steps)
+    changes = append(tree_edits.changes, item_changes)
     return Edits(
-        received=folders.resolved, of_folders=folders.verdicts, of_items=of_items,
+        received=tree_edits.resolved, of_folders=tree_edits.verdicts, of_items=of_items,
         issued=intake.issued(changes), written=intake.as_changes(changes),
-        trees=folders.trees, changed=folders.changed, retold=_both(news.changed, folders.changed),
+        trees=tree_edits.trees, changed=tree_edits.changed, retold=_both(news.changed, tree_edits.changed),
         replicas=steps.replicas, speaking=steps.speaking, steps=steps.taken,
     )  # fmt: skip
 
 
-def _say_by_themselves(news: News, standing: Replicas, clock: DataFrame) -> tuple[DataFrame, DataFrame]:
+def _say_by_themselves(news: News, standing: Standings, clock: DataFrame) -> tuple[DataFrame, DataFrame]:
     """What leavers say of themselves: that they leave, where their list does not know it, and that they are gone."""
     tree = news.trees.tree
     return (
@@ -355,7 +355,7 @@ def _say_by_themselves(news: News, standing: Replicas, clock: DataFrame) -> tupl
     )
 
 
-def _validate_folders(edits: DataFrame, names: DataFrame, news: News, standing: Replicas) -> tuple[DataFrame, DataFrame]:
+def _validate_folders(edits: DataFrame, names: DataFrame, news: News, standing: Standings) -> tuple[DataFrame, DataFrame]:
     """Edits of the hierarchy with their verdicts, and the folders that deletions take along."""
     tree, folders, lists = news.trees.tree, news.trees.folders, news.trees.lists
     resolved = folder_edits.resolve(edits, names=names)
@@ -374,12 +374,12 @@ def _take_in_items(
     world: World,
     news: News,
     inbox: Inbox,
-    standing: Replicas,
-    folders: FolderEdits,
+    standing: Standings,
+    tree_edits: TreeEdits,
     steps: Steps,
 ) -> tuple[DataFrame, DataFrame]:
     """Edits of items with their verdicts, and the changes that they make."""
-    as_of = item_edits.as_of(edits, folder_edits=folders.verdicts, entries=folders.entries, deleted=folders.deleted)
+    as_of = item_edits.as_of(edits, folder_edits=tree_edits.verdicts, entries=tree_edits.entries, deleted=tree_edits.deleted)
     place = partial(item_edits.validate_places, as_of=as_of, standing=standing.replicas, folders=news.trees.folders)
     changing = item_edits.changing(edits)
     lineage = items.made_upon(item_edits.edited(world.changes, changing), applied=inbox.in_hand, empty=news.empty)
@@ -434,7 +434,7 @@ class Known:
 
 
 @phase
-def learn(world: World, inbox: Inbox, standing: Replicas, edits: Edits, dirty: DataFrame) -> Known:
+def learn(world: World, inbox: Inbox, standing: Standings, edits: Edits, dirty: DataFrame) -> Known:
     """What others hold is learned, and the numbers of each folder are laid beside what covers them."""
     table = once(in_folders(standing.table, dirty))
     own = once(state.own(table, replicas=edits.replicas))
@@ -540,9 +540,9 @@ def keep_cycle(world: World, due: Due, known: Known, edits: Edits, dirty: DataFr
 class Replies:
     """What requests are answered with."""
 
-    answers: DataFrame
+    content: DataFrame
     """Numbers that were asked for."""
-    answered: DataFrame
+    status: DataFrame
     """Status that was asked for."""
     unserved: DataFrame
     """Status in place of numbers that are not here."""
@@ -555,13 +555,13 @@ def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFr
         status.answerable(receipt.of_types(inbox.current, types=(of_what,)), replicas=edits.speaking)
         for of_what in (MessageType.BACKFILL_REQUEST, MessageType.STATUS_REQUEST)
     )
-    answers = backfill.answer(requests, applied=known.applied, empty=known.empty)
-    answered = status.answer(
+    content = backfill.answer(requests, applied=known.applied, empty=known.empty)
+    told = status.answer(
         status.asked_for(questions),
         shown=cycle.shown_before, applied=known.applied, beliefs=known.current, replicas=edits.replicas, clock=clock,
     )  # fmt: skip
-    unserved = backfill.unserved(requests, answers=answers, told=answered)
-    return Replies(answers=answers, answered=answered, unserved=unserved)
+    unserved = backfill.unserved(requests, answers=content, told=told)
+    return Replies(content=content, status=told, unserved=unserved)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -599,8 +599,8 @@ def inquire(
         begin=begin, responders=responders, inquiring=inquiring, delivered=inbox.accepted, current=inbox.current,
         replicas=edits.speaking, lists=known.lists, stores=world.stores, clock=clock,
     )  # fmt: skip
-    asked = sources.remember(mail.contacts, asks=gaps.asks, responders=responders)
-    return Asked(inquiries=inquiries, contacts=_amend("contacts", mail.met, asked))
+    remembered = sources.remember(mail.contacts, asks=gaps.asks, responders=responders)
+    return Asked(inquiries=inquiries, contacts=_amend("contacts", mail.met, remembered))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -645,7 +645,7 @@ class Packed:
 @phase
 def pack(world: World, known: Known, edits: Edits, cycle: Cycle, replies: Replies, clock: DataFrame) -> Packed:
     """What waits and goes at this cycle, and what was asked for, is packed."""
-    going_now = once(together(replies.answers, in_folders(cycle.sending, sending.recipients(known.lists))))
+    going_now = once(together(replies.content, in_folders(cycle.sending, sending.recipients(known.lists))))
     changes = _changes(world, edits, going_now)
     revisions = together(
         sending.revisions(world.changes, items=changes), sending.revisions(sending.upon_others(edits.written), items=changes)
@@ -673,11 +673,11 @@ def address(
         addressing.changes(packed.messages, recipients=sending.recipients(known.lists)),
         addressing.responses(packed.messages),
         addressing.requests(gaps.asks),
-        addressing.answers(replies.answered, replies.unserved),
+        addressing.answers(replies.status, replies.unserved),
         addressing.unasked(quiet.telling, recipients=status.holders(known.lists)),
         addressing.inquiries(asked.inquiries),
     )
-    speaking = keys_of(packed.going, gaps.asks, replies.answered, replies.unserved, quiet.telling, asked.inquiries)
+    speaking = keys_of(packed.going, gaps.asks, replies.status, replies.unserved, quiet.telling, asked.inquiries)
     senders = addressing.senders(speaking, replicas=edits.replicas)
     says = state.tell(senders, shown=cycle.shown, empty=cycle.shown_empty, claims=known.claims, clock=clock)
     messages = addressing.address(
@@ -750,7 +750,7 @@ def account_for(news: News, inbox: Inbox, edits: Edits) -> DataFrame:
 
 
 @phase
-def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Replicas, clock: DataFrame) -> DataFrame:
+def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Standings, clock: DataFrame) -> DataFrame:
     """What stores have learned of themselves and of others."""
     return state.record(
         known.gained, cycle.sending, night.expired, together(known.heard, standing.carried_over),

@@ -130,7 +130,7 @@ at | timestamp | when this was said
             "edits",
             "what somebody did at a store, as received; a repeated edit_id is harmless",
             ("org", "edit_id"),
-            columns("""
+            columns(f"""
 org | string | the organization
 edit_id | string | names the edit; taken in once
 store | string | where it was done
@@ -606,7 +606,7 @@ def _frame(name: str, row: str, columns: str) -> Table:
 _KEYS = "org store folder"
 _RANGES = f"{_KEYS} origin cn_min cn_max"
 _STATE = f"{_KEYS} entry about origin cn_min cn_max relayed"
-_MESSAGE = f"org recipient {_KEYS[4:]} message_id lost type sender carries asks status responders flags at now"
+_MESSAGE = "org recipient store folder message_id lost type sender carries asks status responders flags at now"
 _EDIT = "org store folder item edit_id at place action name properties size hash now nth decided"
 _PLACED = f"{_EDIT} parent target"
 _NUMBERED_FOLDER = f"{_EDIT} parent object reason on label cn"
@@ -724,7 +724,7 @@ FRAMES = _by_name(
         _frame(
             "messages",
             "a message",
-            f"{_MESSAGE.replace('recipient ', '').replace(' lost', '').replace(' now', '')} recipients bytes priority",
+            f"{_KEYS} message_id type sender carries asks status responders flags at recipients bytes priority",
         ),
         # growing old, the agenda, what is written
         _frame("aging", "an organization in which all items grow old", "org age_limit_s"),

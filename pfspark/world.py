@@ -47,7 +47,7 @@ class World:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class Results:
     """What a round adds: new rows of tables, and rows that replace those of the same key in the views (`tables.REPLACED`).
 
     A round with `violations` may not count.

@@ -27,6 +27,14 @@ def test_texts_are_read_as_spark_reads_them(spark: SparkSession) -> None:
         assert ddl.parse(text) == T.StructType.fromDDL(text), text
 
 
+def test_columns_say_what_they_are_in_words() -> None:
+    """No place is left in them for what was to be said there."""
+    tables = [*EVERY.values(), *FRAMES.values()]
+    said = {f"{table.name}.{column.name}": column.says for table in tables for column in table.columns}
+    assert "create_folder" in said["edits.action"]
+    assert not {name for name, text in said.items() if "{" in text or not text}
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -34,7 +34,7 @@ from pfspark.sim import player
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.views import Concern
 from pfspark.words import Entry
-from pfspark.world import Outcome
+from pfspark.world import Results
 from tests.sim.against import Line, nameless
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ def whole(spark: SparkSession, run: Run, making: type[Execution]) -> Mapping[Fra
     clock = arrow(schema_of("clock"), run.turns)
     given = world.given(clock, Concern.of(world.tables, clock))
     outcome = drawn()
-    wanted = steps(getattr(outcome, each.name) for each in fields(Outcome))
+    wanted = steps(getattr(outcome, each.name) for each in fields(Results))
     with ThreadPoolExecutor(AT_ONCE) as threads:
         execution = making(spark, given, threads, suited)
         execution.make({str(nth): cast("DataFrame", each) for nth, each in enumerate(wanted)})
@@ -286,7 +286,7 @@ def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, parti
 
     made = whole(spark, run, Shaking)
     outcome = drawn()
-    rows = {each.name: rows_in(spark, made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Outcome)}
+    rows = {each.name: rows_in(spark, made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Results)}
     assert not differing(rows, run.made)
 
 
@@ -303,7 +303,7 @@ def test_where_rows_lie_does_not_matter(spark: SparkSession, run: Run, monkeypat
     monkeypatch.setattr(pfspark.execute, "LARGE", 1)
     made = whole(spark, run, Watching)
     outcome = drawn()
-    rows = {each.name: rows_in(spark, made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Outcome)}
+    rows = {each.name: rows_in(spark, made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Results)}
     assert not differing(rows, run.made)
     assert sum(stays) > 30
 

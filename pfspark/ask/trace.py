@@ -136,7 +136,7 @@ def superseded(numbers: DataFrame, changes: DataFrame, had: DataFrame) -> DataFr
     upon = later.withColumnRenamed("cn", "high").join(before, [*item, "origin"]).where("cn <= high")
     held = had.where(F.col("entry") == Entry.APPLIED).withColumnRenamed("origin", "by")
     there = upon.join(held.select(*FOLDER, "by", "store", "at", "cn_min", "cn_max"), [*FOLDER, "by"])
-    version = F.concat_ws(":", "by", F.col("by_cn").cast("string")).alias("reason")
+    version = cnset.number_of("by", "by_cn").alias("reason")
     first = F.min(F.struct("at", version)).alias("first")
     found = there.where("by_cn between cn_min and cn_max").groupBy(*ORIGIN, "cn", "store").agg(first)
     return _hop(found.select(*ORIGIN, *_alone("cn"), "store", "first.*"), Hop.SUPERSEDED)

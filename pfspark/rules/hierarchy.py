@@ -39,13 +39,13 @@ def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame
         "org",
         "store",
         F.col("object").alias("folder"),
-        F.struct((~by_itself).alias("decided"), F.struct(F.col("made_at").alias("at"), "origin", "cn").alias("stamp")).alias(
+        F.struct((~by_itself).alias("by_somebody"), F.struct(F.col("made_at").alias("at"), "origin", "cn").alias("stamp")).alias(
             "of"
         ),
         "properties",
     )
     carried = told.select(*HERE, "of", F.inline("properties")).withColumnRenamed("name", "property")
-    said = F.when(~F.col("of.decided"), BY_ITSELF).alias("value")
+    said = F.when(~F.col("of.by_somebody"), BY_ITSELF).alias("value")
     objects = told.join(whole, "org", "left_semi").select(*HERE, "of", F.lit(WHOLE).alias("property"), said, "of.stamp")
     return _winning(tree, carried.unionByName(objects), whole=whole)
 
@@ -59,7 +59,7 @@ def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame
     """
     of_folder = Window.partitionBy(*HERE)
     is_object = F.col("property") == WHOLE
-    object_held = F.max(F.when(is_object, F.struct(F.col("value").isNull().alias("decided"), "stamp"))).over(of_folder)
+    object_held = F.max(F.when(is_object, F.struct(F.col("value").isNull().alias("by_somebody"), "stamp"))).over(of_folder)
     beside = F.col("property").startswith(WHOLE) & ~is_object
     before = (
         tree.join(news.select(*HERE), list(HERE), "left_semi")

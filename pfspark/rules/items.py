@@ -62,9 +62,9 @@ def readable(versions: DataFrame) -> DataFrame:
 
     Source: F28-F32; nothing is silently dropped.
     """
-    written = F.concat_ws(":", "origin", F.col("cn").cast("string"))
+    version = cnset.number_of("origin", "cn").alias("version")
     among = Window.partitionBy(*ITEM).orderBy(*winners_first())
-    ranked = versions.where("not dominated").select("*", F.row_number().over(among).alias("rank"), written.alias("version"))
+    ranked = versions.where("not dominated").select("*", F.row_number().over(among).alias("rank"), version)
     numbered = F.struct(cnset.order_of("origin").alias("order"), "cn", "version")
     losers = ranked.groupBy(*ITEM).agg(F.array_sort(F.collect_list(F.when(F.col("rank") > 1, numbered))).alias("lost"))
     return (

@@ -175,9 +175,7 @@ def returned(gained: DataFrame) -> DataFrame:
 @rule("ranges", needs=("waiting", "staying"))
 def hidden(waiting: DataFrame, *, staying: DataFrame, replicas: DataFrame) -> DataFrame:
     """Numbers that wait, do not go yet, and are not shown (F60); a leaver shows all it has (D7)."""
-    leavers = replicas.where(F.col("standing") == Standing.DELETE_PENDING).select(*HERE)
-    stay = staying.select(*HERE).join(leavers, list(HERE), "left_anti")
-    return waiting.join(stay, list(HERE), "left_semi")
+    return unsent(waiting, replicas=replicas).join(staying.select(*HERE), list(HERE), "left_semi")
 
 
 @rule("ranges", inline=True)

@@ -59,7 +59,7 @@ def consider(
     whole = cnset.size(missing, HERE).withColumnRenamed("size", "whole")
     candidates = _amounts(missing, gives).join(whole, list(HERE))
     known = _facts(candidates, stores=stores, links=links, contacts=contacts, clock=clock)
-    groups = F.transform("source_keys", _group)
+    groups = F.transform("source_keys", _opens_group)
     grouped = known.withColumn("group", F.coalesce(F.array_position(groups, True), F.lit(0)))
     has_less = F.col("full_match_first") & (F.col("amount") < F.col("whole"))
     earlier_group = has_less & (F.col("group") < F.max("group").over(Window.partitionBy(*HERE)))
@@ -119,16 +119,19 @@ def _map(columns: dict[str, Column], kind: str) -> Column:
 
 
 def _conditions_hold(row: Column) -> Column:
+    """Whether all words of a row but the last, its key, hold."""
     words = F.split(row, " ")
     return F.forall(F.slice(words, 1, F.size(words) - 1), lambda condition: F.col("facts")[condition])
 
 
 def _value(row: Column) -> Column:
+    """What a row says of this source: its key's value; it `SAYS_NOTHING` unless its conditions hold."""
     key = F.element_at(F.split(row, " "), -1)
     return F.when(_conditions_hold(row), F.col("values")[key]).otherwise(F.lit(SAYS_NOTHING))
 
 
-def _group(row: Column) -> Column:
+def _opens_group(row: Column) -> Column:
+    """Whether a row that has conditions applies to this source."""
     return row.contains(" ") & _conditions_hold(row)
 
 

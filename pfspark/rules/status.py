@@ -52,10 +52,9 @@ def answer(
 
     Source: R135, R138, R150, C4; F62 for the acknowledgement.
     """
-    told = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("peer", cnset.store_of("about"))
     by_peer = (*ORIGIN_HERE, "peer")
-    mine = shown.join(requests.select(*ASKED).distinct(), list(HERE))
-    more = cnset.subtract(mine, told, by_peer).select(*ASKED, F.lit(True).alias("more")).distinct()
+    lacking = _lacking(shown, beliefs=beliefs, peers=requests.select(*ASKED).distinct())
+    more = lacking.select(*ASKED, F.lit(True).alias("more")).distinct()
     asked = requests.select(*ASKED, "peer_label", F.inline("status")).where("about = peer_label")
     held = applied.join(requests.select(*ASKED).distinct(), list(HERE))
     less = cnset.subtract(asked, held, by_peer).select(*ASKED, F.lit(True).alias("less")).distinct()
@@ -268,9 +267,13 @@ def fall_due(due: DataFrame, *, changed: DataFrame) -> DataFrame:
 @rule("keys", inline=True)
 def behind(shown: DataFrame, *, beliefs: DataFrame, peers: DataFrame) -> DataFrame:
     """Folders of which some listed peer is believed to lack what is shown here: org, store, folder."""
-    by_peer = (*ORIGIN_HERE, "peer")
+    return _lacking(shown, beliefs=beliefs, peers=peers).select(*HERE).distinct()
+
+
+def _lacking(shown: DataFrame, *, beliefs: DataFrame, peers: DataFrame) -> DataFrame:
+    """What is shown here and each peer is not believed to hold."""
     told = beliefs.where(F.col("entry") == Entry.REPORTED).withColumn("peer", cnset.store_of("about"))
-    return cnset.subtract(shown.join(peers, list(HERE)), told, by_peer).select(*HERE).distinct()
+    return cnset.subtract(shown.join(peers, list(HERE)), told, (*ORIGIN_HERE, "peer"))
 
 
 @rule("repeating")

@@ -17,7 +17,7 @@ from pfspark.errors import ScenarioError, UsageError
 from pfspark.units import parse_duration, show_duration
 
 PANEL = "Answers"
-TIMEOUTS = ("backfill_timeouts_local", "backfill_timeouts_remote")
+TIMEOUT_OPTIONS = ("backfill_timeouts_local", "backfill_timeouts_remote")
 """Options of three durations, each twice the one before where one alone is said (as R91 has them)."""
 
 verbs = typer.Typer()
@@ -46,11 +46,12 @@ def whatif(
 ) -> None:  # fmt: skip
     """Play an organization on in memory, as it is and as it would be, and print how both come out."""
     when, end = given.round_or_moment(as_of), given.time_or_span(until)
-    done = [*_away("cut", "heal", cut or ()), *_away("down", "up", down or ())]
-    lists = [*_listed("add_replica", add_replica or ()), *_listed("remove_replica", remove_replica or ())]
-    on_lists = [text.rpartition("=") for text in (*(add_replica or ()), *(remove_replica or ()))]
-    stores = [*(text.partition("@")[0] for text in (*(cut or ()), *(down or ()))), *(store for _, _, store in on_lists)]
-    options = [*(option or ()), *([f"interval={interval}"] if interval is not None else [])]
+    cut, down, add_replica, remove_replica, option = (each or [] for each in (cut, down, add_replica, remove_replica, option))
+    done = [*_away("cut", "heal", cut), *_away("down", "up", down)]
+    lists = [*_listed("add_replica", add_replica), *_listed("remove_replica", remove_replica)]
+    on_lists = [text.rpartition("=") for text in (*add_replica, *remove_replica)]
+    stores = [*(text.partition("@")[0] for text in (*cut, *down)), *(store for _, _, store in on_lists)]
+    options = [*option, *([f"interval={interval}"] if interval is not None else [])]
     with given.opened(lake, "playing") as there:
         from pfspark.lake.foresight import WITH_STEPS
         from pfspark.sim.documents import text_of, toml
@@ -160,7 +161,7 @@ def _sweep(options: Iterable[str], profile: str | None) -> Iterator[tuple[str, d
 
 
 def _value(name: str, text: str) -> Any:
-    if name in TIMEOUTS and " " not in text and not text.startswith("["):
+    if name in TIMEOUT_OPTIONS and " " not in text and not text.startswith("["):
         first = parse_duration(text)
         return [show_duration(first * times) for times in (1, 2, 4)]
     return given.values([f"{name}={text}"])[name]

@@ -94,8 +94,8 @@ def keep_up(
     void = sorted(snapshot.void)
     for name in FACTS if void else ():
         told(f"sweeping {name}")
-        left = tables.arrow(name, keep=pc.field("round").isin(void), columns=["round"])
-        if left is None or left.num_rows:
+        swept = tables.arrow(name, keep=pc.field("round").isin(void), columns=["round"])
+        if swept is None or swept.num_rows:
             tables.delete(name, f"round IN ({', '.join(map(str, void))})")
     facts = {}
     for name, rows in shortened(snapshot).items():
@@ -105,10 +105,10 @@ def keep_up(
     told("bodies")
     with scratch.Scratch(tables) as beside:  # computed before anybody has to wait: none may be appended while rows go
         unneeded = unneeded_bodies(snapshot, retention)
-        left = beside.suited.computed(unneeded)
-        if left is None or left.rows:
+        computed = beside.suited.computed(unneeded)
+        if computed is None or computed.rows:
             old = f"content.at < TIMESTAMP '{(began - ON_ITS_WAY).isoformat()}'"
-            tables.delete_these("content", left.frame if left else unneeded, old)
+            tables.delete_these("content", computed.frame if computed else unneeded, old)
     for name in TABLES:
         told(f"tidying {name}")
         tables.tidy(name)
