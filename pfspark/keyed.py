@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -134,6 +134,12 @@ def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
         place = table.schema.get_field_index(name)
         table = table.append_column(name, value) if place < 0 else table.set_column(place, name, value)
     return table
+
+
+def of_orgs(rows: pa.Table, moments: Mapping[str, datetime]) -> pa.ChunkedArray:
+    """The moment of the organization of each row; null where there is none."""
+    orgs, times = pa.array(moments, pa.string()), pa.array(moments.values(), pa.timestamp("us", "UTC"))
+    return pc.take(times, pc.index_in(rows["org"], orgs))
 
 
 def labels(store: str | pa.ChunkedArray, lives: pa.ChunkedArray) -> pa.ChunkedArray:

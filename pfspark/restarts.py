@@ -1,4 +1,5 @@
-"""Stores that start again, or are restored from a backup: what becomes of what they know, and of whom they ask."""
+"""Stores that start again, are restored from a backup, or play on by other rules: what becomes of what they know, and what they
+ask and look at."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.between import Between
-from pfspark.keyed import labels, lacking, of_store, with_columns
+from pfspark.keyed import labels, lacking, of_orgs, of_store, with_columns
 from pfspark.keys import HERE, STORE
 from pfspark.said import lists_anew
 from pfspark.words import HIERARCHY, LIVE, Standing, Why
@@ -32,6 +33,24 @@ def ask(world: Between, org: str, stores: Iterable[str], now: datetime, *, seemi
             )
             asking = asking.filter(pc.is_in(asking["folder"], gaps))
         world.append("agenda", _asks(asking, now))
+
+
+def look_anew(world: Between, turns: Mapping[str, datetime]) -> None:
+    """In these organizations every replica is looked at, each at its time: what administrators say there is other than it was.
+
+    Where nothing happens something may grow old from now on (F58), be asked for sooner, or told again, of which nothing is in
+    the agenda.
+    """
+    there = pc.is_in(world.tables["replicas"]["org"], pa.array(turns, pa.string()))
+    standing = pc.not_equal(world.tables["replicas"]["standing"], str(Standing.ERASED))
+    looking = world.tables["replicas"].filter(pc.and_(there, standing))
+    world.append("agenda", entries(looking, Why.NEWS, due=of_orgs(looking, turns)))
+
+
+def entries(keys: pa.Table, why: Why, *, due: Any, since: Any = None) -> pa.Table:
+    """Entries of the agenda for these folders of stores (org, store, folder): of nobody, and tried for the first time."""
+    since = pa.nulls(keys.num_rows, pa.timestamp("us", "UTC")) if since is None else since
+    return with_columns(keys.select(list(HERE)), why=str(why), peer="", attempt=0, since=since, due=due)
 
 
 def restore(world: Between, org: str, store: str, then: Mapping[str, pa.Table], now: datetime) -> None:
@@ -93,8 +112,8 @@ def _to_be_done(then: pa.Table, now_there: pa.Table, now: datetime) -> pa.Table:
 
 def _asks(replicas: pa.Table, now: datetime) -> pa.Table:
     """Entries of the agenda by which replicas that hold content ask for status now."""
-    live = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE)))).select(list(HERE))
-    return with_columns(live, why=str(Why.ASK), peer="", attempt=0, since=now, due=now)
+    live = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE))))
+    return entries(live, Why.ASK, due=now, since=now)
 
 
 def _heard_since(now: Iterable[dict[str, Any]], then: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -112,7 +112,9 @@ def _taken(numbered: pa.Table) -> pa.Table:
 def _names(changes: pa.Table, *, edits: pa.Table) -> pa.Table:
     said = (edits["folder"], edits["item"], pc.map_lookup(edits["properties"], PARENT, "first"))
     theirs = pa.concat_tables(named(edits["org"], each) for each in said)
-    return having(changes, theirs, ("org", "edit_id")).select(["org", "edit_id", "object"])
+    became = having(changes, theirs, ("org", "edit_id")).sort_by([("at", "ascending"), ("object", "ascending")])
+    last = became.group_by(["org", "edit_id"], use_threads=False).aggregate([("object", "last")])
+    return last.rename_columns({"object_last": "object"}).select(["org", "edit_id", "object"])
 
 
 def _posted(edits: pa.Table) -> pa.Table:

@@ -227,6 +227,8 @@ class Why(StrEnum):
     """Items may have passed their age limit by the next maintenance (F56-F58)."""
     ERASE = "erase"
     """A replica waits for the next maintenance (D8)."""
+    NEWS = "news"
+    """What administrators say of the organization is other than it was: a policy, a store, a link."""
 
 
 LEVELS = 32

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 COLUMNS = (
-    "org string, store string, folder string, n bigint, goes boolean, reason string, action string, origin string, cn bigint, "
-    "cn_min bigint, cn_max bigint, object string, item string, edit_id string, properties map<string,string>, type string, "
-    "lost string, why string, property string, standing string, due bigint, now bigint, age_limit_s bigint, "
+    "org string, store string, folder string, at bigint, n bigint, goes boolean, reason string, action string, origin string, "
+    "cn bigint, cn_min bigint, cn_max bigint, object string, item string, edit_id string, properties map<string,string>, "
+    "type string, lost string, why string, property string, standing string, due bigint, now bigint, age_limit_s bigint, "
     "status_again_s array<bigint>, applied bigint, arriving bigint, void bigint, claimed bigint, open bigint, "
     "about string, entry string, life bigint, listing string, peer string, recipient string, message_id string, "
     "by_somebody boolean, above string, branch string, carries array<struct<origin:string,cn_min:bigint,cn_max:bigint>>"
@@ -54,6 +54,7 @@ RANGES = [{"origin": origin, "cn_min": number, "cn_max": number + more} for orig
 CELLS: dict[str, Sequence[Any]] = {
     "store": "AB",
     "folder": ("F", "G", "@e"),
+    "at": range(2),
     "n": range(3),
     "goes": (None, True, False),
     "reason": (None, Reason.BAD_VALUE),

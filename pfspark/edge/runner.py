@@ -259,7 +259,7 @@ class Runner:
     def _taken_up(self, known: Carried, people: Mapping[str, int]) -> Carried:
         """That world with what people did since, up to those versions."""
         try:
-            known.follow(people, self._tables.snapshot)
+            known.follow(people, lambda: replace(self._tables.snapshot(), people=people))
         except REFUSALS:  # the history reaches no longer back so far
             self._known = None
             known = Carried(self._tables, self._tables.snapshot(), None, self._people(), self._scratch.suited)
@@ -330,7 +330,6 @@ class Runner:
         assert writer.last is not None
         with Recording(self._tables, writer.last.round + 1) as recording:
             made = known.play(turns, recording.begin, self.cut)
-            known.news -= turns.keys()
             played = self._record(known, writer, Kind.PLAYED, turns, made, began, recording)
         known.since_left += 1
         if known.since_left >= carried.LEFT_EVERY and self._tables.folder is not None:

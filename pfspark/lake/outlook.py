@@ -13,6 +13,8 @@ from pfspark.between import Between
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.spark.crossing import suited
+from pfspark.edge.world.directory import directory
+from pfspark.edge.world.facts import told_since
 from pfspark.edge.world.rounds import admit
 from pfspark.errors import UsageError
 from pfspark.lake.known import Line
@@ -44,7 +46,8 @@ def foresee(
     for name, rows in seen.world.items():
         world.put(name, rows)
     if goes_on:
-        admit(world, {org: Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], last)})
+        next_round = Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], last)
+        admit(world, {org: next_round}, told_since(seen.snapshot, [org], directory(seen.snapshot)))
     return whatif.foresee(spark, ground, world.tables, worlds, end, progress, suited)
 
 

@@ -163,6 +163,6 @@ def delays(stores: DataFrame, links: DataFrame) -> DataFrame:
     ways = links.select("org", "from_site", "to_site", "delay_s").where(
         F.col("delay_s").between(1, LONGEST_S) & (F.col("from_site") != F.col("to_site"))
     )
-    there = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"))
+    there = stores.where("store is not null").select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"))
     delays = F.map_from_entries(F.collect_list(F.struct("peer", "delay_s"))).alias("delays")
     return site.join(ways, ["org", "from_site"]).join(there, ["org", "to_site"]).groupBy(*STORE).agg(delays)

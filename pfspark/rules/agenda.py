@@ -80,7 +80,7 @@ def decided(dirty: DataFrame, *, quiet: DataFrame, replicas: DataFrame) -> DataF
         return keys.select(*HERE, F.explode(F.array(*[F.lit(str(why)) for why in whys])).alias("why"))
 
     over = replicas.where(F.col("standing") == Standing.ERASED).join(dirty, list(HERE), "left_semi")
-    recomputed = all_of(dirty, Why.SEND, Why.BACKFILL, Why.ERASE, Why.EXPIRE, Why.ASK)
+    recomputed = all_of(dirty, Why.SEND, Why.BACKFILL, Why.ERASE, Why.EXPIRE, Why.ASK, Why.NEWS)
     return recomputed.unionByName(all_of(quiet, Why.STATUS)).unionByName(all_of(over, *Why))
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark import naming
+from pfspark import cnset, naming
 from pfspark.frame import rule
 from pfspark.keys import STORE
 from pfspark.tables import PREDECESSOR
@@ -24,7 +24,7 @@ from pfspark.words import (
     Reason,
 )
 
-VERDICTS = "array<struct<edit_id:string,reason:string,on:boolean>>"
+VERDICTS = "array<struct<nth:int,reason:string,on:boolean>>"
 BEFORE = -(2**31)
 """The place of what a folder was before all edits of the round, and before what leavers say of themselves."""
 
@@ -61,8 +61,8 @@ def validate(
         F.coalesce(F.max("kept"), none).alias("kept"),
     )
     start = F.struct("listed", F.col("missing").cast("string").alias("missing"), F.array().cast(VERDICTS).alias("verdicts"))
-    verdicts = in_order.select("org", F.inline(F.aggregate("edits", start, _with_verdict)["verdicts"]))
-    return edits.join(verdicts, ["org", "edit_id"])
+    verdicts = in_order.select(*STORE, F.inline(F.aggregate("edits", start, _with_verdict)["verdicts"]))
+    return edits.join(verdicts, [*STORE, "nth"])
 
 
 def _as_known(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: DataFrame, deleted: DataFrame) -> DataFrame:
@@ -92,7 +92,6 @@ def _edit() -> Column:
 
     return F.struct(
         "nth",
-        "edit_id",
         "action",
         F.when(F.col("since") < F.col("nth"), Reason.FOLDER_DELETED).otherwise(F.col("nowhere")).alias("nowhere"),
         F.col("decided").isNotNull().alias("by_itself"),
@@ -118,7 +117,7 @@ def _with_verdict(so_far: Column, edit: Column) -> Column:
     taken = reason.isNull()
     listed = F.when(taken, after).otherwise(so_far["listed"])
     verdict = F.struct(
-        edit["edit_id"].alias("edit_id"),
+        edit["nth"].cast("int").alias("nth"),
         reason.cast("string").alias("reason"),
         F.array_contains(_standing(listed), F.col("store")).alias("on"),
     )
@@ -195,8 +194,8 @@ def number(validated: DataFrame, *, numbers: DataFrame) -> DataFrame:
     last = numbers.where(F.col("folder") == HIERARCHY).select(*STORE, "label", "last")
     order = Window.partitionBy(*STORE).orderBy("nth")
     numbered = taken.join(last, list(STORE)).withColumn("cn", F.col("last") + F.row_number().over(order)).drop("last")
-    named = F.concat_ws(":", "label", F.col("cn").cast("string"))
-    made = numbered.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", named.alias("object"))
+    named = cnset.number_of("label", "cn").alias("object")
+    made = numbered.where(F.col("action") == Action.CREATE_FOLDER).select("org", "edit_id", named)
     return naming.named("parent", made, naming.named("target", made, numbered)).withColumnRenamed("target", "object")
 
 

@@ -37,12 +37,12 @@ BITS = 64
 
 @rule("names", needs=("changes", "edits"))
 def names(changes: DataFrame, *, edits: DataFrame) -> DataFrame:
-    """What those edits became that `edits` name, as their folder, its parent, or their item: org, edit_id, object."""
+    """What those edits became that `edits` name, as their folder, its parent, or their item: org, edit_id, object. An edit
+    that was taken in once more, as none is remembered for ever, is what it became last."""
     said = F.explode(F.array("folder", "item", F.col("properties")[PARENT]))
     named = edits.select("org", said.alias("_said")).where(F.startswith("_said", F.lit("@")))
-    return changes.join(named.selectExpr("org", "substring(_said, 2) as edit_id"), ["org", "edit_id"], "left_semi").select(
-        "org", "edit_id", "object"
-    )
+    theirs = changes.join(named.selectExpr("org", "substring(_said, 2) as edit_id"), ["org", "edit_id"], "left_semi")
+    return theirs.groupBy("org", "edit_id").agg(F.max_by("object", F.struct("at", "object")).alias("object"))
 
 
 @rule("repeated")
@@ -89,7 +89,9 @@ def receive(
 
 def _told_apart(edits: DataFrame, repeated: DataFrame) -> DataFrame:
     """Edits with `later`: whether one of the same name stands before. A million that are all unlike are not sorted to see it."""
-    by_name = Window.partitionBy("org", "edit_id").orderBy("at", "place", "store")
+    sets = F.array_sort(F.map_entries("properties"))
+    says = ("action", "folder", "item", "name", "size", "hash", sets)  # of one that says two things the same one counts
+    by_name = Window.partitionBy("org", "edit_id").orderBy("at", "place", "store", *says)
     alone, several = (edits.join(F.broadcast(repeated), ["org", "edit_id"], how) for how in ("left_anti", "left_semi"))
     ranked = several.withColumn("later", F.row_number().over(by_name) > 1)
     return alone.withColumn("later", F.lit(False)).unionByName(ranked)

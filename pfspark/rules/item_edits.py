@@ -96,7 +96,7 @@ def validate(changing: DataFrame, *, posted: DataFrame, lineage: DataFrame) -> D
 
     Source: R22-R25.
     """
-    asked = F.broadcast(changing.select(*HERE, "item").distinct())
+    asked = F.broadcast(_of_posts(changing).select(*HERE, "item").distinct())
     made = posted.where("reason is null").select(
         *HERE, F.concat(F.lit("@"), "edit_id").alias("item"), F.col("nth").alias("posted")
     )
@@ -134,7 +134,7 @@ def taken(numbered: DataFrame) -> DataFrame:
 @rule("written_items", inline=True)
 def record_posts(posts: DataFrame, *, changing: DataFrame) -> DataFrame:
     """Posts of which nothing is changed in the same round, with their `object`, its `name`, and no `predecessors` (R32)."""
-    alone = posts.join(*_named_by(changing), "left_anti").withColumn("object", _own_number())
+    alone = posts.join(*_named_by(changing), "left_anti").withColumn("object", cnset.number_of("label", "cn"))
     first = alone.withColumns({"name": F.coalesce("name", "object"), "predecessors": _no_predecessors()})
     return first.drop("upon", "known_as")
 
@@ -147,20 +147,21 @@ def record_changes(changing: DataFrame, *, posts: DataFrame) -> DataFrame:
 
     Source: R28, R32.
     """
-    edited = posts.join(*_named_by(changing), "left_semi").withColumn("object", _own_number())
+    # An item is the number under which it was posted.
+    edited = posts.join(*_named_by(changing), "left_semi").withColumn("object", cnset.number_of("label", "cn"))
     resolved = naming.named("item", edited.select("org", "edit_id", "object"), changing).withColumn("object", F.col("item"))
     return _upon_each_other(resolved.unionByName(edited)).drop("upon", "known_as")
 
 
-def _own_number() -> Column:
-    """An item is the number under which it was posted."""
-    return F.concat_ws(":", "label", F.col("cn").cast("string"))
+def _of_posts(changing: DataFrame) -> DataFrame:
+    """The changes of what is posted in the same round, which they call `@` and the edit."""
+    return changing.where(F.startswith("item", F.lit("@")))
 
 
 def _named_by(changing: DataFrame) -> tuple[DataFrame, Column]:
     """What posts are joined with to find those that changes name: handed to every partition, so that a million posts are not
     sorted to learn that nobody changes them yet."""
-    again = changing.select(F.col("org").alias("_org"), F.col("item").alias("_again")).distinct()
+    again = _of_posts(changing).select(F.col("org").alias("_org"), F.col("item").alias("_again")).distinct()
     return F.broadcast(again), (F.col("org") == F.col("_org")) & (F.concat(F.lit("@"), "edit_id") == F.col("_again"))
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pfspark import cntext
+from pfspark import cntext, restarts
 from pfspark.ask import lines
 from pfspark.between import Between
 from pfspark.rows import rows_of
@@ -90,6 +90,8 @@ def foresee(
     """
     org, worlds = ground.scenario.name, {AS_IS: ground.scenario, **variants}
     between = _side_by_side(Between(spark, suited=suited), org, tables, worlds)
+    others = [world for world, scenario in worlds.items() if _rules(scenario) != _rules(ground.scenario)]
+    restarts.look_anew(between, dict.fromkeys(others, ground.now))
     waits = [Step(0, max(at or ground.now, ground.now), "look", {}) for at in _waiting(tables["edits"], org)]
     playing = {}
     for world, scenario in worlds.items():
@@ -123,6 +125,11 @@ def _side_by_side(between: Between, org: str, tables: Mapping[str, pa.Table], wo
         named = (pa.repeat(pa.scalar(world, pa.string()), own.num_rows) for world in worlds)
         between.put_rows(name, pa.concat_tables(own.set_column(place, "org", each) for each in named))
     return between
+
+
+def _rules(scenario: Scenario) -> tuple[object, ...]:
+    """What administrators say of an organization."""
+    return scenario.policy, scenario.links, scenario.stores
 
 
 def _waiting(edits: pa.Table, org: str) -> list[datetime | None]:
@@ -230,12 +237,13 @@ class _World:
 
     @cached_property
     def _texts(self) -> dict[str, dict[str, Line]]:
-        """Its rows by table, and by all that they say, but of whose world they are and what a letter tells besides."""
+        """Its rows by table, and by all that they say, but of whose world they are, what a letter tells besides, and
+        what is only meant to be done."""
         return {name: {_text(row): row for row in rows.to_pylist()} for name, rows in self._rows.items()}
 
 
 def _text(row: Line) -> str:
-    return str(sorted((name, value) for name, value in row.items() if name not in ("org", "status")))
+    return str(sorted((name, value) for name, value in row.items() if name not in ("org", "status", "due")))
 
 
 def _sums(rows: pa.Table, column: str, counted: str) -> Line:

@@ -126,6 +126,17 @@ def test_an_outage_and_an_option_are_foreseen_together(holed_place: Path, spark:
     assert dict(rows["refused"]["refused"]) == {"no_replica_here": 1}
 
 
+@pytest.mark.lakes
+def test_other_time_outs_count_for_what_is_missing_already(holed_place: Path, spark: SparkSession) -> None:
+    """PFS1 is to ask in five minutes. What differs first is what is done, not what is meant to be done after that."""
+    with Lake.open(holed_place, spark) as lake:
+        variants = {each: {"policy": {"backfill_timeouts_local": [each, "4h", "8h"]}} for each in ("5m", "15m", "2h")}
+        rows = {row["variant"]: row for row in lake.whatif(variants=variants, until=timedelta(hours=5)).toArrow().to_pylist()}
+    assert [rows[each]["equal"].strftime("%H:%M") for each in (None, *variants)] == ["00:45", "00:45", "00:55", "02:40"]
+    assert rows["5m"]["difference"] is None
+    assert rows["15m"]["difference"]["says"] == "not any more: PFS1 asks PFS2 for numbers of /Sales that it lacks"
+
+
 def test_what_cannot_be_foreseen_is_refused(holed_place: Path, spark: SparkSession) -> None:
     with Lake.open(holed_place, spark) as lake:
         wrong: dict[str, Any] = {

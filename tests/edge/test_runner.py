@@ -19,7 +19,7 @@ from pfspark.edge.world import carried
 from pfspark.edge.world.facts import clocks, world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
-from tests.edge.lakes import DAY, assert_same_world, small_disk
+from tests.edge.lakes import DAY, assert_same_world, small_disk, two_stores
 
 READ_ANEW = ("00:10", "00:30", "00:50")
 """After which rounds the world is read, where not after all."""
@@ -122,7 +122,7 @@ def test_news_of_an_organization_waits_until_it_plays(spark: SparkSession, tmp_p
     lake.run(f"{DAY}12:00:00Z")
     assert (admitted("second"), admitted("third")) == ({"S1", "S2"}, {"S1"})
     lake = opened()
-    assert lake._runner._look().news == set() and lake.run(f"{DAY}12:00:00Z") == 0
+    assert lake._runner._look().news == {} and lake.run(f"{DAY}12:00:00Z") == 0
     lake.close()
 
 
@@ -241,6 +241,39 @@ def test_trees_are_drawn_anew_where_they_are_merged_otherwise_from_now_on(spark:
             assert named(lake, "main") == {"PFS1": stands, "PFS2": stands}
             assert named(lake, "other") == {"PFS1": both, "PFS2": both}
             assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+
+
+@pytest.mark.parametrize("reopened", [False, True])
+def test_what_is_ordained_later_reaches_what_lies_quiet(spark: SparkSession, tmp_path: Path, reopened: bool) -> None:
+    """Items begin to grow old where nothing happens any more (F58), and a store that comes back asks what was done meanwhile
+    (R131); who reads the world anew then knows the same."""
+    place = tmp_path / "lake"
+    lake = Lake.create(place, spark)
+    two_stores(lake)
+    lake.store("PFS3", "Redmond")
+    lake.run(until_quiet=True)
+
+    def agenda() -> set[str]:
+        return {*lake._runner.world().tables["agenda"]["why"].to_pylist()}
+
+    assert agenda() == set()
+    lake.store("PFS3", retired=True)
+    lake.folder_create("PFS1", "/Trade", ["PFS1"], at=f"{DAY}06:00:00Z")
+    lake.run(until_quiet=True)
+    assert {line["store"] for line in lake.lines("folders") if line["path"] == "/Trade"} == {"PFS1", "PFS2"}
+    if reopened:
+        lake.close()
+        lake = Lake.open(place, spark)
+    lake.store("PFS3", retired=False)
+    lake.organization(profile="modern", options={"age_limit": "30d"}, start=f"{DAY}00:00:00Z")
+    assert lake.run(until_quiet=True) < 20
+    assert agenda() == {"expire"}
+    assert {line["store"] for line in lake.lines("folders") if line["path"] == "/Trade"} == {"PFS1", "PFS2", "PFS3"}
+    assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+    assert [row["name"] for row in lake.items("PFS1").collect()] == ["first"]
+    lake.run("2026-02-06T12:00:00Z")
+    assert lake.items().count() == 0
+    lake.close()
 
 
 def named(lake: Lake, org: str) -> dict[str, dict[str, str]]:

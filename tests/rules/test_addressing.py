@@ -159,9 +159,10 @@ def test_every_letter_is_dated_and_says_what_its_sender_holds(spark: SparkSessio
 
 
 def test_mail_takes_as_long_as_its_link_says(spark: SparkSession) -> None:
-    """From site to site, in that direction; within a site, by a link without delay, or by none, it is there at once."""
+    """From site to site, in that direction; within a site, by a link without delay, or by none, it is there at once.
+    A store without a name gets none, and harms nobody."""
     sites = {"A1": "A", "A2": "A", "B1": "B", "C1": "C"}
-    stores = [("o", store, site) for store, site in sites.items()] + [("p", "A1", "A"), ("p", "B1", "B")]
+    stores = [("o", store, site) for store, site in sites.items()] + [("p", "A1", "A"), ("p", "B1", "B"), ("o", None, "B")]
     links = [("o", "A", "B", 60), ("o", "B", "A", 0), ("o", "A", "A", 99), ("o", "C", "A", -5), ("o", "A", "C", 7)]
     found = addressing.delays(
         spark.createDataFrame(stores, "org string, store string, site string"),

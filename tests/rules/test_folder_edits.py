@@ -198,6 +198,12 @@ def test_stores_are_judged_by_what_each_of_them_sees(spark: SparkSession) -> Non
     assert [row["reason"] for row in judged(spark, said)["o"]] == [None, NO_FOLDER, None, NO_FOLDER]
 
 
+def test_an_edit_that_is_named_like_another_has_a_verdict_of_its_own(spark: SparkSession) -> None:
+    """As what a leaver says by itself, when somebody's edit has that name."""
+    said = [{**by_itself("L"), "edit_id": "gone/P1/L"}, {**put("B", P1="removed"), "edit_id": "gone/P1/L"}]
+    assert [row["reason"] for row in judged(spark, {"o": said})["o"]] == [None, Reason.LAST_REPLICA]
+
+
 def test_what_an_edit_is_about(spark: SparkSession) -> None:
     """A folder that is made is called by its edit, or by its number where it has one; who says no place means the top."""
     said = {"o": [make("@before"), put("A", description="x"), put("A", parent="@1"), drop("A")],

@@ -132,7 +132,8 @@ def test_every_refused_edit_is_told_of_and_taken_in_no_further(spark: SparkSessi
 
 
 def test_what_was_made_is_known_by_the_edit_that_made_it(spark: SparkSession) -> None:
-    """Named as a folder, as an item, or as the parent of a folder; what nobody names, or only another organization, is not."""
+    """Named as a folder, as an item, or as the parent of a folder; what nobody names, or only another organization, is not.
+    Taken in twice, long after each other, it is what it became last."""
     made = [(org, name, f"{name} of {org}") for org in ("o", "p") for name in ("folder", "item", "parent", "other")]
     named = {
         "post": {"action": "post", "folder": "@folder"},
@@ -140,7 +141,8 @@ def test_what_was_made_is_known_by_the_edit_that_made_it(spark: SparkSession) ->
         "move": {"action": "set_folder", "folder": None, "properties": {PARENT: "@parent", "name": "@other"}},
         "plain": {"action": "modify", "item": "other", "properties": None},
     }
-    changes = spark.createDataFrame([*made, ("o", None, "of a start")], "org string, edit_id string, object string")
+    rows = [*((*row, 2) for row in made), ("o", None, "of a start", 2), ("o", "item", "what it became first", 1)]
+    changes = spark.createDataFrame(rows, "org string, edit_id string, object string, at bigint")
     found = intake.names(changes, edits=edits(spark, named)).collect()
     assert {(row["org"], row["edit_id"]): row["object"] for row in found} == {
         ("o", name): f"{name} of o" for name in ("folder", "item", "parent")

@@ -6,7 +6,7 @@ between any two rounds, or within one, and another goes on.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -24,11 +24,11 @@ from pfspark.edge.spark.crossing import handed
 from pfspark.edge.world import bases, bases_by_spark
 from pfspark.edge.world.bases import Base
 from pfspark.edge.world.directory import DIRECTORY, directory, policies_of, told_anew, turn
-from pfspark.edge.world.facts import as_between, clocks, played_last, world_between
-from pfspark.edge.world.rounds import new_rows, of_orgs
+from pfspark.edge.world.facts import as_between, clocks, told_since, world_between
+from pfspark.edge.world.rounds import new_rows
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
-from pfspark.keyed import distinct, having
+from pfspark.keyed import distinct, having, of_orgs
 from pfspark.rows import struct
 from pfspark.said import lists_anew
 from pfspark.schedules import Grid
@@ -68,8 +68,10 @@ class Carried:
             self.cursor, self.directory = people["edits"], {name: people[name] for name in DIRECTORY}
             self.world = world_between(snapshot, suited)
             self._repeat(snapshot)
-        self.news = {*self._of_news(snapshot)}
-        """The organizations of which the directory says something else than when they were played last."""
+        self.news: dict[str, set[str]] = {}
+        """The organizations of which the directory says something else than when they were played last, each with its stores
+        that were retired then."""
+        self._hear(told_since(snapshot, self.policies, self._entries))
 
     @property
     def here(self) -> tuple[int, int, dict[str, int]]:
@@ -120,7 +122,11 @@ class Carried:
     ) -> dict[str, pa.Table]:
         """Plays a round, on this world or a copy of it; its new rows (`rounds.new_rows`)."""
         clock = {org: turn(*self.policies[org], now) for org, now in turns.items()}
-        return new_rows(on or self.world, clock, told, cut_off)
+        news = {org: stores for org, stores in self.news.items() if org in turns}
+        made = new_rows(on or self.world, clock, news, told, cut_off)
+        if on is None:
+            self.news = {org: stores for org, stores in self.news.items() if org not in turns}
+        return made
 
     def gives_the_same(self, row: Row) -> bool:
         """Plays the round of that row of the ledger, the next one, again; whether it gives what the row says."""
@@ -129,7 +135,6 @@ class Carried:
             self.follow(people, lambda: replace(self._tables.snapshot(row.round - 1), people=people))
             made = self.play(row.turns)
             self.last |= row.turns
-            self.news -= row.turns.keys()
             counts = counts_of(made)
             told = {name: digest(name, numbered(made[name], row.round)) for name in counts}
             if counts != row.counts or told != row.facts:
@@ -149,7 +154,7 @@ class Carried:
             before = self._entries
             self._read_directory(lake())
             self.directory = entries
-            self.news |= told_anew(before, self._entries)
+            self._hear(told_anew(before, self._entries))
         if people["edits"] > self.cursor:
             fresh = self._tables.edits_between(self.cursor, people["edits"])
             self.cursor = people["edits"]
@@ -162,21 +167,9 @@ class Carried:
         for name in ("stores", "links"):
             self.world.put_rows(name, known[name])
 
-    def _of_news(self, snapshot: Snapshot) -> Iterator[str]:
-        """Those that were not played yet, or of which the directory has changed since; of what is too long ago, all."""
-        played = played_last(snapshot, self.policies)
-        yield from self.policies.keys() - played.keys()
-        for versions in {tuple(row.versions[name] for name in DIRECTORY) for row in played.values()}:
-            then = dict(zip(DIRECTORY, versions, strict=True))
-            by_then = {org for org, row in played.items() if then.items() <= row.versions.items()}
-            if then.items() <= snapshot.people.items():
-                continue
-            try:
-                before = directory(replace(snapshot, people={**snapshot.people, **then}))
-            except (LakeError, *REFUSALS):
-                yield from by_then
-            else:
-                yield from by_then & told_anew(before, self._entries)
+    def _hear(self, told: Mapping[str, Iterable[str]]) -> None:
+        for org, stores in told.items():
+            self.news.setdefault(org, set()).update(stores)
 
     def _repeat(self, snapshot: Snapshot) -> None:
         """Edits since the snapshot's round that were taken in before: these too wait, to be refused.

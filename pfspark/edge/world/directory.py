@@ -12,7 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pfspark import cntext, said
@@ -38,8 +38,8 @@ def directory(snapshot: Snapshot, names: Iterable[str] = DIRECTORY) -> dict[str,
 
 
 def latest(snapshot: Snapshot, names: Iterable[str]) -> dict[str, pa.Table]:
-    """The latest row of each entry of the directory, each table by its name; a start outside all calendars is none, for
-    Python has no word for it."""
+    """The latest row of each entry of the directory, each table by its name (`said.entries`); a start outside all calendars is
+    none, for Python has no word for it."""
     known = {name: said.entries(rows, DIRECTORY[name]) for name in names if (rows := snapshot.arrow(name)) is not None}
     given = {name: Made(partial(_entries, snapshot=snapshot, name=name)) for name in names if name not in known}
     asked = execute(snapshot.tables.spark, {name: once(source(name)) for name in given}, given) if given else {}
@@ -47,21 +47,36 @@ def latest(snapshot: Snapshot, names: Iterable[str]) -> dict[str, pa.Table]:
 
 
 def _entries(_spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
-    told = snapshot.read(name).withColumn("at", intake.in_time("at")).where("at is not null")
-    rows = newest(told, DIRECTORY[name], "at")
-    return rows.withColumn("start", intake.in_time("start")) if "start" in rows.columns else rows
+    return entries(snapshot.read(name), DIRECTORY[name])
 
 
-def told_anew(before: Mapping[str, pa.Table], now: Mapping[str, pa.Table]) -> set[str]:
-    """The organizations of which an entry is another than before, or is there or gone since."""
-    return {dict(row)["org"] for name in DIRECTORY for row in {*_hashable(before[name])} ^ {*_hashable(now[name])}}
+def entries(rows: DataFrame, key: Sequence[str]) -> DataFrame:
+    """What `said.entries` says, by Spark."""
+    told = rows.withColumn("at", intake.in_time("at")).where("at is not null")
+    values = [each for name in told.columns for each in (F.col(name).isNull(), F.col(name))]
+    latest = newest(told, key, F.struct("at", *values))
+    if "retired" in latest.columns:
+        latest = latest.withColumn("retired", F.coalesce("retired", F.lit(False)))
+    return latest.withColumn("start", intake.in_time("start")) if "start" in latest.columns else latest
+
+
+def told_anew(before: Mapping[str, pa.Table], now: Mapping[str, pa.Table]) -> dict[str, set[str]]:
+    """The organizations of which an entry is another than before, or is there or gone since; each with its stores that were
+    retired, and are no more."""
+    changed = {dict(row)["org"] for name in DIRECTORY for row in {*_hashable(before[name])} ^ {*_hashable(now[name])}}
+    back = _retired(before["stores"]) - _retired(now["stores"])
+    return {org: {store for of, store in back if of == org} for org in changed}
+
+
+def _retired(stores: pa.Table) -> set[tuple[str, str]]:
+    return {(row["org"], row["store"]) for row in stores.filter(stores["retired"]).to_pylist()}
 
 
 def _hashable(rows: pa.Table) -> Iterator[tuple[tuple[str, Any], ...]]:
     return (tuple(row.items()) for row in rows.to_pylist())
 
 
-def newest(rows: DataFrame, key: Sequence[str], by: str) -> DataFrame:
+def newest(rows: DataFrame, key: Sequence[str], by: str | Column) -> DataFrame:
     """The row with the highest `by` of each key."""
     return rows.groupBy(*key).agg(F.max_by(F.struct(*rows.columns), by).alias("row")).select("row.*")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -19,9 +20,10 @@ from pfspark import cnset, merging
 from pfspark.between import RANGE_KEY, Between
 from pfspark.edge.delta.ledger import FACTS, LEDGER, Row, last_rounds, last_turns
 from pfspark.edge.delta.snapshot import Snapshot
-from pfspark.edge.delta.tables import Tables
+from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.spark.crossing import suited
-from pfspark.edge.world.directory import DIRECTORY, directory, merging_whole, newest
+from pfspark.edge.world.directory import DIRECTORY, directory, merging_whole, newest, told_anew
+from pfspark.errors import LakeError
 from pfspark.execute import Made, execute
 from pfspark.frame import rule, source, steps
 from pfspark.keys import AGENDA, HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
@@ -239,6 +241,25 @@ def played_last(snapshot: Snapshot, orgs: Iterable[str]) -> dict[str, Row]:
     whole = snapshot.read(LEDGER).where(F.col("round").isin(wanted)).toArrow() if found is None else found
     rows = {row["round"]: Row.read(row) for row in whole.to_pylist()}
     return {org: rows[last[org]] for org in orgs if org in last}
+
+
+def told_since(snapshot: Snapshot, orgs: Iterable[str], entries: Mapping[str, pa.Table]) -> dict[str, set[str]]:
+    """Of these organizations those that were not played yet, and those of which the directory, by its `entries`, says something
+    else than when they were played last, each with its stores that were retired then; of what is too long ago, all."""
+    played = played_last(snapshot, orgs)
+    found: dict[str, set[str]] = {org: set() for org in orgs if org not in played}
+    for versions in {tuple(row.versions[name] for name in DIRECTORY) for row in played.values()}:
+        then = dict(zip(DIRECTORY, versions, strict=True))
+        by_then = {org for org, row in played.items() if then.items() <= row.versions.items()}
+        if then.items() <= snapshot.people.items():
+            continue
+        try:
+            before = directory(replace(snapshot, people={**snapshot.people, **then}))
+        except (LakeError, *REFUSALS):
+            found |= {org: set() for org in by_then}
+        else:
+            found |= {org: stores for org, stores in told_anew(before, entries).items() if org in by_then}
+    return found
 
 
 def world(snapshot: Snapshot) -> dict[str, pa.Table]:

@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JError, Py4JNetworkError
 
+from pfspark import restarts
 from pfspark.between import Between
 from pfspark.edge.delta.tables import REFUSALS
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
-from pfspark.keyed import lacking, with_columns
+from pfspark.keyed import having, lacking, of_orgs, together, with_columns
 from pfspark.keys import PAIR, STORE
 from pfspark.words import HIERARCHY, BackfillStep, Standing, Why
 
@@ -25,15 +26,20 @@ Rows = Mapping[str, pa.Table]
 
 
 def new_rows(
-    world: Between, clock: Mapping[str, Mapping[str, Any]], told: Listener = to_nobody, cut_off: Iterable[str] = ()
+    world: Between,
+    clock: Mapping[str, Mapping[str, Any]],
+    news: Mapping[str, Iterable[str]],
+    told: Listener = to_nobody,
+    cut_off: Iterable[str] = (),
 ) -> dict[str, pa.Table]:
-    """Plays a round on that world; the new rows of every table. `clock`: the row of each organization that plays; `told` is told
-    of most of the rows before; `cut_off`: the stores whose mail is lost.
+    """Plays a round on that world; the new rows of every table. `clock`: the row of each organization that plays; `news`: those
+    of them of which the directory says something new (`admit`); `told` is told of most of the rows before; `cut_off`: the stores
+    whose mail is lost.
 
     Raises LakeError where it cannot be made, ViolationError where it breaks a promise; the world is then of no use.
     """
     turns: dict[str, datetime] = {org: columns["now"] for org, columns in clock.items()}
-    newcomers = admit(world, turns)
+    newcomers = admit(world, turns, news)
     cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(cut_off)]
     world.reset("conditions", cut)
     try:
@@ -49,18 +55,25 @@ def new_rows(
     return made
 
 
-def admit(world: Between, turns: Mapping[str, datetime]) -> pa.Table:
-    """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R86, R131)."""
+def admit(world: Between, turns: Mapping[str, datetime], news: Mapping[str, Iterable[str]]) -> pa.Table:
+    """The replicas of the hierarchy that new stores get; one that joins others asks them for status (R86, R131), and so does one
+    that comes back: `news` names the stores of each organization that were retired until now.
+
+    All replicas of these organizations are looked at (`restarts.look_anew`).
+    """
     hierarchies = world.tables["replicas"].filter(pc.equal(world.tables["replicas"]["folder"], HIERARCHY))
     stores = world.tables["stores"]
-    playing = pc.and_(pc.is_in(stores["org"], pa.array(turns, pa.string())), pc.invert(pc.fill_null(stores["retired"], False)))
-    new = lacking(stores.filter(playing).select(["org", "store"]), hierarchies, STORE)
-    new = with_columns(new, folder=HIERARCHY, now=of_orgs(new, turns))
-    asking = new.filter(pc.is_in(new["org"], hierarchies["org"].combine_chunks()))
-    begun = with_columns(new, life=1, standing=str(Standing.ACTIVE), at=new["now"])
+    playing = stores.filter(pc.and_(pc.is_in(stores["org"], pa.array(turns, pa.string())), pc.invert(stores["retired"])))
+    there = with_columns(playing.select(list(STORE)), folder=HIERARCHY)
+    new = lacking(there, hierarchies, STORE)
+    joining = new.filter(pc.is_in(new["org"], hierarchies["org"].combine_chunks()))
+    told = [{"org": org, "store": store} for org, those in news.items() for store in those]
+    returned = having(having(there, hierarchies, STORE), pa.Table.from_pylist(told, there.select(list(STORE)).schema), STORE)
+    restarts.look_anew(world, {org: turns[org] for org in news})
+    begun = with_columns(new, life=1, standing=str(Standing.ACTIVE), at=of_orgs(new, turns))
     world.append("replicas", begun)
-    first = pa.nulls(asking.num_rows, pa.timestamp("us", "UTC"))
-    world.append("agenda", with_columns(asking, why=str(Why.ASK), peer="", attempt=0, since=first, due=asking["now"]))
+    asking = together(joining, returned)
+    world.append("agenda", restarts.entries(asking, Why.ASK, due=of_orgs(asking, turns)))
     return begun
 
 
@@ -70,12 +83,6 @@ def named(made: Rows, turns: Mapping[str, datetime]) -> pa.Table:
     now = contacts.filter(pc.equal(contacts["asked"], of_orgs(contacts, turns)))
     others = lacking(now.select([*PAIR, "asked"]), asked.rename_columns(PAIR), PAIR)
     return with_columns(others, step=str(BackfillStep.NAMED)).rename_columns({"peer": "of", "asked": "at"})
-
-
-def of_orgs(rows: pa.Table, moments: Mapping[str, datetime]) -> pa.ChunkedArray:
-    """The moment of the organization of each row; null where there is none."""
-    orgs, times = pa.array(moments, pa.string()), pa.array(moments.values(), pa.timestamp("us", "UTC"))
-    return pc.take(times, pc.index_in(rows["org"], orgs))
 
 
 def with_rows(table: pa.Table, rows: pa.Table) -> pa.Table:
