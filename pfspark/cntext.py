@@ -14,7 +14,9 @@ from __future__ import annotations
 
 import difflib
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
+from operator import itemgetter
 
 from pfspark.errors import CnSetError, PfsparkError, UsageError
 
@@ -227,6 +229,17 @@ def subtract(one: CnSet, other: CnSet) -> CnSet:
 def intersect(one: CnSet, other: CnSet) -> CnSet:
     """The numbers of both sets."""
     return subtract(one, subtract(one, other))
+
+
+def meets(one: CnSet, label: str, low: int, high: int) -> bool:
+    """Whether any number of that range is in the set.
+
+    >>> meets(parse("A:1-3:7"), "A", 4, 6), meets(parse("A:1-3:7"), "A", 4, 7)
+    (False, True)
+    """
+    ranges = one.get(label, ())
+    before = bisect_right(ranges, high, key=itemgetter(0))
+    return before > 0 and ranges[before - 1][1] >= low
 
 
 def contains(one: CnSet, other: CnSet) -> bool:

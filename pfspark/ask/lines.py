@@ -266,7 +266,9 @@ class Stores:
 
     def since(self, store: str, folder: str, some: cntext.CnSet) -> datetime | None:
         """When a store first heard of the oldest of those numbers, of what it lacks; None: of none."""
-        met = (row["heard"] for row in self._array[store, folder] if cntext.intersect(cnset([row]), some))
+        met = (
+            row["heard"] for row in self._array[store, folder] if cntext.meets(some, row["origin"], row["cn_min"], row["cn_max"])
+        )
         return min(met, default=None)
 
     def holes(self) -> Iterator[tuple[str, str, cntext.CnSet, cntext.CnSet]]:

@@ -10,7 +10,7 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.ask import lines
-from pfspark.words import Cause, Reason, Standing
+from pfspark.words import FIRST, Cause, Reason, Standing
 
 Line = dict[str, Any]
 HERE = (Cause.HERE, Cause.SUPERSEDED, Cause.DELETED, Cause.EXPIRED, Cause.LOSER)
@@ -52,7 +52,7 @@ class Telling:
 
     def of_edits(self, edits: Iterable[Line]) -> Iterator[Line]:
         """One line for each edit that has no number: it waits for a round, or was refused (`reason`)."""
-        for row in sorted(edits, key=lambda row: (row["org"], row["asked_at"], row["at"], row["edit_id"])):
+        for row in sorted(edits, key=_by_age):
             org, stores = row["org"], self.views[row["org"]]
             refused, item = row.get("reason"), row["name"] or f"@{row['edit_id']}"
             since = row["refused"] if refused else row["at"]
@@ -91,7 +91,7 @@ def counted(found: Iterable[Line]) -> Iterator[Line]:
                 "item": oldest["item"], "says": oldest["says"], "next": oldest["next"],
             }
         )  # fmt: skip
-    return iter(sorted(causes, key=lambda line: (line["since"] or "", line["org"], ORDER[Cause(line["cause"])])))
+    return iter(sorted(causes, key=lambda line: (line["org"], line["since"] or "", ORDER[Cause(line["cause"])])))
 
 
 def _count(line: Line) -> int:
@@ -102,6 +102,11 @@ def _order(row: Line) -> tuple[Any, ...]:
     return row["org"], row["store"], row["folder"], ORDER[Cause(row["cause"])], cntext.label_key(row["origin"]), row["cn_min"]
 
 
+def _by_age(edit: Line) -> tuple[Any, ...]:
+    """Edits of a store by when they were made, those last of which that cannot be read."""
+    return edit["org"], edit["asked_at"], edit["at"] is None, edit["at"] or FIRST, edit["edit_id"]
+
+
 class _Teller:
     """One row of `explained`, in words."""
 
@@ -110,6 +115,7 @@ class _Teller:
         self.item = item
         self.store, self.of = row["store"], row["of"]
         self.origin = cntext.split_label(row["origin"])[0]
+        self.is_own = self.origin == self.store
 
     def next(self) -> Line | None:
         """What happens next: at null where it depends on what nobody can foresee."""
@@ -160,7 +166,7 @@ class _Teller:
 
 _SENTENCES: Mapping[Cause, Callable[[_Teller], str]] = {
     Cause.HERE: lambda one: f"{one.store} has {one.item}.",
-    Cause.SUPERSEDED: lambda one: f"{one.store} has {one.item}, and shows readers {one.row['version']}, which was made upon it.",
+    Cause.SUPERSEDED: lambda one: f"{one.store} has {one.item}, and does not show it: {one.row['version']} was made upon it.",
     Cause.DELETED: lambda one: f"{one.store} has {one.item}; {one.row['version']} deletes the item.",
     Cause.EXPIRED: lambda one: f"{one.store} has settled {one.item} without content: it has expired.",
     Cause.LOSER: lambda one: f"{one.store} has {one.item}, which lost a conflict to {one.row['version']}; both are kept.",
@@ -178,7 +184,11 @@ _SENTENCES: Mapping[Cause, Callable[[_Teller], str]] = {
     Cause.REFUSED_HERE: lambda one: (
         f"{one.store} refused {one.item}, which {one.of} sent: {lines.words(one.row['reason'] or Reason.NO_REPLICA_HERE)}."
     ),
-    Cause.NOT_HEARD: lambda one: f"{one.store} does not know that {one.item} exists{one.then()}.",
+    Cause.NOT_HEARD: lambda one: (
+        f"{one.store} gave {one.item} before it was restored, and has not heard of it since{one.then()}."
+        if one.is_own
+        else f"{one.store} does not know that {one.item} exists{one.then()}."
+    ),
 }
 _RULES: Mapping[Cause, tuple[str, Callable[[_Teller], str], str]] = {
     Cause.HERE: ("R75", lambda one: f"{one.store} says that it has {one.item}", "state"),

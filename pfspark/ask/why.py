@@ -62,7 +62,7 @@ def drawn() -> DataFrame:
     versions = items.versions(of_items(asked, changes=source("changes"), applied=applied, empty=empty))
     evidence = once(together(
         came(log),
-        given(asked, log=log),
+        given(asked, log=log, changes=source("changes")),
         instead(versions, winners=items.readable(versions), log=log),
         coming(mail),
         requested(requests),
@@ -177,10 +177,17 @@ def came(log: DataFrame) -> DataFrame:
 
 
 @rule("evidence", inline=True)
-def given(asked: DataFrame, *, log: DataFrame) -> DataFrame:
-    """When numbers were given by their origin, for every store that is asked about; of any cause."""
-    own = log.where((cnset.store_of("origin") == F.col("store")) & (F.col("entry") == Entry.APPLIED)).drop("store")
-    return _evidence(own.join(asked.select(*ORIGIN_HERE).distinct(), list(ORIGIN)), at=F.col("at"))
+def given(asked: DataFrame, *, log: DataFrame, changes: DataFrame) -> DataFrame:
+    """When numbers were given by their origin, for every store that is asked about; of any cause. One that its origin knows
+    no more, as it was restored since, was given when its change was written."""
+    span = ("cn_min", "cn_max", "at")
+    own = log.where((cnset.store_of("origin") == F.col("store")) & (F.col("entry") == Entry.APPLIED)).select(*ORIGIN, *span)
+    written = cnset.within(changes.select(*ORIGIN, "cn", "at"), asked.select(*ORIGIN, "cn_min", "cn_max").distinct(), ORIGIN)
+    forgotten = cnset.without(written, own, ORIGIN).select(
+        *ORIGIN, F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"), "at"
+    )
+    whoever = asked.select(*ORIGIN_HERE).distinct()
+    return _evidence(own.unionByName(forgotten).join(whoever, list(ORIGIN)), at=F.col("at"))
 
 
 @rule("versions_held", drives=("asked",), needs=("applied",))
@@ -197,27 +204,41 @@ def of_items(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty:
 def instead(versions: DataFrame, *, winners: DataFrame, log: DataFrame) -> DataFrame:
     """Numbers that are held, and that readers are not shown: which `version` superseded, beat or deleted them, and since when.
 
+    Of several that were made upon a number the one that readers are shown comes first, then the first made.
+
     Source: F27, F28.
     """
-    shown = winners.select(*ITEM, "version", "deleted", F.struct("origin", "cn").alias("winner"))
     number = F.struct("origin", "cn")
-    cause = F.when(F.col("deleted"), Cause.DELETED).when(F.col("dominated"), Cause.SUPERSEDED).otherwise(Cause.LOSER)
-    not_shown = (
+    shown = winners.select(*ITEM, "deleted", number.alias("winner"))
+    hidden = (
         versions.join(shown, list(ITEM))
         .where(F.col("deleted") | (number != F.col("winner")))
-        .select(*HERE, number.alias("number"), "winner", "version", cause.alias("cause"))
+        .select(*ITEM, "origin", "cn", "dominated", "deleted", "winner")
     )
-    both = not_shown.select(*HERE, "number", F.inline(F.array("number", "winner")))
+    later = versions.select(*ITEM, "made_at", number.alias("by"), F.inline("predecessors")).withColumnRenamed("cn", "high")
+    order = F.struct(F.col("by") != F.col("winner"), "made_at", cnset.order_of("by.origin"), "by")
+    upon = (
+        hidden.join(later, [*ITEM, "origin"])
+        .where("cn <= high")
+        .groupBy(*HERE, "origin", "cn")
+        .agg(F.min_by("by", order).alias("by"))
+    )
+    cause = F.when(F.col("deleted"), Cause.DELETED).when(F.col("dominated"), Cause.SUPERSEDED).otherwise(Cause.LOSER)
+    instead = F.when(cause == Cause.SUPERSEDED, F.col("by")).otherwise(F.col("winner"))
+    told = hidden.join(upon, [*HERE, "origin", "cn"], "left").select(
+        *HERE, number.alias("number"), instead.alias("instead"), cause.alias("cause")
+    )
+    both = told.select(*HERE, "number", F.inline(F.array("number", "instead")))
     arrived = cnset.within(both, log.where(F.col("entry") == Entry.APPLIED).select(*RANGE_HERE, "at"), ORIGIN_HERE)
     dates = (
         arrived.groupBy(*HERE, "number", "origin", "cn").agg(F.min("at").alias("at"))
         .groupBy(*HERE, "number").agg(F.max("at").alias("at"))
     )  # fmt: skip
-    dated = not_shown.join(dates, [*HERE, "number"], "left")
-    spans = dated.select(
-        *HERE, F.col("number.origin"), F.col("number.cn").alias("cn_min"), F.col("number.cn").alias("cn_max"), *dated.columns[3:]
-    )
-    return _evidence(spans, cause=F.col("cause"), at=F.col("at"), version=F.col("version"))
+    dated = told.join(dates, [*HERE, "number"], "left")
+    cn = F.col("number.cn")
+    spans = dated.select(*HERE, "number.origin", cn.alias("cn_min"), cn.alias("cn_max"), "cause", "at", "instead")
+    version = cnset.number_of("instead.origin", "instead.cn")
+    return _evidence(spans, cause=F.col("cause"), at=F.col("at"), version=version)
 
 
 @rule("evidence", inline=True)

@@ -66,7 +66,8 @@ def _look(name: str, seen: Callable[[], str]) -> Check:
         saw, _, todo = str(error).partition(". ")
         return Check(name, False, saw, todo)
     except Exception as error:  # whatever Spark, Java or the disk may raise: a doctor tells it and goes on
-        return Check(name, False, f"{type(error).__name__}: {str(error).splitlines()[0]}", "See the message.")
+        says = str(error).splitlines() or ["it does not say why"]
+        return Check(name, False, f"{type(error).__name__}: {says[0]}", "See the message.")
 
 
 def _spark() -> str:

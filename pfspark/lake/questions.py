@@ -73,6 +73,7 @@ class Questions(Known):
     ) -> DataFrame:
         """One row for each range of each set of `state`, for `pfspark.cnset`: `entry` names the set, `about` whose it is.
 
+        `id`: the folder's, where the store sees two of that path.
         Entries are applied, empty, sent, missing and lost, `about` the store itself, and reported, about each other store.
         """
         sets = self.state(as_of, store=store, folder=folder, org=org)
@@ -84,7 +85,7 @@ class Questions(Known):
             F.map_entries("reported"),
             lambda each: F.struct(F.lit("reported").alias("entry"), each["key"].alias("about"), each["value"].alias("text")),
         )
-        return cnset.from_text(sets.select(*HERE, F.inline(F.concat(F.array(*own), others))), "text")
+        return cnset.from_text(sets.select(*HERE, "id", F.inline(F.concat(F.array(*own), others))), "text")
 
     def replicas(
         self, as_of: When = None, *, store: str | None = None, folder: str | None = None, org: str | None = None
@@ -240,10 +241,12 @@ class Questions(Known):
         if {store, folder} != {None}:
             org = self._org(org, store)
         seen = self.answers(as_of, org)
-        if org is not None and folder is not None:
+        if org is not None:
             expect_there(seen, org)
+        if org is not None and folder is not None:
             named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
-            stores = [store] if store is not None else seen.views[org].stores
+            members = seen.views[org].members if folder == HIERARCHY else seen.views[org].stores
+            stores = [store] if store is not None else members
             about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
         else:
             about = [each for each in explained.replicas_that_should(seen) if store in (None, each.store)]

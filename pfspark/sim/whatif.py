@@ -185,7 +185,7 @@ class _World:
             return None
         state, steps = self._rows["state"], self._rows["replicas"]
         about = pc.list_element(pc.split_pattern(state["about"], "~"), 0)
-        own = pc.and_(pc.equal(about, state["store"]), pc.not_equal(state["entry"], str(Entry.SENT)))
+        own = pc.and_(pc.equal(about, state["store"]), pc.equal(state["entry"], str(Entry.APPLIED)))
         moments = [pc.max(state.filter(own)["at"]).as_py(), pc.max(steps["at"]).as_py(), self._ground.now]
         return lines.moment(max(at for at in moments if at is not None))
 

@@ -86,3 +86,10 @@ def test_a_given_spark_is_not_examined(spark: SparkSession, monkeypatch: pytest.
     seen = by_name()
     assert list(seen) == ["Python", "Spark", "session", "Delta"]
     assert (seen["Spark"].ok, seen["session"].ok, seen["Delta"].ok) == (None, True, None)
+
+
+def test_an_error_that_says_nothing_is_told_by_its_name() -> None:
+    def silent() -> str:
+        raise TimeoutError
+
+    assert doctor._look("Spark", silent) == Check("Spark", False, "TimeoutError: it does not say why", "See the message.")

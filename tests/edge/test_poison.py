@@ -96,6 +96,12 @@ def test_one_bad_row_stops_nobody_else(spark: SparkSession, tmp_path: Path) -> N
         assert [cntext.show(held.held(store, "PFS1:1")) for store in ("PFS1", "PFS2")] == ["PFS1:1", "PFS1:1"]
         status = lake.status("main")
         assert (status["converged"], status["missing"], status["edits"]) == (True, 0, 0)
+        posts = [
+            {**edit, "folder": "PFS1:1", "action": "post", "edit_id": each, "at": at} for each, at in (("no", None), ("at", NOW))
+        ]
+        tables.append("edits", rows_of("edits", posts))
+        waiting = [line["item"] for line in lake.why_lines(org="main", store="PFS1") if line["cause"] == "not_taken_in"]
+        assert waiting == ["@at", "@no"]  # of what has no time too it is told that it waits
         assert lake.unfit.keys() == {"broken"} and not lake.status()["converged"]
         with pytest.raises(UsageError, match=r"'broken' does not play: options .* are not JSON"):
             lake.answers(org="broken")

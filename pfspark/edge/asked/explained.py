@@ -25,6 +25,10 @@ from pfspark.schedules import Grid
 from pfspark.units import TICK
 from pfspark.words import Hop, Kind, Listing
 
+FIRST, LAST = 2, 4
+"""Of how many rounds in which it was asked for it is told whom else could have been asked: the first, and the last. What the
+stores went by is read for each of them, which takes seconds."""
+
 
 def replicas_that_should(seen: Answers) -> list[About]:
     """Every replica that stands, and every store that some store's list calls a replica."""
@@ -65,7 +69,8 @@ def follow(seen: Answers, asked: Iterable[Line], when_asking: Callable[[int], Ma
     round_at = _rounds_at(seen, ((row["org"], row["at"]) for row in rows))
     asks = ((round_at.get((row["org"], row["at"])), row) for row in rows if row["what"] == Hop.ASKED)
     requests = [(number, row) for number, row in asks if number]
-    worlds = {number: world for number in {number for number, _ in requests} if (world := when_asking(number))}
+    numbers = sorted({number for number, _ in requests})
+    worlds = {number: world for number in {*numbers[:FIRST], *numbers[-LAST:]} if (world := when_asking(number))}
     considered = candidates.found(seen.snapshot.tables.spark, requests, worlds)
     return hops.told(rows, seen.views, round_at, considered, _cycles(seen))
 

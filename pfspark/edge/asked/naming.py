@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -78,10 +79,16 @@ def folders_named(world: World, org: str, store: str | None, folder: str) -> set
     """
     viewers = [store] if store is not None else stores_of(world, org)
     named = {each for viewer in viewers if (each := folder_named(world, org, viewer, folder)) is not None}
-    if not named:
+    if not named or not any(map(partial(_is_there, world, org), named)):
         paths = sorted({path for viewer in viewers for path in seen_paths(world, org, viewer)})
         raise unknown("the folder", folder, paths, "" if store is None else f" at {store}")
     return named
+
+
+def _is_there(world: World, org: str, folder: str) -> bool:
+    """Whether a folder of that id stands in some store's tree, or waits to be made."""
+    name, called, column = ("edits", folder[1:], "edit_id") if folder.startswith("@") else ("tree", folder, "folder")
+    return bool(world[name].filter((pc.field("org") == org) & (pc.field(column) == called)).num_rows)
 
 
 def as_lines_name(folder: str) -> str:

@@ -291,6 +291,19 @@ def test_what_is_not_known_is_refused(lake: Lake, name: str) -> None:
             getattr(lake, name)(**wrong)
 
 
+def test_an_id_that_no_store_knows_is_refused(lake: Lake) -> None:
+    """Of what is not there nothing is missing, and nobody should be told so."""
+    asking = (
+        lambda: lake.why_lines(folder="PFS9:99"),
+        lambda: lake.messages(folder="@nobody"),
+        lambda: [*lake.refer(folder="A:1")],
+    )
+    for asked in asking:
+        with pytest.raises(UsageError, match=r"the folder '(PFS9:99|@nobody|A:1)' is not known"):
+            asked()
+    assert lake.messages(folder="PFS1:1").count() == lake.messages(folder="/Sales").count() > 0
+
+
 @pytest.mark.lakes
 def test_logs_are_read_by_pages(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever a page holds, the same lines in the same order; no page but one of a single round is larger than told."""
