@@ -5,21 +5,26 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark import cnset
+from pfspark import cnset, cntext
 from pfspark.ask.about import own
-from pfspark.keys import ORIGIN_HERE, RANGE_HERE, STORE
-from pfspark.words import BackfillStep, Entry, Outcome
+from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE, STORE
+from pfspark.words import BackfillStep, Entry, Outcome, Standing
 
 
-def open_numbers(steps: DataFrame, state: DataFrame) -> DataFrame:
+def open_numbers(steps: DataFrame, state: DataFrame, replicas: DataFrame) -> DataFrame:
     """One row for each moment at which it changed: org, at, and how many numbers stores had heard of and not got yet.
 
-    `steps` are rows of `backfill`, `state` those of `state`: a number opens when it is heard of, and closes when the store
-    writes that it has it (R88, R90).
+    `steps` are rows of `backfill`, `state` and `replicas` those of their tables: a number opens when it is heard of, and closes
+    when the store writes that it has it (R88, R90), or waits for nothing any more, as its replica goes.
     """
     heard = cnset.canonical(steps.where(F.col("step") == BackfillStep.HEARD).select(*RANGE_HERE, "at"), [*ORIGIN_HERE, "at"])
     had = own(state).where(F.col("entry") == Entry.APPLIED).select(*RANGE_HERE, "at")
-    ends = had.unionByName(heard).withColumnRenamed("at", "ends")  # what is heard of anew was open before, and is again
+    over = replicas.where(F.col("standing").isin(Standing.DELETE_NOW, Standing.ERASED)).select(*HERE, "at")
+    every = heard.select(*ORIGIN_HERE).distinct().selectExpr("*", "1L AS cn_min", f"{cntext.MAX_CN}L AS cn_max")
+    closed_with = every.join(over, list(HERE)).select(*RANGE_HERE, "at")
+    ends = (
+        had.unionByName(closed_with).unionByName(heard).withColumnRenamed("at", "ends")
+    )  # what is heard of anew was open before, and is again
     cut = cnset.meet(heard, ends, ORIGIN_HERE).where("at < ends")
     key = [*ORIGIN_HERE, "at", "ends"]
     later = cut.select(*key).distinct()

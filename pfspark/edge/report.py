@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -27,8 +27,8 @@ from pfspark.words import HIERARCHY, MessageType, Standing
 
 Line = dict[str, Any]
 Figures = dict[str, Any]
-ByFolder = dict[tuple[str, str | None], dict[str, Line]]
-"""The lines of replicas by path and id of their folder, and by store."""
+ByFolder = dict[str, dict[str, Line]]
+"""The lines of replicas by the id of their folder, and by store."""
 DRAWN_FOLDERS = 30
 """Of so many folders the sets are drawn: of those that lack most."""
 DRAWN_LETTERS = 3_000
@@ -82,10 +82,11 @@ def figures(answers: Answers, org: str) -> Figures:
     """What stands on the page, by name: plain values that JSON can say."""
     at, row, stores = answers.at[org], answers.snapshot.row, answers.views[org]
     by_folder: ByFolder = defaultdict(dict)
-    for line in lines.state(stores, org, at):
-        by_folder[line["folder"], line.get("id")][line["store"]] = line
+    for (store, folder), line in zip(stores.present(), lines.state(stores, org, at), strict=True):
+        by_folder[folder][store] = line
     gaps = [line for line in answers.gaps() if line["org"] == org]
-    folders = list(_folders(by_folder, gaps, stores.stores, at))
+    by_id = _folders(by_folder, gaps, stores.stores, at)
+    folders = list(by_id.values())
     cells = [cell for folder in folders for cell in folder["cells"] if cell]
     why = explained.why(answers, (each for each in explained.replicas_that_should(answers) if each.org == org))
     ages = [cell["age_s"] for cell in cells if cell["age_s"] is not None]
@@ -96,7 +97,7 @@ def figures(answers: Answers, org: str) -> Figures:
         "missing": sum(cell["missing"] for cell in cells), "lost": sum(cell["lost"] for cell in cells),
         "oldest": show_span(timedelta(seconds=max(ages))) if ages else None,
         "waiting": answers.world["edits"]["org"].to_pylist().count(org),
-        "audit": audited(answers.snapshot), "sets": list(_sets(by_folder, folders, stores.stores)),
+        "audit": audited(answers.snapshot), "sets": list(_sets(by_folder, by_id, stores.stores)),
         "causes": list(counted(why))[:TOLD_CAUSES],
         **_history(answers, org),
     }  # fmt: skip
@@ -117,17 +118,23 @@ def audited(snapshot: Snapshot) -> Line | None:
     }  # fmt: skip
 
 
-def _folders(by_folder: ByFolder, gaps: Iterable[Line], stores: Sequence[str], at: datetime) -> Iterator[Line]:
-    """Each folder with a cell for each store, null where it has no replica; what lacks most first, then by path."""
+def _folders(by_folder: ByFolder, gaps: Iterable[Line], stores: Sequence[str], at: datetime) -> dict[str, Line]:
+    """Each folder by its id, with a cell for each store, null where it has no replica; what lacks most first, then by path.
+
+    A folder has the path by which most stores see it, and its id where another has that path too.
+    """
     since: dict[tuple[str, str | None, str], str] = {}
     for line in gaps:
         replica = line["folder"], line.get("id"), line["store"]
         since[replica] = min(line["heard"], since.get(replica, line["heard"]))
-    rows = []
-    for (path, id_), by_store in by_folder.items():
+    paths = {folder: _path(by_store.values()) for folder, by_store in by_folder.items()}
+    shared = Counter(paths.values())
+    rows = {}
+    for folder, by_store in by_folder.items():
         cells = []
         for store in stores:
-            here, heard = by_store.get(store), since.get((path, id_, store))
+            here = by_store.get(store)
+            heard = since.get((here["folder"], here.get("id"), store)) if here else None
             cells.append(
                 here
                 and {
@@ -136,8 +143,16 @@ def _folders(by_folder: ByFolder, gaps: Iterable[Line], stores: Sequence[str], a
                 }
             )  # fmt: skip
         active = {line["applied"] for line in by_store.values() if line["standing"] == Standing.ACTIVE}
-        rows.append({"folder": path, "id": id_, "equal": len(active) <= 1, "cells": cells})
-    return iter(sorted(rows, key=_worst_first))
+        path = paths[folder]
+        id_ = folder if shared[path] > 1 else None
+        rows[folder] = {"folder": path, "id": id_, "equal": len(active) <= 1, "cells": cells}
+    return dict(sorted(rows.items(), key=lambda each: _worst_first(each[1])))
+
+
+def _path(some: Iterable[Line]) -> str:
+    """The path by which most of these replicas see their folder; of several the first."""
+    counted_paths: Counter[str] = Counter(line["folder"] for line in some)
+    return min(counted_paths, key=lambda path: (-counted_paths[path], path))
 
 
 def _worst_first(row: Line) -> tuple[Any, ...]:
@@ -145,17 +160,17 @@ def _worst_first(row: Line) -> tuple[Any, ...]:
     return -lacks, row["equal"], row["folder"] == HIERARCHY, row["folder"], row["id"] or ""
 
 
-def _sets(by_folder: ByFolder, folders: Sequence[Line], stores: Sequence[str]) -> Iterator[Line]:
+def _sets(by_folder: ByFolder, folders: Mapping[str, Line], stores: Sequence[str]) -> Iterator[Line]:
     """The sets of those folders that are not equal, by origin: of each store the ranges held, and those that are missing."""
-    unlike = [(each["folder"], each["id"]) for each in folders if not each["equal"]]
-    for path, id_ in unlike[:DRAWN_FOLDERS]:
-        some = by_folder[path, id_].items()
+    unlike = [(folder, row) for folder, row in folders.items() if not row["equal"]]
+    for folder, row in unlike[:DRAWN_FOLDERS]:
+        some = by_folder[folder].items()
         sets = {store: (cntext.parse(line["applied"]), _either(line["missing"], line["lost"])) for store, line in some}
         origins = sorted({origin for pair in sets.values() for one in pair for origin in one}, key=cntext.label_key)
         for origin in origins:
             spans = [span for pair in sets.values() for one in pair for span in one.get(origin, ())]
             yield {
-                "folder": path, "id": id_, "origin": origin, "first": min(low for low, _ in spans),
+                "folder": row["folder"], "id": row["id"], "origin": origin, "first": min(low for low, _ in spans),
                 "last": max(high for _, high in spans),
                 "stores": [
                     {"store": store, "held": sets[store][0].get(origin, ()), "missing": sets[store][1].get(origin, ())}
@@ -171,7 +186,8 @@ def _history(answers: Answers, org: str) -> Figures:
     sent = traffic.letters(messages)
     given = {name: answers.frame(name).where(mine) for name in ("stores", "links")}
     steps, state = (answers.snapshot.read(name).where(mine) for name in ("backfill", "state"))
-    opened = traffic.open_numbers(steps, state).orderBy("at").toArrow().to_pylist()
+    replicas = answers.snapshot.read("replicas").where(mine)
+    opened = traffic.open_numbers(steps, state, replicas).orderBy("at").toArrow().to_pylist()
     links = traffic.by_link(sent, **given).orderBy("from_site", "to_site").toArrow().to_pylist()
     last = traffic.with_losses(sent.orderBy(F.desc("at"), "message_id", "peer").limit(DRAWN_LETTERS), receipts)
     stores = answers.views[org]

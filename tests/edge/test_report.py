@@ -103,6 +103,26 @@ def test_the_page_says_what_the_last_audit_found(holed: Lake, figures: report.Fi
         (place / beside.CERTIFICATE).unlink()
 
 
+def test_a_folder_is_one_whatever_stores_call_it() -> None:
+    """While a rename is under way it has the name that most of them know; another of that name is told apart by its id."""
+
+    def state(store: str, path: str, applied: str) -> dict[str, Any]:
+        return {"store": store, "folder": path, "applied": applied, "missing": "", "lost": "", "standing": "active"}
+
+    by_folder = {
+        "P1:1": {"P1": state("P1", "/B", "P1:1-2"), "P2": state("P2", "/A", "P1:1"), "P3": state("P3", "/B", "P1:1-2")},
+        "P1:2": {"P3": state("P3", "/B", "P3:1") | {"id": "P1:2"}},
+    }
+    gap = {"folder": "/A", "store": "P2", "heard": "2026-01-05T00:00:00Z"}
+    found = report._folders(by_folder, [gap], ["P1", "P2", "P3"], datetime(2026, 1, 5, 1, tzinfo=UTC))
+    assert [(key, row["folder"], row["id"], row["equal"]) for key, row in found.items()] == [
+        ("P1:1", "/B", "P1:1", False), ("P1:2", "/B", "P1:2", True),
+    ]  # fmt: skip
+    assert [cell and cell["age_s"] for cell in found["P1:1"]["cells"]] == [None, 3600, None]
+    assert found["P1:2"]["cells"][:2] == [None, None]
+    assert {(row["id"], row["origin"]) for row in report._sets(by_folder, found, ["P1", "P2", "P3"])} == {("P1:1", "P1")}
+
+
 def test_as_of_an_earlier_round(holed: Lake) -> None:
     page = holed.report(as_of=5).html
     assert "as after round 5," in page and tile(page, "missing") == "0" and "Nothing is missing anywhere." in page
