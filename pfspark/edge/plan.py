@@ -13,9 +13,10 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from pfspark.edge.asked.store_view import Folder, View
 from pfspark.edge.config import conf_folder
 from pfspark.edge.copying import edit_row
-from pfspark.edge.door import Folder, View, validate
+from pfspark.edge.door import validate
 from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError
 from pfspark.settings import OPTIONS, PROFILE, differences, differences_text, load_profile, override, single, text_of

@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from pfspark.ask.lines import about, moment
 from pfspark.edge import plan
 from pfspark.edge.asked import naming
+from pfspark.edge.asked.store_view import View, properties_of
 from pfspark.edge.config import conf_folder
-from pfspark.edge.door import View, properties_of
 from pfspark.edge.plan import Organization, Plan
 from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError

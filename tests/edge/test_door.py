@@ -16,6 +16,8 @@ from pyspark.sql import SparkSession
 
 from pfspark.ask import lines
 from pfspark.edge import cli, door
+from pfspark.edge.asked.naming import seen_paths
+from pfspark.edge.asked.store_view import View
 from pfspark.edge.delta import native
 from pfspark.edge.world.facts import clocks
 from pfspark.errors import RefusedError, UsageError
@@ -118,10 +120,25 @@ def test_folders_that_were_moved_into_each_other_lie_at_the_top() -> None:
     ring = ({"id": "P1:4", "name": "a", "parent": "P1:5"}, {"id": "P1:5", "name": "b", "parent": "P1:4"})
     lost = {"id": "P1:6", "name": "c", "parent": "P2:9"}
     world = seen(SALES, WEST, *ring, lost)
-    paths = door.View(world, "main", "P1").paths()
+    paths = View(world, "main", "P1").paths()
     assert paths == {"/Sales": ["P1:1"], "/Sales/West": ["P1:2"], "/a": ["P1:4"], "/b": ["P1:5"], "/c": ["P1:6"]}
     stores = lines.Stores(world, "main")
     assert [stores.path("P1", folder) for [folder] in paths.values()] == [*paths]
+
+
+def test_a_folder_is_named_by_the_path_that_it_has_and_by_that_which_it_will_have() -> None:
+    """While a rename waits; what is beneath it too. Where another has that path now, that one is meant."""
+    moved = edit("set_folder", "P1:1", name="Trade")
+    made = edit("create_folder", name="New", parent="P1:1")
+    paths = seen_paths(seen(SALES, WEST, GONE, edits=(moved, made)), "main", "P1")
+    new = f"@{made['edit_id']}"
+    assert paths == {
+        "/Sales": ["P1:1"], "/Sales/West": ["P1:2"], "/Trade": ["P1:1"], "/Trade/West": ["P1:2"], "/Trade/New": [new],
+    }  # fmt: skip
+    there = {"id": "P1:4", "name": "Trade", "parent": ""}
+    assert seen_paths(seen(SALES, there, edits=(moved,)), "main", "P1") == {"/Sales": ["P1:1"], "/Trade": ["P1:4"]}
+    twice = [{"id": f"P1:{number}", "name": "Two", "parent": ""} for number in (10, 9)]
+    assert seen_paths(seen(*twice), "main", "P1") == {"/Two": ["P1:9", "P1:10"]}
 
 
 def test_a_tree_is_as_deep_as_it_can_be_followed() -> None:

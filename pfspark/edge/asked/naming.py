@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from functools import partial
 
@@ -10,11 +9,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
-from pfspark.ask import lines
 from pfspark.edge.asked.around import Around
+from pfspark.edge.asked.store_view import View
 from pfspark.errors import CnSetError, RefusedError
+from pfspark.keyed import of_store
 from pfspark.units import unknown
-from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Action
+from pfspark.words import HIERARCHY
 
 World = Mapping[str, pa.Table]
 
@@ -29,27 +29,15 @@ def stores_of(world: World, org: str) -> list[str]:
 def seen_paths(world: World, org: str, store: str) -> dict[str, list[str]]:
     """The folders that a store sees, and those that edits there are about to make (`@` and the edit), by path (R149).
 
+    Where an edit that waits renames or moves a folder, the path that it will have names it too, unless another has that now.
     Folders of one path, which only stores that had not heard of each other make, are in the order of their ids.
     """
-    own = {
-        name: world[name].filter((pc.field("org") == org) & (pc.field("store") == store)) for name in ("tree", "folders", "edits")
-    }
-    stores = lines.Stores({"tree": own["tree"]}, org)
-    dead = {*own["folders"].filter(pc.field("dead"))["folder"].to_pylist()}
-    seen: dict[str, list[str]] = defaultdict(list)
-    by_id = {ROOT: ""}
-    for folder in sorted(stores.tree[store], key=place_of):
-        by_id[folder] = stores.path(store, folder)
-        if folder not in dead:
-            seen[by_id[folder]].append(folder)
-    making = own["edits"].filter((pc.field("action") == str(Action.CREATE_FOLDER)) & pc.field("at").is_valid()).to_pylist()
-    for row in sorted(making, key=lambda row: (row["at"], row["place"] or 0)):
-        sets = dict(row["properties"] or ())
-        if sets.get(NAME) is not None:  # else it will be refused
-            ref = f"@{row['edit_id']}"
-            by_id[ref] = f"{by_id.get(sets.get(PARENT, ROOT), '')}/{sets[NAME]}"
-            if not seen[by_id[ref]]:
-                seen[by_id[ref]].append(ref)
+    own = {name: of_store(world[name], org, store) for name in ("tree", "folders", "edits")}
+    now = View({name: own[name] for name in ("tree", "folders")}, org, store)
+    seen = {path: sorted(folders, key=place_of) for path, folders in now.paths().items()}
+    if own["edits"].num_rows:
+        for path, folders in View(own, org, store).paths().items():
+            seen.setdefault(path, folders)
     return seen
 
 

@@ -13,6 +13,7 @@ import pytest
 from pfspark.edge import door
 from pfspark.edge.asked import naming
 from pfspark.edge.asked.around import Around
+from pfspark.edge.asked.store_view import View
 from pfspark.errors import RefusedError
 from pfspark.rows import rows_of
 from pfspark.words import HIERARCHY_ACTIONS, Action
@@ -67,7 +68,7 @@ def test_few_folders_tell_what_all_do(seed: int) -> None:
     for _ in range(100):
         world = some_world(drawn)
         made = some_edit(drawn, [*world["folders"]["folder"].unique().to_pylist(), "@e0", "@e1"])
-        before = told(lambda: door.validate(door.View(world, "main", "P1"), made, "/F"))  # noqa: B023
+        before = told(lambda: door.validate(View(world, "main", "P1"), made, "/F"))  # noqa: B023
         assert told(lambda: door.check(world, made, "/F", lambda: "")) == before  # noqa: B023
         paths = naming.seen_paths(world, "main", "P1")
         for path in {*paths, "/a", "/b/a", "/a/b/c", "/c/c", "/d", "/"}:
@@ -83,7 +84,7 @@ def test_what_lies_beneath_a_folder_is_what_lies_beneath_it_step_by_step(seed: i
     drawn = random.Random(seed)
     moved = 0
     for _ in range(100):
-        view = door.View(some_world(drawn), "main", "P1")
+        view = View(some_world(drawn), "main", "P1")
         for nth in range(5):
             view.take_in({**some_edit(drawn, [*view.folders]), "edit_id": f"more {nth // 2}"} if view.folders else MADE)
         lines = {each: view.upwards(each) for each in view.folders}
