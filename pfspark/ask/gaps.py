@@ -29,40 +29,38 @@ def timed(view: Callable[[str], DataFrame], *, clock: DataFrame) -> DataFrame:
 
 
 def gaps(array: DataFrame, *, steps: DataFrame, timed: DataFrame) -> DataFrame:
-    """One row for each open range: the columns of `array`, `of` (who was asked for it last) and `due` (when it is asked again).
+    """One row for each open range: the columns of `array`, `of` (who was asked for it last, null where nobody was) and `due`.
 
-    A range that was asked of two stores at once is a row for each. Where nobody was asked yet, `of` is null and `due` is when
-    the store asks first (`timed`); null where nobody is known to have it.
+    `due` is when the store asks, first or again (`timed`); null where nobody is known to have it. A range that was asked of two
+    stores at once is a row for each.
     """
     along = [*ORIGIN_HERE, "asked"]
     named = steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull()).withColumn("asked", F.col("at"))
-    asked = named.select(*along, *ENDS, "of", "due")
+    asked = named.select(*along, *ENDS, "of")
     layers = [array.select(*along, *ENDS, F.lit(1).alias("open")), asked.select(*along, *ENDS, F.lit(1).alias("told"))]
     pieces = cnset.coverage(along, *layers).where("open > 0").select(*along, *ENDS, F.lit(True).alias("piece"))
     entries = array.select(*along, "cn_min", F.struct("heard", "attempt").alias("entry"))
-    requests = asked.select(*along, "cn_min", F.struct("cn_max", "of", "due").alias("request"))
+    requests = asked.select(*along, "cn_min", F.struct("cn_max", "of").alias("request"))
     # Ranges of one moment never overlap, so what began last before a piece is what it lies in, if it reaches so far.
     marked = pieces.unionByName(entries, allowMissingColumns=True).unionByName(requests, allowMissingColumns=True)
     before = Window.partitionBy(*along).orderBy("cn_min", F.col("piece").asc_nulls_first())
     found = marked.withColumns({name: F.last(name, True).over(before) for name in ("entry", "request")})
     within = F.when(F.col("request.cn_max") >= F.col("cn_max"), F.col("request"))
     rows = found.where("piece").select(*along, *ENDS, "entry.*", within.alias("request"))
-    told = rows.select(*along, *ENDS, "heard", "attempt", "request.of", F.col("request.due").alias("again"))
-    joined = cnset.join_up(told, along, ["heard", "attempt", "of", "again"]).withColumnRenamed("again", "due")
-    of_some = joined.where("of is not null")
-    return of_some.unionByName(_first_asked(joined.where("of is null"), timed)).select(
-        *RANGE_HERE, "heard", "attempt", "asked", "of", "due"
+    told = rows.select(*along, *ENDS, "heard", "attempt", F.coalesce("request.of", F.lit("")).alias("of"))
+    return _timed(cnset.join_up(told, along, ["heard", "attempt", "of"]), timed).select(
+        *RANGE_HERE, "heard", "attempt", "asked", F.when(F.col("of") != "", F.col("of")).alias("of"), "due"
     )
 
 
-def _first_asked(waiting: DataFrame, timed: DataFrame) -> DataFrame:
-    """Ranges that nobody was asked for, in pieces that are due at one time."""
+def _timed(open_ranges: DataFrame, timed: DataFrame) -> DataFrame:
+    """Ranges with when they are `due`, in pieces that are due at one time; those that were asked of several each by itself."""
+    whose = [*ORIGIN_HERE, "of"]
     micros = {name: F.unix_micros(name).alias(name) for name in ("heard", "asked", "due")}
+    due = timed.join(open_ranges.select(*whose).distinct(), list(ORIGIN_HERE)).select(*whose, *ENDS, micros["due"])
     pieces = cnset.coverage(
-        ORIGIN_HERE,
-        waiting.select(*RANGE_HERE, "attempt", micros["heard"], micros["asked"], F.lit(1).alias("open")),
-        timed.select(*RANGE_HERE, micros["due"]),
+        whose, open_ranges.select(*whose, *ENDS, "attempt", micros["heard"], micros["asked"], F.lit(1).alias("open")), due
     ).where("open > 0")
-    alike = cnset.join_up(pieces, ORIGIN_HERE, ["attempt", *micros])
+    alike = cnset.join_up(pieces, whose, ["attempt", *micros])
     times = {name: F.when(F.col(name) != 0, F.timestamp_micros(name)) for name in micros}
-    return alike.withColumns({**times, "attempt": F.col("attempt").cast("bigint"), "of": F.lit(None).cast("string")})
+    return alike.withColumns({**times, "attempt": F.col("attempt").cast("bigint")})

@@ -80,8 +80,7 @@ def begin(steps: DataFrame, *, again: DataFrame, clock: DataFrame) -> DataFrame:
 
     Those whose own entry in the list has changed (R87, R130), and those that were restored or started again, as entries of
     the agenda say (`again`; R132-R134). A store that starts for the first time has no `since`: it asks whom one asks
-    whose list has changed (R131). Of two rules of one replica the wider counts, as their names are sorted: all, three, three
-    and the oldest.
+    whose list has changed (R131). Of two rules of one replica the wider counts.
     """
     asked_by = F.when(F.col("since").isNull(), F.col("responders_list_change")).otherwise(F.col("responders_restore"))
     changed = steps.where(F.col("standing").isin(*LIVE)).join(clock, "org")
@@ -90,7 +89,8 @@ def begin(steps: DataFrame, *, again: DataFrame, clock: DataFrame) -> DataFrame:
         .select(*HERE, asked_by.alias("rule"))
         .unionByName(changed.select(*HERE, F.col("responders_list_change").alias("rule")))
     )
-    return asked.groupBy(*HERE).agg(F.min("rule").alias("rule"))
+    width = F.array_position(F.array(*map(F.lit, ("three", "three_and_oldest", "all"))), F.col("rule"))
+    return asked.groupBy(*HERE).agg(F.max_by("rule", width).alias("rule"))
 
 
 @rule("beginning", inline=True)

@@ -1,4 +1,4 @@
-"""Of whom what is missing was asked last: the open array beside the requests."""
+"""Of whom what is missing was asked last, and when it is asked for next: the open array beside the requests."""
 
 from __future__ import annotations
 
@@ -52,7 +52,13 @@ def test_each_range_says_whom_it_was_asked_of_last(spark: SparkSession) -> None:
     ]  # fmt: skip
     timed = [
         missing(low, high, heard=at(due), **other)
-        for low, high, due, other in ((20, 22, 14, {}), (29, 30, 12, {}), (31, 31, 13, {}), (1, 4, 12, {"origin": "PFS2"}))
+        for low, high, due, other in (
+            (1, 9, 8, {}),
+            (20, 22, 14, {}),
+            (29, 30, 12, {}),
+            (31, 31, 13, {}),
+            (1, 4, 12, {"origin": "PFS2"}),
+        )
     ]
     assert found(spark, array, steps, timed) == [
         (1, 5, 1, "PFS1", 8),
@@ -62,7 +68,7 @@ def test_each_range_says_whom_it_was_asked_of_last(spark: SparkSession) -> None:
         (31, 31, 0, None, 13),
         (32, 32, 0, None, None),
         (1, 1, 1, None, 12),
-        (2, 3, 1, "PFS1", 8),
+        (2, 3, 1, "PFS1", 12),
         (4, 4, 1, None, 12),
         (5, 6, 0, None, None),
     ]

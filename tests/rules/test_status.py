@@ -94,6 +94,24 @@ def test_who_starts_for_the_first_time_asks_all(spark: SparkSession) -> None:
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    ("by_list", "by_restore", "rule"),
+    [
+        ("three", "three_and_oldest", "three_and_oldest"),
+        ("three_and_oldest", "three", "three_and_oldest"),
+        ("all", "three", "all"),
+    ],
+)
+def test_of_two_reasons_to_ask_the_wider_counts(spark: SparkSession, by_list: str, by_restore: str, rule: str) -> None:
+    """A store that is restored in the round in which it is put back on the list."""
+    again = spark.createDataFrame([("o", "ME", "F", NOW)], f"{HERE}, since timestamp")
+    steps = spark.createDataFrame([("o", "ME", "F", "active")], f"{HERE}, standing string")
+    clock = spark.createDataFrame(
+        [("o", by_list, by_restore)], "org string, responders_list_change string, responders_restore string"
+    )
+    assert [row["rule"] for row in status.begin(steps, again=again, clock=clock).collect()] == [rule]
+
+
 @pytest.mark.rule("R136", "R137")
 @pytest.mark.parametrize(
     ("clock", "due"),
