@@ -33,7 +33,7 @@ class UsageError(PfsparkError):
 
 
 class ViolationError(PfsparkError):
-    """A check of the promises found rows that break it (exit code 3)."""
+    """A check found rows that break a promise (exit code 3)."""
 
     exit_code = 3
 

@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark import cntext
-from pfspark.ask import lines
+from pfspark.ask.stores import Stores, converged
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.sim import invention
@@ -38,10 +38,10 @@ post = { store = "PFS1", folder = "/Sales" }
 """
 
 
-def rounds(world: Between, scenario: Any, numbers: range) -> Iterator[lines.Stores]:
+def rounds(world: Between, scenario: Any, numbers: range) -> Iterator[Stores]:
     for number in numbers:
         world.play({"forgetful": invention.turn(scenario, scenario.start + number * timedelta(minutes=5), suspended=False)})
-        yield lines.Stores(world.tables, "forgetful")
+        yield Stores(world.tables, "forgetful")
 
 
 @pytest.mark.rule("R31")
@@ -69,4 +69,4 @@ def test_a_store_that_forgot_its_numbers_begins_a_new_life(spark: SparkSession) 
     *_, last = rounds(world, scenario, range(2, 8))
     for store in ("PFS1", "PFS2"):  # what was forgotten came back, and what was posted has a number of the new life
         assert cntext.show(last.held(store, here)) == "PFS1:1-5,PFS1~2:1,PFS2:1-3", store
-    assert lines.converged(last)
+    assert converged(last)

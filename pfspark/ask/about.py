@@ -14,7 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
-from pfspark.ask import lines, why
+from pfspark.ask import why
+from pfspark.ask.stores import set_of
 from pfspark.errors import CnSetError
 from pfspark.execute import Made, execute
 from pfspark.keyed import distinct, having, together
@@ -86,7 +87,7 @@ def numbers_of(tables: Tables, org: str, folder: str, item: str) -> cntext.CnSet
     changes = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.equal(changes["folder"], folder)))
     objects = changes.filter(pc.equal(changes["name"], item))["object"]
     versions = changes.filter(pc.is_in(changes["object"], objects)).select(["origin", "cn"]).to_pylist()
-    of_name = lines.cnset({"origin": row["origin"], "cn_min": row["cn"], "cn_max": row["cn"]} for row in versions)
+    of_name = set_of({"origin": row["origin"], "cn_min": row["cn"], "cn_max": row["cn"]} for row in versions)
     return cntext.union(numbers, of_name)
 
 

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines
+from pfspark.ask.stores import set_of
 from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.rules import sources, state
@@ -64,7 +65,7 @@ def line(row: Line, span: Line) -> Line:
            for one in row["gives"] or () if one["origin"] == span["origin"])  # fmt: skip
     return {
         "store": row["peer"],
-        "gives": cntext.show(lines.cnset([one for one in met if one["cn_min"] <= one["cn_max"]])),
+        "gives": cntext.show(set_of([one for one in met if one["cn_min"] <= one["cn_max"]])),
         "amount": row["amount"],
         "keys": [
             {"key": key, "value": None if value == sources.SAYS_NOTHING else value}

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.ask import lines
+from pfspark.ask.stores import Stores
 from pfspark.words import HIERARCHY, NAME, Reason
 
 COLUMNS = {
@@ -23,7 +24,7 @@ PAGE = 10_000
 _ORDER = ("at", "place", "edit_id")
 
 
-def lines_of(edits: pa.Table, receipts: pa.Table, changes: pa.Table, *, stores: lines.Stores) -> Iterator[dict[str, Any]]:
+def lines_of(edits: pa.Table, receipts: pa.Table, changes: pa.Table, *, stores: Stores) -> Iterator[dict[str, Any]]:
     """One line for each edit, by its time: of one that was made twice only the first; times that no calendar has come last.
 
     `name` is that of an item, of a new folder its own; `item` and `folder` are what the edit became where it made them. Rows
@@ -45,7 +46,7 @@ def lines_of(edits: pa.Table, receipts: pa.Table, changes: pa.Table, *, stores: 
         yield from (_line(row, stores) for row in page.to_pylist())
 
 
-def _line(row: dict[str, Any], stores: lines.Stores) -> dict[str, Any]:
+def _line(row: dict[str, Any], stores: Stores) -> dict[str, Any]:
     makes_folder = row["its_folder"] == HIERARCHY
     folder = row["its_object"] if makes_folder else row["made_folder"] or row["folder"]
     item = row["made_item"] or row["item"] or (None if makes_folder else row["its_object"])

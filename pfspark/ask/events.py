@@ -16,7 +16,8 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.ask.eventlog import NEW_LIFE, REMOVED, Deleted, Event, Posted, Sent, event_of, one_line, write
-from pfspark.ask.lines import Stores, cnset, number_of
+from pfspark.ask.lines import number_of
+from pfspark.ask.stores import Stores, set_of
 from pfspark.words import HIERARCHY, PARENT, Action, Flag, MessageType, Outcome, Standing
 
 Row = Mapping[str, Any]
@@ -140,7 +141,7 @@ def _incoming(receipt: Row, row: Row, contents: _Contents, stores: Stores) -> Ev
 
 def _told(row: Row, viewer: str, stores: Stores) -> dict[str, Any]:
     """What a message says of itself, in the words of who logs it."""
-    numbers = cnset([*row["carries"], *row["asks"]])
+    numbers = set_of([*row["carries"], *row["asks"]])
     said: dict[str, Any] = {
         "type": row["type"],
         "message_id": row["message_id"],

@@ -10,6 +10,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.ask import candidates, lines
 from pfspark.ask.candidates import Request
+from pfspark.ask.stores import Stores, set_of
 from pfspark.words import Hop, MessageType
 
 Line = dict[str, Any]
@@ -21,7 +22,7 @@ GIVES = (Hop.NUMBERED, Hop.SENT, Hop.ANSWERED)
 
 def told(
     rows: Iterable[Line],
-    views: Mapping[str, lines.Stores],
+    views: Mapping[str, Stores],
     round_at: Mapping[tuple[str, datetime], int],
     considered: Mapping[Request, Sequence[Line]],
     cycles: Mapping[tuple[str, str], timedelta],
@@ -43,7 +44,7 @@ def told(
         among = considered.get((row["round"] or 0, row["store"], row["folder"]))
         yield {
             "org": org, "at": lines.moment(row["at"]), "kind": "hop", "round": row["round"],
-            "store": row["store"], **views[org].called(row["store"], row["folder"]), "item": cntext.show(lines.cnset([row])),
+            "store": row["store"], **views[org].called(row["store"], row["folder"]), "item": cntext.show(set_of([row])),
             "what": row["what"], "peer": row["peer"], "says": _SAYS[Hop(row["what"])]({**row, "by": by}),
             "rule": _RULES[Hop(row["what"])], "by": by,
             "message_id": row["message_id"], "type": row["type"], "until": lines.when(row["until"]), "attempt": row["attempt"],

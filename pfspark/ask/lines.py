@@ -1,26 +1,19 @@
-"""The answers as lines: what a store holds, sees and misses, as JSON objects (design of the scenario output).
-
-All of it is read from the tables of a world between two rounds; who others are, and what is missing, is decided as
-`rules.status.holders` and `rules.backfill` do of frames.
-"""
+"""The answers as lines: what a store holds, sees and misses, as JSON objects (design of the scenario output)."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from pfspark import cntext
-from pfspark.keyed import having, labels
-from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Flag, Listing, MessageType, Standing
+from pfspark.ask.stores import Stores, set_of
+from pfspark.words import Entry, Flag, Listing, MessageType, Standing
 
 Line = dict[str, Any]
-Ranges = Iterable[Mapping[str, Any]]
 
 TYPE_ORDER = {kind: place for place, kind in enumerate(("0x2", "0x4", "0x8", "0x80000002", "0x80000004", "0x10", "0x20"))}
 
@@ -43,254 +36,6 @@ def words(name: str) -> str:
 def number_of(row: Mapping[str, Any]) -> str:
     """The number of a change as lines write it: `PFS1:7`."""
     return f"{row['origin']}:{row['cn']}"
-
-
-def cnset(ranges: Ranges) -> cntext.CnSet:
-    """Rows with origin, cn_min and cn_max as a set."""
-    spans: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for row in ranges:
-        spans[row["origin"]].append((row["cn_min"], row["cn_max"]))
-    return {label: cntext.canonical(ranges) for label, ranges in spans.items()}
-
-
-class ByOrg:
-    """The tables of a world (`between.Between.tables`), parted by organization once for all who ask."""
-
-    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
-        self._tables = dict(tables)  # as they are now: a world that is played on has others in their place
-        self._parts: dict[str, dict[str, pa.Table]] = {}
-
-    def part(self, name: str, org: str) -> pa.Table:
-        """The rows of a table about an organization."""
-        if name not in self._parts:
-            table = self._tables[name].sort_by("org").combine_chunks()
-            runs = pc.run_end_encode(table["org"].combine_chunks()) if table.num_rows else None
-            ends = runs.run_ends.to_pylist() if runs else []
-            orgs = runs.values.to_pylist() if runs else []
-            starts = [0, *ends]
-            self._parts[name] = {
-                each: table.slice(start, end - start) for each, start, end in zip(orgs, starts[:-1], ends, strict=True)
-            }
-        return self._parts[name].get(org, self._tables[name].slice(0, 0))
-
-    def rows(self, name: str, org: str) -> list[Any]:
-        """The rows of a view that are of an organization, each a dict."""
-        rows: list[Any] = self.part(name, org).to_pylist()
-        return rows
-
-
-class _Few(ByOrg):
-    """Tables of a world by organization, of a few folders alone."""
-
-    def __init__(self, whole: ByOrg, folders: Iterable[str]) -> None:
-        self._whole, self._folders = whole, pa.array(folders, pa.string())
-
-    def part(self, name: str, org: str) -> pa.Table:
-        rows = self._whole.part(name, org)
-        return rows.filter(pc.is_in(rows["folder"], self._folders)) if "folder" in rows.column_names else rows
-
-
-class Stores:
-    """What the stores of one organization know, by store and folder; each table is read when it is first asked for."""
-
-    def __init__(self, tables: Mapping[str, pa.Table] | ByOrg, org: str) -> None:
-        self._tables = tables if isinstance(tables, ByOrg) else ByOrg(tables)
-        self._org = org
-        self._shared: dict[str, set[str]] = {}
-
-    def about(self, folders: Iterable[str]) -> Stores:
-        """The same of these folders alone: of a large organization few rows become dicts."""
-        return Stores(_Few(self._tables, {*folders}), self._org)
-
-    def _part(self, name: str) -> pa.Table:
-        return self._tables.part(name, self._org)
-
-    def _rows(self, name: str) -> list[Any]:
-        return self._tables.rows(name, self._org)
-
-    @cached_property
-    def stores(self) -> list[str]:
-        """The names of the stores."""
-        return sorted(row["store"] for row in self._rows("stores"))
-
-    @cached_property
-    def members(self) -> list[str]:
-        """The names of those that are not retired: only they have a part in the hierarchy."""
-        return sorted(row["store"] for row in self._rows("stores") if not row["retired"])
-
-    @cached_property
-    def replicas(self) -> dict[tuple[str, str], Any]:
-        """The replicas, by store and folder; what a retired store had of the hierarchy is none any more."""
-        retired = {*self.stores} - {*self.members}
-        found = {(row["store"], row["folder"]): row for row in self._rows("replicas")}
-        return {here: row for here, row in found.items() if here[1] != HIERARCHY or here[0] not in retired}
-
-    @cached_property
-    def tree(self) -> dict[str, dict[str, dict[str, str]]]:
-        """The properties of each folder, by the store that sees them."""
-        tree: dict[str, dict[str, dict[str, str]]] = defaultdict(lambda: defaultdict(dict))
-        columns = (self._part("tree")[name].to_pylist() for name in ("store", "folder", "property", "value"))
-        for store, folder, name, value in zip(*columns, strict=True):
-            tree[store][folder][name] = value
-        return tree
-
-    def see_one_tree(self) -> bool:
-        """Whether all members see the same folders, and the same is set on each."""
-        seen = self._part("tree")
-        seen = seen.filter(pc.is_in(seen["store"], pa.array(self.members, pa.string())))
-        by_whom = seen.group_by(["folder", "property", "value"]).aggregate([([], "count_all")])["count_all"]
-        return pc.all(pc.equal(by_whom, len(self.members))).as_py() is not False
-
-    def unlike(self, *entries: Entry) -> set[str]:
-        """Folders of which an active replica says something of itself in such an entry that another does not say in the same
-        ranges; of all others they say the same."""
-        replicas = self._part("replicas")
-        part = pc.or_(
-            pc.not_equal(replicas["folder"], HIERARCHY), pc.is_in(replicas["store"], pa.array(self.members, pa.string()))
-        )
-        active = replicas.filter(pc.and_(part, pc.equal(replicas["standing"], str(Standing.ACTIVE))))
-        state = self._part("state").select(["store", "folder", "about", "entry", "origin", "cn_min", "cn_max"])
-        keys = active.select(["store", "folder"]).append_column("about", labels(active["store"], active["life"]))
-        own = having(state.filter(pc.is_in(state["entry"], pa.array(map(str, entries)))), keys, keys.column_names)
-        told = own.group_by(["folder", "entry", "origin", "cn_min", "cn_max"]).aggregate([("store", "count_distinct")])
-        all_of = active.group_by("folder").aggregate([("store", "count")])
-        both = told.join(all_of, "folder")
-        return {*both.filter(pc.not_equal(both["store_count_distinct"], both["store_count"]))["folder"].unique().to_pylist()}
-
-    @cached_property
-    def _state(self) -> dict[tuple[str, str], list[Any]]:
-        return self._by_folder("state")
-
-    @cached_property
-    def _array(self) -> dict[tuple[str, str], list[Any]]:
-        return self._by_folder("array")
-
-    def _by_folder(self, name: str) -> dict[tuple[str, str], list[Any]]:
-        found: dict[tuple[str, str], list[Any]] = defaultdict(list)
-        for row in self._rows(name):
-            found[row["store"], row["folder"]].append(row)
-        return found
-
-    @cached_property
-    def _lists(self) -> dict[tuple[str, str], dict[str, str]]:
-        found: dict[tuple[str, str], dict[str, str]] = defaultdict(dict)
-        for row in self._rows("lists"):
-            found[row["store"], row["folder"]][row["peer"]] = row["listing"]
-        return found
-
-    @cached_property
-    def _lives(self) -> dict[tuple[str, str, str], int]:
-        return {(row["store"], row["folder"], row["peer"]): row["life"] for row in self._rows("lives")}
-
-    def called(self, store: str, folder: str) -> Line:
-        """A folder as lines name it: the key `folder` with its path; with `id`, where that store sees two of that path."""
-        path = self.path(store, folder)
-        return {"folder": path, "id": folder} if path in self._of_two(store) else {"folder": path}
-
-    def _of_two(self, store: str) -> set[str]:
-        """The paths that more than one living folder has in the eyes of a store."""
-        if store not in self._shared:
-            paths = Counter(self.path(store, folder) for folder in self.tree[store] if self._lists.get((store, folder)))
-            self._shared[store] = {path for path, count in paths.items() if count > 1}
-        return self._shared[store]
-
-    def path(self, store: str, folder: str) -> str:
-        """The path of a folder as that store sees it; one that cannot reach the root is shown beneath it."""
-        if folder == HIERARCHY:
-            return HIERARCHY
-        line = self.above(store, folder)
-        names = [self.tree[store][each].get(NAME, each) for each in line]
-        top = self.tree[store][line[-1]].get(PARENT, ROOT) if line else folder
-        return "/" + "/".join(reversed(names if top == ROOT else names[:1]))
-
-    def above(self, store: str, folder: str) -> list[str]:
-        """That folder and those above it as the store sees them, up to the top; a ring ends where it closes."""
-        line: list[str] = []
-        while folder in self.tree[store] and folder not in line:
-            line.append(folder)
-            folder = self.tree[store][folder].get(PARENT, ROOT)
-        return line
-
-    def shown(self, store: str, folder: str | None) -> str | None:
-        """The path of a folder; of one that the store does not see, what names it."""
-        return self.path(store, folder) if folder == HIERARCHY or folder in self.tree[store] else folder
-
-    def held(self, store: str, folder: str, entry: Entry = Entry.APPLIED) -> cntext.CnSet:
-        """What a store says of its own replica: `applied`, `empty` or `sent`."""
-        replica = self.replicas.get((store, folder))
-        label = replica and cntext.label(store, replica["life"])
-        return cnset(row for row in self._state[store, folder] if row["entry"] == entry and row["about"] == label)
-
-    def content(self, store: str, folder: str) -> cntext.CnSet:
-        """The numbers whose changes a store has: applied and not empty; none without a replica."""
-        return cntext.subtract(self.held(store, folder), self.held(store, folder, Entry.EMPTY))
-
-    def believed(self, store: str, folder: str, peer: str, entry: Entry = Entry.REPORTED) -> cntext.CnSet:
-        """What a store has recorded about a peer's replica, in the newest life it knows of it."""
-        newest = self._lives.get((store, folder, peer), 1)
-        rows = self._state[store, folder]
-        return cnset(
-            row
-            for row in rows
-            if row["entry"] == entry
-            and cntext.split_label(row["about"])[0] == peer
-            and cntext.split_label(row["about"])[1] >= newest
-        )
-
-    def listed(self, store: str, folder: str) -> list[str]:
-        """The replica list of a folder as that store sees it."""
-        return sorted(peer for peer, listing in self._lists[store, folder].items() if listing == Listing.LISTED)
-
-    def alive(self) -> list[tuple[str, str]]:
-        """The folders that each store sees alive, by store and path; a retired one sees none any more."""
-        seen = [(store, folder) for store in self.members for folder in self.tree[store] if self._lists.get((store, folder))]
-        return sorted(seen, key=lambda here: (here[0], self.path(*here), here[1]))
-
-    def listings(self, store: str, folder: str) -> dict[str, Listing]:
-        """How each replica of a folder stands in the list as that store sees it, erased ones too."""
-        return {peer: Listing(listing) for peer, listing in sorted(self._lists[store, folder].items())}
-
-    def peers(self, store: str, folder: str) -> list[str]:
-        """Whom a store may ask about a folder: the other replicas of its list, and leavers that still hold."""
-        listed = self._lists[store, folder]
-        return sorted(peer for peer, listing in listed.items() if peer != store and listing != Listing.GONE)
-
-    def missing(self, store: str, folder: str) -> tuple[cntext.CnSet, cntext.CnSet]:
-        """The open array, and what is lost: heard of, not held, and claimed by nobody any more."""
-        heard = cnset(self._array[store, folder])
-        claimed: cntext.CnSet = {}
-        for peer in self.peers(store, folder):
-            gives = cntext.subtract(self.believed(store, folder, peer), self.believed(store, folder, peer, Entry.EMPTY))
-            claimed = cntext.union(claimed, gives)
-        return cntext.intersect(heard, claimed), cntext.subtract(heard, claimed)
-
-    def since(self, store: str, folder: str, some: cntext.CnSet) -> datetime | None:
-        """When a store first heard of the oldest of those numbers, of what it lacks; None: of none."""
-        met = (
-            row["heard"] for row in self._array[store, folder] if cntext.meets(some, row["origin"], row["cn_min"], row["cn_max"])
-        )
-        return min(met, default=None)
-
-    def holes(self) -> Iterator[tuple[str, str, cntext.CnSet, cntext.CnSet]]:
-        """The replicas that have heard of what they lack, in the order of `present`, each with what `missing` says; no others
-        are looked at."""
-        few = self.about(self._part("array")["folder"].unique().to_pylist())
-        for store, folder in self._in_order(key for key, rows in few._array.items() if rows and few._stands(key)):
-            yield store, folder, *few.missing(store, folder)
-
-    def present(self) -> list[tuple[str, str]]:
-        """Stores and folders with a replica that is not erased, by store and path, the hierarchy first."""
-        return self._in_order(filter(self._stands, self.replicas))
-
-    def count(self) -> int:
-        """How many they are."""
-        return sum(map(self._stands, self.replicas))
-
-    def _stands(self, here: tuple[str, str]) -> bool:
-        return here in self.replicas and self.replicas[here]["standing"] != Standing.ERASED
-
-    def _in_order(self, here: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-        return sorted(here, key=lambda key: (key[0].encode(), self.path(*key).encode(), key[1]))
 
 
 def state(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
@@ -370,8 +115,8 @@ def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
             "from": row["store"],
             "to": [to["store"] for to in row["recipients"]],
             **named,
-            "carries": cntext.show(cnset(row["carries"])),
-            "asks": cntext.show(cnset(row["asks"])),
+            "carries": cntext.show(set_of(row["carries"])),
+            "asks": cntext.show(set_of(row["asks"])),
             "bytes": row["bytes"],
         }
         if row["priority"] not in (None, "normal"):
@@ -434,40 +179,3 @@ def _is_about(line: Line, folder: str, views: Mapping[str, Stores]) -> bool:
         return folder in named
     stores, viewer = views[line["org"]], str(line.get("store") or line.get("from"))
     return folder in stores.tree.get(viewer, ()) and stores.path(viewer, folder) in named
-
-
-def unlike(stores: Stores) -> bool:
-    """Whether active replicas of a folder hold different content: then their readers may see different winners of one set."""
-    few = stores.about(stores.unlike(Entry.APPLIED, Entry.EMPTY))
-    content = defaultdict(set)
-    for store, folder in _active(few):
-        content[folder].add(cntext.show(few.content(store, folder)))
-    return any(len(held) > 1 for held in content.values())
-
-
-def equal(stores: Stores) -> bool:
-    """Whether the active replicas of each folder hold the same set."""
-    few, held = stores.about(stores.unlike(Entry.APPLIED)), defaultdict(set)
-    for here in _active(few):
-        held[here[1]].add(cntext.show(few.held(*here)))
-    return all(len(each) == 1 for each in held.values())
-
-
-def converged(stores: Stores, items: Iterable[Mapping[str, Any]] = ()) -> bool:
-    """Whether every active replica of every folder holds the same set and winners, and all members see the same hierarchy (I2).
-
-    Of content that is alike the winners are too, by a total order that all stores share. Where it is `unlike`, one having
-    expired what another still shows, `items` are needed: what readers see, as `rules.items.readable` gives it.
-    """
-    winners = defaultdict(set)
-    for row in items:
-        winners[row["store"], row["folder"]].add((row["object"], row["version"]))
-    unlike = stores.unlike(Entry.APPLIED)
-    few, held = stores.about(unlike), defaultdict(set)
-    for here in _active(stores if winners else few):
-        held[here[1]].add((cntext.show(few.held(*here)) if here[1] in unlike else "", frozenset(winners[here])))
-    return all(len(each) == 1 for each in held.values()) and stores.see_one_tree()
-
-
-def _active(stores: Stores) -> list[tuple[str, str]]:
-    return [here for here, replica in stores.replicas.items() if replica["standing"] == Standing.ACTIVE]

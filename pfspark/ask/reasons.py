@@ -10,6 +10,7 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.ask import lines
+from pfspark.ask.stores import Stores, set_of
 from pfspark.words import FIRST, Cause, Reason, Standing
 
 Line = dict[str, Any]
@@ -29,7 +30,7 @@ def moments(rows: Iterable[Line], edits: Iterable[Line]) -> Iterator[tuple[str, 
 class Telling:
     """What is needed to tell people: names of folders, the time of each organization, the round of a moment."""
 
-    views: Mapping[str, lines.Stores]
+    views: Mapping[str, Stores]
     at: Mapping[str, datetime]
     round_at: Mapping[tuple[str, datetime], int]
 
@@ -37,7 +38,7 @@ class Telling:
         """One line for each row of `explained`, by organization, store, folder, cause and number."""
         for row in sorted(rows, key=_order):
             org, stores = row["org"], self.views[row["org"]]
-            item = cntext.show(lines.cnset([row]))
+            item = cntext.show(set_of([row]))
             teller = _Teller(row, item)
             yield {
                 "org": org, "at": lines.moment(self.at[org]), "kind": "why", "store": row["store"],

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.ask import lines
+from pfspark.ask.stores import Stores, equal
 from pfspark.units import show_span
 from pfspark.words import Standing
 
@@ -18,7 +19,7 @@ Line = dict[str, Any]
 
 
 def organization(
-    stores: lines.Stores, org: str, at: datetime, *, played: bool, waiting: int, due: datetime | None, now: datetime | None
+    stores: Stores, org: str, at: datetime, *, played: bool, waiting: int, due: datetime | None, now: datetime | None
 ) -> Line:
     """One line: whether its active replicas are equal, and what is still to come.
 
@@ -27,7 +28,7 @@ def organization(
     holes = [(missing, lost) for _, _, missing, lost in stores.holes()]
     return {
         "org": org, "at": lines.moment(at), "kind": "status", "replicas": stores.count(), "played": played,
-        "equal": played and lines.equal(stores), "waiting": waiting,
+        "equal": played and equal(stores), "waiting": waiting,
         "missing": sum(cntext.size(missing) for missing, _ in holes),
         "lost": sum(cntext.size(lost) for _, lost in holes),
         "due": due and lines.moment(due), "ahead": show_span(at - now) if played and now and at > now else None,
@@ -43,7 +44,7 @@ def called(line: Mapping[str, Any]) -> str:
     return ", ".join([replicas, stands, *amounts, *edits]) + f", at {line['at']}"
 
 
-def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, since: datetime) -> Iterator[str]:
+def overdue(tables: Mapping[str, pa.Table], stores: Stores, org: str, since: datetime) -> Iterator[str]:
     """What a replica misses since before that time, and edits that wait since then, a sentence each."""
     for store, folder, missing, _ in stores.holes():
         oldest = stores.since(store, folder, missing)
@@ -56,7 +57,7 @@ def overdue(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, sinc
         yield f"{org}: edits wait, {len(waiting):,} of them, the oldest since {oldest:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def replicas(tables: Mapping[str, pa.Table], stores: lines.Stores, org: str, at: datetime) -> Iterator[Line]:
+def replicas(tables: Mapping[str, pa.Table], stores: Stores, org: str, at: datetime) -> Iterator[Line]:
     """One line for each replica that is not erased.
 
     `missing` counts its backfill array, `since` says when the oldest number of it was heard of; `lacks` counts what

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from pfspark import cntext
-from pfspark.ask import lines
+from pfspark.ask.stores import Stores
 from pfspark.edge import copying
 from pfspark.edge.asked import naming
 from pfspark.errors import RefusedError, UsageError
@@ -109,7 +109,7 @@ class Folders(Edits):
                 return str(row["object"]), row["round"] - 1
         for row in rows:  # what lay beneath was deleted with it
             world = self._world(row["round"] - 1)
-            known = lines.Stores(world, org)
+            known = Stores(world, org)
             for viewer in naming.stores_of(world, org):
                 for each in [folder] if naming.is_id(folder) else naming.of_path(world, org, viewer, folder):
                     if row["object"] in known.above(viewer, each):
@@ -156,7 +156,7 @@ class Folders(Edits):
         added = self.replica_add(store, folder, target, org=org, at=at)
 
         def open_points() -> Iterator[str]:
-            known = lines.Stores(self._world(), org)
+            known = Stores(self._world(), org)
             unaware = [each for each in known.members if target not in known.listed(each, named)]
             if unaware:
                 yield f"the list to reach {', '.join(unaware)}"

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.ask import lines
+from pfspark.ask.stores import ByOrg, Stores
 from pfspark.edge.asked import naming
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.delta.damage import damage
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from pfspark.edge.report import Page
 
 
-Views = Mapping[str, lines.Stores]
+Views = Mapping[str, Stores]
 """What the stores of each organization see."""
 
 
@@ -422,11 +423,11 @@ class Questions(Known):
                     raise
                 del orgs[name]  # it does not play (`unfit`), and the others are asked all the same
         last = clocks(snapshot)
-        parted = lines.ByOrg(world)
+        parted = ByOrg(world)
         return Answers(
             snapshot,
             dict(world),
-            views={name: lines.Stores(parted, name) for name in sorted(orgs)},
+            views={name: Stores(parted, name) for name in sorted(orgs)},
             at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
             played={name: name in last for name in orgs},
             policies=policies,

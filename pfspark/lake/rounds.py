@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
+from pfspark.ask.stores import ByOrg, Stores, converged, unlike
 from pfspark.edge.asked import shown
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.keeping import certificates
@@ -139,8 +140,8 @@ class Rounds(Questions):
 
     def said(self, played: Played) -> Iterator[Line]:
         """What was refused and sent in a round, as lines."""
-        parted = lines.ByOrg(played.world)
-        views = {org: lines.Stores(parted, org) for org in played.turns}
+        parted = ByOrg(played.world)
+        views = {org: Stores(parted, org) for org in played.turns}
         receipts = played.made["receipts"].to_pylist() if played.turns else []
         refused = [row for row in receipts if row["outcome"] == Outcome.REFUSED]
         items = self._items_of(row["edit_id"] for row in refused if row["edit_id"])
@@ -168,8 +169,8 @@ class Rounds(Questions):
         """
         seen = self.answers(org=org)
         views = seen.views.values()
-        read = [*shown.everywhere(seen.world, seen.views)] if any(map(lines.unlike, views)) else []
-        alike = [lines.converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
+        read = [*shown.everywhere(seen.world, seen.views)] if any(map(unlike, views)) else []
+        alike = [converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
         missing = sum(cntext.size(claimed) for stores in views for _, _, claimed, _ in stores.holes())
         due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
         unfit = any(org in (None, of) for of in self.unfit)

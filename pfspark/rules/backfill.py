@@ -69,8 +69,8 @@ def _live(replicas: DataFrame) -> DataFrame:
 
 @rule(like="coverage", inline=True)
 def missing(coverage: DataFrame) -> DataFrame:
-    """The numbers that were missed, or are claimed by others, and are not held: of what is settled without content by some,
-    those that others claim."""
+    """The numbers not held that stand in the array or that others claim; one that some replica has settled without content
+    counts only while another claims it."""
     settled = (F.col("void") > 0) & (F.col("claimed") <= 0)
     return coverage.where("applied = 0 and arriving = 0 and (open > 0 or claimed > 0)").where(~settled)
 

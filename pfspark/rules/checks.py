@@ -146,7 +146,7 @@ def held_somewhere(seen: Seen) -> DataFrame:
 
 
 def last_copy(seen: Seen) -> DataFrame:
-    """Ranges that only replicas hold which are about to be erased (I10, D7).
+    """Ranges held only by replicas that are about to be erased (I10, D7).
 
     A store that is restored after it has acknowledged a leaver may make it so, and nothing else.
     """
@@ -183,7 +183,7 @@ CHECKS = (
     Check("I6", "no change number was left out", no_gap_in_numbers),
     Check("I8", "nothing is missed that is held", lean_array),
     Check("I8", "what others are believed to have is held or noted", complete_array),
-    Check("I9", "nobody waits for what no replica of his misses", array_of_the_living),
+    Check("I9", "no backfill array outlives its replica", array_of_the_living),
     Check("I14", "nobody sees a folder alive of which he knows that it was deleted", no_resurrection),
     Check("I15", "no organization knows a store of another", no_strangers),
 )

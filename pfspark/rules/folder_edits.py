@@ -72,7 +72,7 @@ def _as_known(edits: DataFrame, *, folders: DataFrame, lists: DataFrame, tree: D
     live = folders.select(*STORE, F.col("folder").alias("target"), "dead")
     ending = deleted.withColumnRenamed("folder", "target")
     entry = F.col("property").startswith(REPLICA) & (F.col("value") == Listing.LISTED)
-    listed = _lists(tree.where(entry), _peer(F.col("property")), "listed")
+    listed = _lists(tree.where(entry), naming.peer_of(F.col("property")), "listed")
     kept = _lists(lists.where(F.col("listing") == Listing.LISTED), F.col("peer"), "kept")
     known = edits.join(live, folder, "left").join(ending, folder, "left")
     return known.join(listed, folder, "left").join(kept, folder, "left")
@@ -88,7 +88,7 @@ def _edit() -> Column:
     entries = F.map_filter("properties", lambda name, _: name.startswith(REPLICA))
 
     def peers(listing: Listing) -> Column:
-        return F.transform(F.map_keys(F.map_filter(entries, lambda _, value: value == listing)), _peer)
+        return F.transform(F.map_keys(F.map_filter(entries, lambda _, value: value == listing)), naming.peer_of)
 
     return F.struct(
         "nth",
@@ -175,11 +175,6 @@ def _beneath(edits: DataFrame, *, folders: DataFrame, deleted: DataFrame, too_de
 def _lists(rows: DataFrame, peer: Column, name: str) -> DataFrame:
     """The peers in `rows` as one array a folder: org, store, target, `name`."""
     return rows.groupBy(*STORE, F.col("folder").alias("target")).agg(F.array_sort(F.collect_set(peer)).alias(name))
-
-
-def _peer(entry: Column) -> Column:
-    """The store that an entry of a replica list is about."""
-    return F.substr(entry, F.lit(len(REPLICA) + 1))
 
 
 @rule("numbered_folders")

@@ -12,7 +12,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark import ancestors
+from pfspark import ancestors, naming
 from pfspark.frame import rule
 from pfspark.keys import HERE, STORE
 from pfspark.words import BY_ITSELF, DELETED, HIERARCHY, PARENT, REPLICA, WHOLE, Action, Listing, Standing
@@ -161,7 +161,7 @@ def lists(tree: DataFrame, *, folders: DataFrame) -> DataFrame:
     """
     entries = tree.where(F.col("property").startswith(REPLICA) & F.col("value").isin(*Listing)).select(
         *HERE,
-        F.expr(f"substring(property, {len(REPLICA) + 1})").alias("peer"),
+        naming.peer_of(F.col("property")).alias("peer"),
         F.when(F.col("value") == Listing.LEAVING, Listing.REMOVED).otherwise(F.col("value")).alias("listing"),
         "stamp",
     )

@@ -37,8 +37,10 @@ BITS = 64
 
 @rule("names", needs=("changes", "edits"))
 def names(changes: DataFrame, *, edits: DataFrame) -> DataFrame:
-    """What those edits became that `edits` name, as their folder, its parent, or their item: org, edit_id, object. An edit
-    that was taken in once more, as none is remembered for ever, is what it became last."""
+    """The ids of what `edits` name by `@` and an edit, as their folder, its parent, or their item: org, edit_id, object.
+
+    None is remembered for ever: one that was taken in once more is what it became last.
+    """
     said = F.explode(F.array("folder", "item", F.col("properties")[PARENT]))
     named = edits.select("org", said.alias("_said")).where(F.startswith("_said", F.lit("@")))
     theirs = changes.join(named.selectExpr("org", "substring(_said, 2) as edit_id"), ["org", "edit_id"], "left_semi")

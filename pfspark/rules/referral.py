@@ -17,11 +17,10 @@ def refer(readers: DataFrame, *, lists: DataFrame, replicas: DataFrame, stores: 
 
     A reader is a row of org, store (whom he asks) and folder. The answer is made of what that store itself sees: the replica
     list of its own tree, in which a replica taken off the list is delete pending, and the standing of its own replica. Its
-    own readable replica comes first, at no cost; then the other listed replicas by cost, a total order by the name of the
-    store. `cheapest` marks the first and those that cost no more, over whom readers are spread evenly; one's
-    own replica is shared with nobody. Inside a site the cost is 0,
-    between two sites that of the direct link; without a link it is 1, as for backfill. A reader to whom nobody can be named
-    has no row: no replica is available to him (1129).
+    own readable replica comes first, at no cost; then the other listed replicas by cost, of one cost by the name of the store.
+    `cheapest` marks the first and those that cost no more, over whom readers are spread evenly; one's own replica is shared
+    with nobody. Inside a site the cost is 0, between two sites that of the direct link; without a link it is 1, as for
+    backfill. A reader to whom nobody can be named has no row: no replica is available to him (1129).
 
         PFS3 in Paris; /Sales at PFS1 (cost 10), PFS2 (cost 5) and PFS4 (delete pending)  ->  PFS2 nth 1, PFS1 nth 2
 

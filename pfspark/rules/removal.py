@@ -41,7 +41,7 @@ def advance(acknowledgements: DataFrame, *, applied: DataFrame, replicas: DataFr
     """Replicas that may go now: rows of `replicas`, delete pending no longer but delete now.
 
     The leaver compares its own set of this round with what each proof shows: direct, from active replicas that between them
-    hold all. One such is enough. Who is not yet called removed (`unlisted`) cannot go: it says so first.
+    hold all. One proof is enough. A leaver not yet called removed (`unlisted`) first says so, and stays.
 
     Source: D7, D8; F62, C5.
     """

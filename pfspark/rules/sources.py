@@ -10,7 +10,7 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark import cnset
+from pfspark import cnset, naming
 from pfspark.frame import rule
 from pfspark.keys import HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
 from pfspark.words import CARRYING, REPLICA, Entry
@@ -201,7 +201,7 @@ def responders(
     known = _facts(asked, stores=stores, links=links, contacts=contacts, clock=clock)
     active = contacts.select(*PAIR, F.col("sent").isNotNull().alias("active"))
     placed = tree.where(F.col("property").startswith(REPLICA)).select(
-        *HERE, F.expr(f"substring(property, {len(REPLICA) + 1})").alias("peer"), F.col("stamp.at").alias("placed")
+        *HERE, naming.peer_of(F.col("property")).alias("peer"), F.col("stamp.at").alias("placed")
     )
     full = known.join(active, list(PAIR), "left").join(placed, [*HERE, "peer"], "left")
     near, linked = F.col("facts")["same_site"], F.col("facts")["affinity"]

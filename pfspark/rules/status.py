@@ -125,10 +125,10 @@ def inquire(
     `since`, `due` (when it is asked again unless it answers; null: never), `leaver`. Rows that do not ask change the agenda
     alone.
 
-    A request at the beginning goes to all holders and names the `responders`. Answered is of whom any message about the folder
-    was `delivered` since, of a bygone life too; the silent are asked again at the backfill time-outs, three times. A leaver asks
-    those who stay, without end: the silent at the time-outs, those who answered (by a message of their `current` life) and still
-    lack something when the delete-pending wait is over.
+    A request at the beginning goes to all holders and names the `responders`. A peer has answered once any message of its about
+    the folder was `delivered` since, even one of a bygone life; the silent are asked again at the backfill time-outs, three
+    times. A leaver asks those who stay, without end: the silent at the time-outs, those who answered (by a message of their
+    `current` life) and still lack something when the delete-pending wait is over.
 
     Source: R86, R87, R130-R134; A4, D5-D7.
     """

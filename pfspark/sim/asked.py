@@ -13,6 +13,7 @@ from pyspark.sql import DataFrame
 
 from pfspark.ask import lines, reasons
 from pfspark.ask.about import About, Tables, edit_rows, explain, log_of, refusals_of, requests_of
+from pfspark.ask.stores import Stores
 from pfspark.between import Between
 from pfspark.keyed import having, lacking
 from pfspark.keys import STORE
@@ -69,7 +70,7 @@ class Past:
         return local(self._world.spark, pa.concat_tables([*self._tables[name], rows_of(name, (), ("round",))]), schema)
 
     def why(
-        self, asked: Mapping[str, Sequence[Step]], clock: pa.Table, views: Mapping[str, lines.Stores], at: Mapping[str, datetime]
+        self, asked: Mapping[str, Sequence[Step]], clock: pa.Table, views: Mapping[str, Stores], at: Mapping[str, datetime]
     ) -> Iterator[Line]:
         """The lines of the steps that ask now, by organization."""
         facts = {

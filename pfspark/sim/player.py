@@ -18,6 +18,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from pfspark import cntext, restarts
 from pfspark.ask import lines
+from pfspark.ask.stores import ByOrg, Stores, converged, unlike
 from pfspark.between import Between, due_moments
 from pfspark.execute import execute
 from pfspark.frame import source
@@ -181,9 +182,9 @@ def rounds(world: Between, playing: Mapping[str, Playing], past: Past, record: R
 def ends(world: Between, playing: Mapping[str, Playing]) -> Iterator[Line]:
     """The `end` line of each organization, as it stands."""
     broken = _violations(world, playing)
-    parted = lines.ByOrg(world.tables)
-    views = {org: lines.Stores(parted, org) for org in playing}
-    seen = _items(world, playing, [org for org, stores in views.items() if lines.unlike(stores)])
+    parted = ByOrg(world.tables)
+    views = {org: Stores(parted, org) for org in playing}
+    seen = _items(world, playing, [org for org, stores in views.items() if unlike(stores)])
     for org, one in playing.items():
         yield _end(one.scenario, views[org], seen.get(org, []), one.violations + Counter(broken.get(org, {})))
 
@@ -237,8 +238,8 @@ def _round(
 def _told(world: Between, playing: Mapping[str, Playing], past: Past, played: Played) -> Iterator[Line]:
     """What is said of a round, and asked for after it."""
     made, turns = played.made, played.turns
-    parted = lines.ByOrg(world.tables)
-    views = {org: lines.Stores(parted, org) for org in _speaking(made, playing, turns)}
+    parted = ByOrg(world.tables)
+    views = {org: Stores(parted, org) for org in _speaking(made, playing, turns)}
     yield from _refusals(made["receipts"])
     yield from lines.messages(made["messages"], views)
     yield from _shows(world, playing, turns, views)
@@ -282,7 +283,7 @@ def _refusals(receipts: pa.Table) -> Iterator[Line]:
 
 
 def _shows(
-    world: Between, playing: Mapping[str, Playing], turns: Mapping[str, datetime], views: Mapping[str, lines.Stores]
+    world: Between, playing: Mapping[str, Playing], turns: Mapping[str, datetime], views: Mapping[str, Stores]
 ) -> Iterator[Line]:
     showing = {org: playing[org].shows for org in turns if playing[org].shows}
     seen = _items(world, playing, [org for org, shows in showing.items() if "items" in shows])
@@ -327,14 +328,14 @@ def _violations(world: Between, playing: Iterable[str]) -> dict[str, dict[str, i
     return broken
 
 
-def _end(scenario: Scenario, stores: lines.Stores, seen: Sequence[Mapping[str, Any]], broken: Mapping[str, int]) -> Line:
+def _end(scenario: Scenario, stores: Stores, seen: Sequence[Mapping[str, Any]], broken: Mapping[str, int]) -> Line:
     missing = sum(cntext.size(claimed) for _, _, claimed, _ in stores.holes())
     end = {
         "org": scenario.name,
         "at": lines.moment(scenario.end),
         "kind": "end",
         "rounds": (scenario.end - scenario.start) // scenario.interval + 1,
-        "converged": lines.converged(stores, seen),
+        "converged": converged(stores, seen),
         "missing": missing,
         "violations": sum(broken.values()),
     }

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from pfspark import cntext, restarts
 from pfspark.ask import lines
+from pfspark.ask.stores import ByOrg, Stores
 from pfspark.between import Between
 from pfspark.rows import rows_of
 from pfspark.sim import invention, player
@@ -103,10 +104,9 @@ def foresee(
         played_so_far = (max(one.now - ground.now, timedelta(0)) for one in playing.values())
         progress(sum(played_so_far, timedelta(0)), len(playing) * (until - ground.now))
     ends = {line["org"]: line for line in player.ends(between, playing)}
-    parted = lines.ByOrg(between.tables)
+    parted = ByOrg(between.tables)
     played = {
-        world: _World(ground, scenario, foreseen, world, lines.Stores(parted, world), ends[world])
-        for world, scenario in worlds.items()
+        world: _World(ground, scenario, foreseen, world, Stores(parted, world), ends[world]) for world, scenario in worlds.items()
     }
     for world, one in played.items():
         is_new = world != AS_IS
@@ -141,9 +141,7 @@ def _waiting(edits: pa.Table, org: str) -> list[datetime | None]:
 class _World:
     """How a world comes out."""
 
-    def __init__(
-        self, ground: Ground, scenario: Scenario, foreseen: Foreseen, world: str, stores: lines.Stores, end: Line
-    ) -> None:
+    def __init__(self, ground: Ground, scenario: Scenario, foreseen: Foreseen, world: str, stores: Stores, end: Line) -> None:
         self._ground = ground
         self._sites = {store.name: store.site for store in scenario.stores}
         self._missing = foreseen.missing[world]
@@ -254,7 +252,7 @@ def _sums(rows: pa.Table, column: str, counted: str) -> Line:
     }
 
 
-def _told(name: str, row: Line, stores: lines.Stores) -> tuple[str, str]:
+def _told(name: str, row: Line, stores: Stores) -> tuple[str, str]:
     """The rule by which a row was written, and what it says."""
 
     def folder(store: str) -> str:

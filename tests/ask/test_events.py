@@ -10,7 +10,7 @@ import pytest
 
 from pfspark.ask.eventlog import Deleted, Event, Posted, Sent, describe, read, write
 from pfspark.ask.events import Log, events, replids
-from pfspark.ask.lines import Stores
+from pfspark.ask.stores import Stores
 from pfspark.words import HIERARCHY, MessageType
 
 START = datetime(2026, 1, 5, 8, tzinfo=UTC)

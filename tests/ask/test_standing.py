@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from pfspark.ask import standing
-from pfspark.ask.lines import Stores
+from pfspark.ask.stores import Stores
 from pfspark.rows import rows_of
 from pfspark.tables import VIEWS
 from pfspark.words import NAME, PARENT, ROOT

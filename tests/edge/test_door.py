@@ -14,7 +14,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from pfspark.ask import lines
+from pfspark.ask.stores import Stores
 from pfspark.edge import cli, door
 from pfspark.edge.asked.naming import seen_paths
 from pfspark.edge.asked.store_view import View
@@ -122,7 +122,7 @@ def test_folders_that_were_moved_into_each_other_lie_at_the_top() -> None:
     world = seen(SALES, WEST, *ring, lost)
     paths = View(world, "main", "P1").paths()
     assert paths == {"/Sales": ["P1:1"], "/Sales/West": ["P1:2"], "/a": ["P1:4"], "/b": ["P1:5"], "/c": ["P1:6"]}
-    stores = lines.Stores(world, "main")
+    stores = Stores(world, "main")
     assert [stores.path("P1", folder) for [folder] in paths.values()] == [*paths]
 
 

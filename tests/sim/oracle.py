@@ -14,8 +14,8 @@ Readings, where the texts are silent:
 - Holders of a folder are its list and the leavers not yet gone. 0x4 and delete-pending requests go to the list, 0x10
   unasked and 0x20 to all holders (the responders are named inside); a repeated request goes to the silent only.
 - A leaver that has its proof in a round asks for nothing more in that round. Any replica that was active when it
-  answered can prove; numbers that are settled without content in that round need no proof. Between them, several hold
-  all by what they answer in one round.
+  answered can prove; numbers that are settled without content in that round need no proof. An answer proves in the
+  round in which it is heard: between them, several hold all by what they answer in one, and who may not go then asks anew.
 - Folders choose side by side: who was asked last is what was known before the round, in all of them.
 - Of a holder of whom nothing is believed a message relays nothing, not even its life.
 - Under a schedule of Never a number waits for no slot; once there are slots, it counts as taken in then.
@@ -890,7 +890,7 @@ class World:
         held = [
             numbers
             for name, (about, numbers, heard) in replica.answers.items()
-            if about == replica.current(name) and (heard == self.now or not together)
+            if about == replica.current(name) and heard == self.now
         ]
         if together:
             held = [NONE.union(*held)] if held else []

@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from pfspark import cntext
-from pfspark.ask.lines import cnset
+from pfspark.ask.stores import set_of
 from pfspark.cntext import CnSet
 from pfspark.words import CARRYING, Flag, MessageType, Outcome, Reason, Standing
 
@@ -61,8 +61,8 @@ def _came_late(rows: Rows) -> int:
     noted = {"heard": heard, "asked": asked, "named": defaultdict[tuple[str, str], CnSet](dict)}
     for row in rows["backfill"]:
         here = row["store"], row["folder"]
-        noted[row["step"]][here] = cntext.union(noted[row["step"]][here], cnset([row]))
-    carried = {row["message_id"]: cnset(row["carries"]) for row in rows["messages"]}
+        noted[row["step"]][here] = cntext.union(noted[row["step"]][here], set_of([row]))
+    carried = {row["message_id"]: set_of(row["carries"]) for row in rows["messages"]}
     for row in rows["receipts"]:
         if row["outcome"] == Outcome.APPLIED:
             here = row["store"], row["folder"]

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark import cntext
-from pfspark.ask import lines, why
+from pfspark.ask import why
+from pfspark.ask.stores import set_of
 from pfspark.edge.config import conf_folder
 from pfspark.sim import asked
 from pfspark.sim.scenario import Scenario, parse
@@ -197,16 +198,16 @@ class Facts:
         self.heard: dict[Here, list[tuple[datetime, cntext.CnSet]]] = defaultdict(list)
         for row in written["messages"][org]:
             if row["type"] in ("0x2", "0x4"):
-                self.sent[here(row)].append((row["at"], lines.cnset(row["carries"])))
+                self.sent[here(row)].append((row["at"], set_of(row["carries"])))
         for row in written["state"][org]:
             if row["entry"] == "applied" and cntext.split_label(row["about"])[0] == row["store"]:
-                self.applied[here(row)].append((row["at"], lines.cnset([row])))
+                self.applied[here(row)].append((row["at"], set_of([row])))
         for row in written["backfill"][org]:
             if row["step"] == "asked":
-                self.asked[here(row)].append((row["at"], lines.cnset([row])))
-                self.asked_of[here(row), row["of"]].append((row["at"], lines.cnset([row])))
+                self.asked[here(row)].append((row["at"], set_of([row])))
+                self.asked_of[here(row), row["of"]].append((row["at"], set_of([row])))
             elif row["step"] == "heard":
-                self.heard[here(row)].append((row["at"], lines.cnset([row])))
+                self.heard[here(row)].append((row["at"], set_of([row])))
 
 
 def here(row: Mapping[str, Any]) -> Here:
@@ -224,7 +225,7 @@ def within(found: Sequence[tuple[datetime, cntext.CnSet]], since: datetime, unti
 
 def came_true(row: Line, now: datetime, facts: Facts) -> str | None:
     """What is wrong with what a row says of the future."""
-    numbers = lines.cnset([row])
+    numbers = set_of([row])
     at, before, there = row["next_at"], row["next_at"] - timedelta(microseconds=1), here(row)
 
     def meets(found: Sequence[tuple[datetime, cntext.CnSet]], since: datetime, until: datetime) -> cntext.CnSet:

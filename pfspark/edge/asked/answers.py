@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from pfspark import said
 from pfspark.ask import edits, gaps, lines, standing
+from pfspark.ask.stores import Stores
 from pfspark.edge.asked import shown
 from pfspark.edge.asked.pages import paged
 from pfspark.edge.config import conf_folder
@@ -38,7 +39,7 @@ class Answers:
 
     snapshot: Snapshot
     world: Mapping[str, pa.Table]
-    views: Mapping[str, lines.Stores]
+    views: Mapping[str, Stores]
     at: Mapping[str, datetime]
     """The time of each organization's last round; before the first, of its start."""
     played: Mapping[str, bool]

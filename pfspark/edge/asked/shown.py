@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.ask import lines
+from pfspark.ask.stores import Stores
 from pfspark.edge.asked.naming import place_of
 from pfspark.keys import NUMBER
 from pfspark.words import HIERARCHY, Action, Standing
@@ -43,7 +44,7 @@ def in_conflict(world: World, org: str, store: str, folder: str, item: str) -> l
     return next(_undominated(changes, _held_at(world, org, store, folder)), [])
 
 
-def everywhere(world: World, views: Mapping[str, lines.Stores]) -> Iterator[Row]:
+def everywhere(world: World, views: Mapping[str, Stores]) -> Iterator[Row]:
     """Each item as readers at each store of those organizations see it, with its `store`."""
     changes = defaultdict(list)
     for row in world["changes"].select(TOLD).to_pylist():
@@ -56,10 +57,10 @@ def everywhere(world: World, views: Mapping[str, lines.Stores]) -> Iterator[Row]
 
 def _held_at(world: World, org: str, store: str, folder: str) -> cntext.CnSet:
     own = {name: _of(world[name], org=org, store=store, folder=folder) for name in ("replicas", "state")}
-    return _held(lines.Stores({**own, "stores": _of(world["stores"], org=org)}, org), store, folder)
+    return _held(Stores({**own, "stores": _of(world["stores"], org=org)}, org), store, folder)
 
 
-def _held(stores: lines.Stores, store: str, folder: str) -> cntext.CnSet:
+def _held(stores: Stores, store: str, folder: str) -> cntext.CnSet:
     """The numbers of the changes that readers at a store may see: of a replica that is active, and not of the hierarchy."""
     replica = stores.replicas.get((store, folder))
     is_open = replica is not None and replica["standing"] == Standing.ACTIVE and folder != HIERARCHY

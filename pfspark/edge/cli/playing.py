@@ -53,6 +53,8 @@ def play(
         from pfspark.edge.spark.crossing import suited
         from pfspark.sim.player import play
 
+        spark = open_session()
+
     reached = {each.name: each.start for each in scenarios}
     spans = sum((each.end - each.start for each in scenarios), timedelta(0))
     violations, done, steps = 0, timedelta(0), {(each.name, step.number): step for each in scenarios for step in each.steps}
@@ -68,8 +70,6 @@ def play(
             step = steps.get((line["org"], line.get("step") or 0))
             yield {**line, **step.about()} if step else line
 
-    with live.doing("starting Spark"):
-        spark = open_session()
     with live.doing("playing"), written(spark, lake, scenarios) if lake else nullcontext() as record:
         screen.lines(counted(play(scenarios, spark, record, suited)), json=json, orgs=len(scenarios) > 1)
     if violations:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.ask import lines
+from pfspark.ask.stores import Stores, set_of
 from pfspark.between import Between
 from pfspark.errors import RefusedError
 from pfspark.keyed import of_store, with_columns
@@ -30,7 +31,7 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
     What others hold, or what is on its way to others, comes back by backfill; `numbers` are lost for ever. Both arguments
     are tables of a world (`between.Between.tables`).
     """
-    here, before = lines.Stores(now, org), lines.Stores(then, org)
+    here, before = Stores(now, org), Stores(then, org)
     mail = now["mail"].select(["org", "recipient", "lost", "folder", "carries"])
     others = (
         (pc.field("org") == org) & (pc.field("recipient") != store) & pc.equal(pc.coalesce(pc.field("lost"), pc.scalar("")), "")
@@ -46,7 +47,7 @@ def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
             if other != store and (other, folder) in here.replicas:
                 gone = cntext.subtract(gone, here.held(other, folder))
         for carried in on_its_way[folder] if gone else ():
-            gone = cntext.subtract(gone, lines.cnset(carried))
+            gone = cntext.subtract(gone, set_of(carried))
         if gone:
             yield {
                 "org": org, "kind": "loss", "store": store, "folder": here.path(store, folder), "id": folder,

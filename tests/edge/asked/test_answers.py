@@ -279,7 +279,7 @@ def test_answers_are_filtered_by_store_folder_and_organization(lake: Lake) -> No
     of_sales = rows(lake.messages(folder="/Sales"))
     assert 0 < len(of_sales) < len(everything) and {row["folder"] for row in of_sales} == {"PFS1:1"}
     to_one = rows(lake.messages(store="PFS2"))
-    assert all("PFS2" in (row["store"], *(to["store"] for to in row["recipients"])) for row in to_one)
+    assert to_one and all("PFS2" in (row["store"], *(to["store"] for to in row["recipients"])) for row in to_one)
     assert {row["kind"] for row in rows(lake.rounds(org="main"))} == {"played"}
     assert {row["at"].minute for row in rows(lake.state(as_of=4))} == {5}
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import Window
 from pyspark.sql import functions as F
 
-from pfspark.ask.lines import Stores
+from pfspark.ask.stores import Stores
 from pfspark.between import Between
 from pfspark.cntext import label
 from pfspark.edge.asked import shown

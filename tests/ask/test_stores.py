@@ -1,4 +1,4 @@
-"""Folders as a store shows them."""
+"""What stores know, and how they show it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pfspark import cntext
-from pfspark.ask import lines
+from pfspark.ask.stores import ByOrg, Stores, converged, equal, unlike
 from pfspark.cntext import label
 from pfspark.rows import rows_of
 from pfspark.tables import EVERY
@@ -16,14 +16,14 @@ from pfspark.tables import EVERY
 ORG = "main"
 
 
-def seen(**parents: str) -> lines.Stores:
+def seen(**parents: str) -> Stores:
     """What PFS1 sees: folders, each named by its id, and under which other each stands (none: at the top)."""
     tree = [
         {"org": ORG, "store": "PFS1", "folder": folder, "property": name, "value": value}
         for folder, parent in parents.items() for name, value in (("name", folder), ("parent", parent))
     ]  # fmt: skip
     tables = {name: rows_of(name, ()) for name in EVERY}
-    return lines.Stores(tables | {"tree": rows_of("tree", tree)}, ORG)
+    return Stores(tables | {"tree": rows_of("tree", tree)}, ORG)
 
 
 @pytest.mark.usefixtures("spark")  # which knows how columns are written
@@ -54,8 +54,8 @@ def test_who_is_retired_is_no_part_of_the_hierarchy(retired: bool) -> None:
     ]
     stores = [{"org": ORG, "store": "PFS1", "retired": False}, {"org": ORG, "store": "PFS2", "retired": retired}]
     said = {"tree": tree, "replicas": replicas, "stores": stores}
-    found = lines.Stores({name: rows_of(name, said.get(name, ())) for name in EVERY}, ORG)
-    assert lines.converged(found) == retired
+    found = Stores({name: rows_of(name, said.get(name, ())) for name in EVERY}, ORG)
+    assert converged(found) == retired
     assert {*found.present()} == {("PFS1", "1-1"), ("PFS2", "A"), *([] if retired else [("PFS2", "1-1")])}
 
 
@@ -63,13 +63,13 @@ def test_rows_are_parted_by_organization() -> None:
     """However many there are, in whatever order and pieces they come."""
     orgs = [f"org {int((place * 7919 % 5_000 / 5_000) ** 2 * 300)}" for place in range(5_000)]
     table = pa.table({"org": orgs, "place": range(len(orgs)), "nested": [{"n": place} for place in range(len(orgs))]})
-    parted = lines.ByOrg({"pieces": pa.concat_tables([table.slice(first, 777) for first in range(0, len(orgs), 777)])})
+    parted = ByOrg({"pieces": pa.concat_tables([table.slice(first, 777) for first in range(0, len(orgs), 777)])})
     for org in set(orgs):
         expected = [place for place, each in enumerate(orgs) if each == org]
         assert sorted(row["place"] for row in parted.rows("pieces", org)) == expected
         assert all(row["nested"] == {"n": row["place"]} for row in parted.rows("pieces", org))
     assert parted.rows("pieces", "nobody") == []
-    assert lines.ByOrg({"none": table.slice(0, 0)}).rows("none", "org 0") == []
+    assert ByOrg({"none": table.slice(0, 0)}).rows("none", "org 0") == []
 
 
 def test_what_is_alike_is_told_as_if_all_were_looked_at() -> None:
@@ -94,11 +94,11 @@ def test_what_is_alike_is_told_as_if_all_were_looked_at() -> None:
             "state": state,
             "stores": [{"org": ORG, "store": name, "retired": False} for name in stores],
         }
-        found = lines.Stores({name: rows_of(name, rows.get(name, ())) for name in EVERY}, ORG)
+        found = Stores({name: rows_of(name, rows.get(name, ())) for name in EVERY}, ORG)
         held = {folder: {cntext.show(found.held(*here)) for here in there if here[1] == folder} for folder in folders}
         alike = all(len(each) <= 1 for each in held.values())
-        assert lines.converged(found) == lines.equal(found) == alike
+        assert converged(found) == equal(found) == alike
         shown = {folder: {cntext.show(found.content(*here)) for here in there if here[1] == folder} for folder in folders}
-        assert lines.unlike(found) == any(len(each) > 1 for each in shown.values())
+        assert unlike(found) == any(len(each) > 1 for each in shown.values())
         said[alike] += 1
     assert min(said) > 10
