@@ -254,7 +254,7 @@ def test_sets_are_ranges_that_the_algebra_takes(lake: Lake) -> None:
     """What others are known to have and I lack is what my array says."""
     found = lake.ranges()
     applied, reported = (found.where(f"entry = '{entry}'") for entry in ("applied", "reported"))
-    holes = cnset.subtract(reported, applied, keys=["org", "store", "folder", "origin"])
+    holes = cnset.subtract(reported, applied, keys=["org", "store", "folder", "id", "origin"])
     missing = found.where("entry = 'missing'").select(holes.columns)
     assert rows(holes) == rows(missing)
     said = {(row["store"], row["origin"], row["cn_min"], row["cn_max"]) for row in rows(holes)}
