@@ -125,12 +125,13 @@ def unlinked(stores: Iterable[Row], links: Iterable[tuple[str, str]]) -> tuple[s
 
 def _organization(said: Declared, there: Organization, prune: bool, today: datetime) -> tuple[list[Change], list[dict[str, Any]]]:
     """What becomes of its profile, its start, its switch and its options."""
-    known, own = there.entry, {}
+    known, own, legible = there.entry, {}, False
     if known is not None:
         with suppress(UsageError):  # a policy that cannot be read is said anew
             own = differences(policy_of(known), load_profile(known["profile"], conf_folder()))
+            legible = True
     profiled = load_profile(said.profile or (known or {}).get("profile") or PROFILE, conf_folder())
-    policy = override(profiled if prune else override(profiled, own), said.options)
+    policy = override(profiled, ({} if prune else own) | dict(single(said.options)))
     options = differences(policy, profiled)
     head = {
         "profile": policy.profile,
@@ -148,7 +149,7 @@ def _organization(said: Declared, there: Organization, prune: bool, today: datet
             was, is_now = ({"value": each[name]} if name in each else {} for each in (spelled_own, spelled_options))
             changes.append(_change("option", name, was, is_now, is_new=not was))
     row = {**(known or {}), "org": there.name, **head, "options": differences_text(policy, profiled)}
-    if known and (before, own) == (head, options):
+    if legible and (before, own) == (head, options):
         return changes, []
     return changes, [row]
 

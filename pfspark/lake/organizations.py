@@ -70,16 +70,16 @@ class Organizations(Directory, Folders):
             name = told.get("name") or (MAIN if not self.organizations else self._org(None))
         else:
             name = values.organization(org)
-        stores = {} if prune else {each: row["site"] for each, row in self._stores(name).items() if not row["retired"]}
+        known = self._stores(name)
+        stores = {} if prune else {each: row["site"] for each, row in known.items() if not row["retired"]}
         meant = declared.read(told, file, stores)
         if prune and not meant.stores:
             raise UsageError(f"{file}: no store, expected [stores.NAME]: to prune would take away every one that there is")
+        going, gone = ({each for each, row in some.items() if row.get("retired")} for some in (meant.stores, known))
+        editor = self._editor(name, store, [*(each for each in meant.stores if each not in going | gone), *stores])
         return plan.plan(
             meant,
-            self._as_it_stands(
-                name,
-                self._editor(name, store, [*(each for each, row in meant.stores.items() if not row.get("retired")), *stores]),
-            ),
+            self._as_it_stands(name, editor),
             prune=prune,
             at=self._at(at) or datetime.now(UTC),
             place=time.time_ns(),
@@ -203,9 +203,10 @@ def _editor(world: Mapping[str, pa.Table], org: str, store: str | None, names: S
     part = set(_stores_in(world["replicas"], org, pc.field("folder") == HIERARCHY))
     makers = set(_stores_in(world["edits"], org, pc.field("action").isin([*HIERARCHY_ACTIONS])))
     seeing = [name for name in names if name in (part or makers)]
-    if store is not None and seeing and store not in seeing:
-        raise RefusedError(f"{store} sees no folder before the next round; take {seeing[0]}")
-    return store or next(iter(seeing or names), None)
+    chosen = store or next(iter(seeing or names), None)
+    if chosen is not None and (part or makers) and chosen not in (part or makers):
+        raise RefusedError(f"{chosen} sees no folder before the next round; take {' or '.join(seeing or sorted(part or makers))}")
+    return chosen
 
 
 def _stores_in(table: pa.Table, org: str, these: pc.Expression | None = None) -> list[str]:

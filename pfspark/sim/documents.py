@@ -18,7 +18,7 @@ LONGEST_FILE = 16 * 2**20
 MOST_DOTS = 32
 """Parts of a dotted key. The key that goes deepest here has four; what a reader of TOML takes for one grows with their square."""
 _PART = r"""(?:[\w-]++|"(?:[^"\\\n]|\\.)*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+"""
-_DOTTED = re.compile(rf"""(?<![\w."'-])(?:{_PART}){{{MOST_DOTS}}}""")
+_DOTTED = re.compile(rf"""(?<![\w."'\\-])(?:{_PART}){{{MOST_DOTS}}}""")
 
 
 def document(of: Document, called: str = "what is declared") -> tuple[Mapping[str, Any], str]:

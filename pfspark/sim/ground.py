@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pfspark.errors import ProfileError, ScenarioError, UsageError
-from pfspark.settings import differences, override
+from pfspark.settings import differences, override, single
 from pfspark.sim import language, steps, values
 from pfspark.sim.scenario import Scenario, faults_of, links_of, profile_named
 from pfspark.sim.steps import FolderRef, Step
@@ -58,13 +58,11 @@ def varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder: 
 def _varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder: Path) -> Scenario:
     before, now = ground.scenario, ground.now
     told = language.Change.read(dict(document))
-    policy = before.policy
-    if told.profile:
-        with values.within("profile"):
-            own = differences(policy, profile_named(policy.profile, conf_folder))
-            policy = override(profile_named(told.profile, conf_folder), own)
+    with values.within("profile"):
+        profiled = profile_named(told.profile or before.policy.profile, conf_folder)
+        own = differences(before.policy, profile_named(before.policy.profile, conf_folder))
     with values.within("policy"):
-        policy = override(policy, told.policy)
+        policy = override(profiled, own | dict(single(told.policy)))
     names = [store.name for store in before.stores]
     todo = steps.read(told.steps, names, now)
     _expect_to_be_played(todo, now, before.end)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -36,8 +36,8 @@ def organization(name: str) -> str:
         return word(name)
 
 
-def number(least: int, most: int = LARGEST) -> Callable[[object], int]:
-    range = f"from {least} on" if most == LARGEST else f"from {least} to {most:,}"
+def number(least: int, most: int = LARGEST - 1) -> Callable[[object], int]:
+    range = f"from {least} on" if most == LARGEST - 1 else f"from {least} to {most:,}"
 
     def read_number(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -53,23 +53,25 @@ def share(value: object) -> float:
     return float(value)
 
 
+CENTURY = timedelta(days=36_500)
+"""By how much a clock may be wrong at most, and how long a store may wait: what comes of it lies in a year that there is."""
+
+
 def span(value: object) -> timedelta:
     duration = parse_duration(value)
     if not duration:
         raise UsageError(f"found {value!r}, expected a duration longer than nothing")
+    if duration > CENTURY:
+        raise UsageError(f"found {value!r}, expected a century at most: 36500d")
     return duration
-
-
-MOST_WRONG = timedelta(days=36_500)
-"""By how much a clock may be wrong: a century, so that what is dated by it lies in a year that there is."""
 
 
 def offset(value: object) -> timedelta:
     """By how much a clock is wrong: ahead, or behind with a minus."""
     is_behind = isinstance(value, str) and value.startswith("-")
     wrong_by = parse_duration(str(value)[1:] if is_behind else value)
-    if wrong_by > MOST_WRONG:
-        raise UsageError(f"found {value!r}, expected a clock that is wrong by {MOST_WRONG.days}d at most")
+    if wrong_by > CENTURY:
+        raise UsageError(f"found {value!r}, expected a clock that is wrong by {CENTURY.days}d at most")
     return -wrong_by if is_behind else wrong_by
 
 
@@ -188,7 +190,11 @@ def folder_name(value: object) -> str:
 
 def as_id(name: str) -> str:
     """The id that a text is, such as PFS1:7; or nothing."""
-    return name if _ID.fullmatch(name) else ""
+    label, _, number = name.rpartition(":")
+    with suppress(CnSetError):
+        if _ID.fullmatch(name) and int(number) <= cntext.MAX_CN and cntext.split_label(label):
+            return name
+    return ""
 
 
 _ID = re.compile(rf"{cntext.STORE_NAME}(~[1-9][0-9]*)?:[1-9][0-9]{{0,18}}")

@@ -268,6 +268,23 @@ def test_keys_that_say_how_a_scenario_is_played_are_left_out_and_told(lake: Lake
     assert lake.plan({"stores": {"P1": {}}, "folders": {"/F": {}}}, prune=True).is_empty
 
 
+def test_another_profile_and_what_differs_from_it_are_said_together(lake: Lake) -> None:
+    """An option that is said now is not held against the new profile as it was before."""
+    store = {"stores": {"PFS1": {"site": "Redmond"}}}
+    lake.apply({**store, "profile": "exchange_2003", "policy": {"startup_status": "all"}})
+    lake.apply({"profile": "exchange_2007", "policy": {"startup_status": "off"}})
+    assert lake.declared()["profile"] == "exchange_2007" and lake.declared()["policy"] == {}
+
+
+def test_a_policy_that_cannot_be_read_is_said_anew(lake: Lake, file: Path) -> None:
+    lake.apply(file)
+    known = {**lake._directory("organizations")[("main",)], "options": '{"bogus": 1}'}
+    lake._say("organizations", known)
+    assert not lake.plan({"stores": {"PFS1": {}}}).is_empty
+    lake.apply({"stores": {"PFS1": {}}})
+    assert lake.declared()["policy"] == {}
+
+
 # --- any two organizations ---
 
 NAMES = ("P1", "P2", "P3")
@@ -486,6 +503,13 @@ def test_folders_are_edited_where_they_are_seen(played: Lake) -> None:
         played.plan({"folders": {"/Sales": {}}}, store="PFS9")
     first_named = played.plan({"stores": {"PFS9": {}, "PFS2": {}}, "folders": {"/New": {"replicas": ["PFS9"]}}})
     assert (first_named.store, [row["store"] for row in first_named.rows["edits"]]) == ("PFS2", ["PFS2"])
+
+
+def test_who_does_not_see_the_folders_does_not_make_them_anew(played: Lake) -> None:
+    """Where the file names no other store, and the tree is there."""
+    said = {"stores": {"NEW": {"site": "Redmond"}}, "folders": {"/Sales": {"replicas": ["NEW"]}}}
+    with pytest.raises(RefusedError, match="NEW sees no folder before the next round; take PFS1 or PFS2 or PFS3"):
+        played.plan(said, prune=True)
 
 
 def test_a_link_that_was_taken_away_is_none(played: Lake) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pfspark.errors import ScenarioError, UsageError
+from pfspark.sim import values
 from pfspark.sim.language import VERBS
 from pfspark.sim.properties import DEFAULT_SITE
 from pfspark.sim.scenario import Folder, Link, Scenario, Store, parse, read
@@ -406,6 +407,18 @@ def test_what_lies_in_a_ring_lies_beneath_the_root() -> None:
     assert [found[place]["folder_ref"] for place in (3, 4, 5, 7)] == [
         ("initial", 0), ("initial", 1), ("initial", 1), ("step", 1),
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["NOBODY~1:7", "PFS1~99999999999:7", "PFS1:9999999999999999999"])
+def test_what_no_store_could_have_given_is_no_id(name: str) -> None:
+    told = refused(step("1m", f'post = {{ store = "PFS1", folder = "{name}" }}'))
+    assert f"found '{name}', expected a path such as /Sales" in told
+
+
+def test_an_interval_is_no_longer_than_a_century() -> None:
+    assert values.span("36500d") == values.CENTURY
+    with pytest.raises(UsageError, match="found '36501d', expected a century at most: 36500d"):
+        values.span("36501d")
 
 
 def test_of_two_folders_at_one_path_a_store_means_its_own() -> None:
