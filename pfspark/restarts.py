@@ -125,6 +125,8 @@ def _heard_since(now: Iterable[dict[str, Any]], then: Iterable[dict[str, Any]]) 
     for row in now:
         known = before.get(row["peer"], unknown)
         silent = known["silent"] if known["heard"] == row["heard"] else None
+        if row["heard"] is None and known["asked"] is None:  # as if it had never met it
+            continue
         found.append({**row, "asked": known["asked"], "silent": silent})
     return found
 

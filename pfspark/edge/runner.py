@@ -143,8 +143,16 @@ class Runner:
                 restoring.expect_no_more(losses, agreed)
             if again and (taken := list(losses)):
                 lost = restoring.lost_changes(org, taken, known.world.tables["changes"])
-                edits = carried.naming(lost, self._tables.snapshot(), "edits", TABLES["edits"].names)
-                self._tables.append("edits", rows_of("edits", restoring.again(lost, edits, at)))
+                restoring.expect_replicas(org, store, taken, lost, then)
+                snapshot = self._tables.snapshot()
+                edits = carried.naming(lost, snapshot, "edits", TABLES["edits"].names)
+
+                def taken_in(names: set[str]) -> set[str]:
+                    asked = pa.table({"org": [org] * len(names), "edit_id": sorted(names)})
+                    return {*carried.taken_in(asked, snapshot)["edit_id"].to_pylist()}
+
+                names = restoring.names_again(edits["edit_id"].to_pylist(), taken_in)
+                self._tables.append("edits", rows_of("edits", restoring.again(store, lost, edits, names, at)))
             restarts.restore(known.world, org, store, then, at)
             made = restoring.facts(known.world, org, store, at)
             with Recording(self._tables, writer.last.round + 1) as recording:

@@ -243,6 +243,7 @@ def test_trees_are_drawn_anew_where_they_are_merged_otherwise_from_now_on(spark:
             assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
 
 
+@pytest.mark.in_turn("ordained")
 @pytest.mark.parametrize("reopened", [False, True])
 def test_what_is_ordained_later_reaches_what_lies_quiet(spark: SparkSession, tmp_path: Path, reopened: bool) -> None:
     """Items begin to grow old where nothing happens any more (F58), and a store that comes back asks what was done meanwhile
@@ -265,13 +266,13 @@ def test_what_is_ordained_later_reaches_what_lies_quiet(spark: SparkSession, tmp
         lake.close()
         lake = Lake.open(place, spark)
     lake.store("PFS3", retired=False)
-    lake.organization(profile="modern", options={"age_limit": "30d"}, start=f"{DAY}00:00:00Z")
+    lake.organization(profile="modern", options={"age_limit": "2d"}, start=f"{DAY}00:00:00Z")
     assert lake.run(until_quiet=True) < 20
     assert agenda() == {"expire"}
     assert {line["store"] for line in lake.lines("folders") if line["path"] == "/Trade"} == {"PFS1", "PFS2", "PFS3"}
     assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
     assert [row["name"] for row in lake.items("PFS1").collect()] == ["first"]
-    lake.run("2026-02-06T12:00:00Z")
+    lake.run("2026-01-09T12:00:00Z")
     assert lake.items().count() == 0
     lake.close()
 

@@ -160,7 +160,7 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
             differ = _unlike(replace(snapshot, standing=False), name, rows)
         broken += [{"table": name, "round": number} for number in sorted(differ)]
         if snapshot.standing:
-            broken += [{"table": name, "round": number} for number in _later(snapshot.tables, name, rows[-1].round + 1)]
+            broken += [{"table": name, "round": number} for number in later_rounds(snapshot.tables, name, rows[-1].round + 1)]
     return broken
 
 
@@ -177,7 +177,7 @@ def _unlike(snapshot: Snapshot, name: str, rows: Sequence[Row]) -> set[int]:
     return {number for number in {*told, *found} - unknown if found.get(number) != told.get(number)}
 
 
-def _later(tables: Tables, name: str, round: int) -> list[int]:
+def later_rounds(tables: Tables, name: str, round: int) -> list[int]:
     """Rounds after that one of which a table has rows, and the ledger cannot know: others may have played meanwhile, and be about
     to write the next one."""
     found = tables.arrow(name, keep=pc.field("round") > round, columns=["round"])

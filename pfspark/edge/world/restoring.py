@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -19,7 +20,7 @@ from pfspark.between import Between
 from pfspark.errors import RefusedError
 from pfspark.keyed import of_store, with_columns
 from pfspark.rows import rows_of
-from pfspark.words import HIERARCHY, PARENT, BackfillStep
+from pfspark.words import HIERARCHY, LIVE, PARENT, BackfillStep, Standing
 
 Line = dict[str, Any]
 Rows = Mapping[str, pa.Table]
@@ -28,23 +29,25 @@ Rows = Mapping[str, pa.Table]
 def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
     """One line for each folder of which `store` alone holds something that it did not hold `then`.
 
-    What others hold, or what is on its way to others, comes back by backfill; `numbers` are lost for ever. Both arguments
-    are tables of a world (`between.Between.tables`).
+    What replicas elsewhere hold that still speak, or what is on its way to them, comes back by backfill; `numbers` are lost for
+    ever. Both arguments are tables of a world (`between.Between.tables`).
     """
     here, before = Stores(now, org), Stores(then, org)
     mail = now["mail"].select(["org", "recipient", "lost", "folder", "carries"])
     others = (
         (pc.field("org") == org) & (pc.field("recipient") != store) & pc.equal(pc.coalesce(pc.field("lost"), pc.scalar("")), "")
     )
+    speaking = {key for key, replica in here.replicas.items() if key[0] != store and replica["standing"] in LIVE}
     on_its_way = defaultdict(list)
-    for row in mail.filter(others).select(["folder", "carries"]).to_pylist():
-        on_its_way[row["folder"]].append(row["carries"])
+    for row in mail.filter(others).select(["recipient", "folder", "carries"]).to_pylist():
+        if (row["recipient"], row["folder"]) in speaking:
+            on_its_way[row["folder"]].append(row["carries"])
     for at, folder in here.present():
         if at != store:
             continue
         gone = cntext.subtract(here.content(store, folder), before.content(store, folder))
         for other in here.stores:
-            if other != store and (other, folder) in here.replicas:
+            if (other, folder) in speaking:
                 gone = cntext.subtract(gone, here.held(other, folder))
         for carried in on_its_way[folder] if gone else ():
             gone = cntext.subtract(gone, set_of(carried))
@@ -108,8 +111,37 @@ def lost_changes(org: str, lost: Iterable[Line], changes: pa.Table) -> pa.Table:
     return made.filter(pa.array((cntext.contains(gone[at], {by: ((cn, cn),)}) for at, by, cn in numbers), pa.bool_()))
 
 
-def again(lost: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
-    """The `edits` of changes that are `lost`, to be taken in again in the new life, in their old order; rows of `edits`.
+def expect_replicas(org: str, store: str, lost: Iterable[Line], changes: pa.Table, then: Rows) -> None:
+    """Raises RefusedError where a folder of which something is `lost` (`losses`, their `changes`) was there `then` without a
+    replica of that store, which could take nothing in, and is not made again itself."""
+    rows = of_store(then["replicas"], org, store).to_pylist()
+    had = {HIERARCHY} | {row["folder"] for row in rows if row["standing"] == Standing.ACTIVE}
+    of_tree = changes.filter(pc.equal(changes["folder"], HIERARCHY)).to_pylist()
+    made = {row["object"] for row in of_tree if row["object"] == lines.number_of(row)}
+    for line in lost:
+        if line["id"] not in had | made:
+            raise RefusedError(
+                f"{store} had no replica of {line['folder']} then, so that {line['numbers']} cannot be taken in again; nothing "
+                "was done. Export the folder first, or restore to a later moment"
+            )
+
+
+def names_again(edits: Iterable[str], taken: Callable[[set[str]], set[str]]) -> dict[str, str]:
+    """What those edits are called as they are said again: one that was taken in by that name (`taken`: those of some that were)
+    has one more `again:`, and what is lost twice, as it was said again once, has one name."""
+    roots = {each: re.sub("^(again:)+", "", each) for each in edits}
+    names = {root: f"again:{root}" for root in roots.values()}
+    tried = {*names}
+    while tried:
+        gone = taken({names[root] for root in tried})
+        tried = {root for root in tried if names[root] in gone}
+        names |= {root: f"again:{names[root]}" for root in tried}
+    return {each: names[root] for each, root in roots.items()}
+
+
+def again(store: str, lost: pa.Table, edits: pa.Table, names: Mapping[str, str], now: datetime) -> list[Line]:
+    """The `edits` of changes that are `lost`, to be taken in again in the new life, in their old order; rows of `edits`, by these
+    `names`. Whoever made them, they are made at that store: who had them first may have no replica any more.
 
     A folder or an item that is lost as a whole is made anew under another id, and its later versions follow it. Numbers are a
     folder's own, so an item may have the id of a folder, or of an item elsewhere.
@@ -122,16 +154,15 @@ def again(lost: pa.Table, edits: pa.Table, now: datetime) -> list[Line]:
     def renamed(named: str | None, among: str) -> str | None:
         """What an edit names: a folder, `among` those of the hierarchy, or an item, among those of a folder."""
         edit = named[1:] if named and named.startswith("@") else born.get((among, named or ""))
-        return f"@again:{edit}" if edit in anew else named
+        return f"@{names[edit]}" if edit is not None and edit in anew else named
 
-    found = []
+    found: dict[str, Line] = {}
     for place, row in enumerate(sorted(edits.to_pylist(), key=lambda row: (row["at"], row["place"])), 1):
         sets = {name: renamed(value, HIERARCHY) if name == PARENT else value for name, value in row["properties"] or ()}
-        found.append(
-            {
-                **row, "edit_id": f"again:{row['edit_id']}", "at": now, "place": place, "written": now,
-                "folder": renamed(row["folder"], HIERARCHY), "item": renamed(row["item"], lies[row["edit_id"]]),
-                "properties": sorted(sets.items()),
-            }
-        )  # fmt: skip
-    return found
+        name = names[row["edit_id"]]
+        found.setdefault(name, {
+            **row, "store": store, "edit_id": name, "at": now, "place": place, "written": now,
+            "folder": renamed(row["folder"], HIERARCHY), "item": renamed(row["item"], lies[row["edit_id"]]),
+            "properties": sorted(sets.items()),
+        })  # fmt: skip
+    return [*found.values()]
