@@ -151,7 +151,7 @@ class Runner:
                     asked = pa.table({"org": [org] * len(names), "edit_id": sorted(names)})
                     return {*carried.taken_in(asked, snapshot)["edit_id"].to_pylist()}
 
-                names = restoring.names_again(edits["edit_id"].to_pylist(), taken_in)
+                names = restoring.names_again(lost["edit_id"].to_pylist(), taken_in)
                 self._tables.append("edits", rows_of("edits", restoring.again(store, lost, edits, names, at)))
             restarts.restore(known.world, org, store, then, at)
             made = restoring.facts(known.world, org, store, at)
