@@ -76,7 +76,7 @@ class Telling:
 
 
 def counted(found: Iterable[Line]) -> Iterator[Line]:
-    """One line for each cause that stands anywhere in an organization, the oldest first."""
+    """One line for each cause that stands anywhere in an organization: by organization, the oldest first."""
     by_cause: dict[tuple[str, str], list[Line]] = defaultdict(list)
     for line in found:
         by_cause[line["org"], line["cause"]].append(line)

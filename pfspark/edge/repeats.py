@@ -7,7 +7,7 @@ not taken in; made again it gets an id of its own, `<id>~<times>`, so that what 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import NamedTuple
 
 from pyspark.sql import Column, DataFrame
@@ -67,6 +67,19 @@ def expect_first(edit_id: str) -> None:
 def taken_in_first(edit_id: str) -> str:
     """The id under which an edit was taken in before a restore lost its change and had it taken in `again:`."""
     return re.sub(TAKEN_IN_AGAIN, "", edit_id)
+
+
+def names_again(edits: Iterable[str], taken: Callable[[set[str]], set[str]]) -> dict[str, str]:
+    """What those edits are called as they are said again: one that was taken in by that name (`taken`: those of some that were)
+    has one more `again:`, and what is lost twice, as it was said again once, has one name."""
+    roots = {each: taken_in_first(each) for each in edits}
+    names = {root: f"again:{root}" for root in roots.values()}
+    tried = {*names}
+    while tried:
+        gone = taken({names[root] for root in tried})
+        tried = {root for root in tried if names[root] in gone}
+        names |= {root: f"again:{names[root]}" for root in tried}
+    return {each: names[root] for each, root in roots.items()}
 
 
 def made_here(edits: Iterable[str], *, void: Collection[str]) -> dict[str, Made]:

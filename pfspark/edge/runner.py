@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from pfspark import restarts
 from pfspark.between import Between
+from pfspark.edge import repeats
 from pfspark.edge.delta.ledger import FACTS, Restored, Row, counts_of
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import REFUSALS, Tables
@@ -144,19 +145,23 @@ class Runner:
             if again and (taken := list(losses)):
                 lost = restoring.lost_changes(org, taken, known.world.tables["changes"])
                 restoring.expect_replicas(org, store, taken, lost, then)
-                snapshot = self._tables.snapshot()
-                edits = carried.naming(lost, snapshot, "edits", TABLES["edits"].names)
-
-                def taken_in(names: set[str]) -> set[str]:
-                    asked = pa.table({"org": [org] * len(names), "edit_id": sorted(names)})
-                    return {*carried.taken_in(asked, snapshot)["edit_id"].to_pylist()}
-
-                names = restoring.names_again(lost["edit_id"].to_pylist(), taken_in)
-                self._tables.append("edits", rows_of("edits", restoring.again(store, lost, edits, names, at)))
+                self._tables.append("edits", rows_of("edits", self._said_again(org, store, lost, at)))
             restarts.restore(known.world, org, store, then, at)
             made = restoring.facts(known.world, org, store, at)
             with Recording(self._tables, writer.last.round + 1) as recording:
                 return self._record(known, writer, Kind.RESTORED, {org: at}, made, began, recording, (Restored(org, store, to),))
+
+    def _said_again(self, org: str, store: str, lost: pa.Table, at: datetime) -> list[restoring.Line]:
+        """The edits of changes that are `lost`, as they are said again at that store."""
+        snapshot = self._tables.snapshot()
+
+        def taken_in(names: set[str]) -> set[str]:
+            asked = pa.table({"org": [org] * len(names), "edit_id": sorted(names)})
+            return {*carried.taken_in(asked, snapshot)["edit_id"].to_pylist()}
+
+        names = repeats.names_again(lost["edit_id"].to_pylist(), taken_in)
+        edits = carried.naming(lost, snapshot, "edits", TABLES["edits"].names)
+        return restoring.again(store, lost, edits, names, at)
 
     def maintain(self, now: datetime | None, told: Callable[[str], object]) -> dict[str, int]:
         """Upkeep of the tables, in a round of its own; how many rows went from each. No answer changes.

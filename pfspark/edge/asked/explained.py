@@ -69,10 +69,15 @@ def follow(seen: Answers, asked: Iterable[Line], when_asking: Callable[[int], Ma
     round_at = _rounds_at(seen, ((row["org"], row["at"]) for row in rows))
     asks = ((round_at.get((row["org"], row["at"])), row) for row in rows if row["what"] == Hop.ASKED)
     requests = [(number, row) for number, row in asks if number]
-    numbers = sorted({number for number, _ in requests})
-    worlds = {number: world for number in {*numbers[:FIRST], *numbers[-LAST:]} if (world := when_asking(number))}
+    worlds = {number: world for number in some_of({number for number, _ in requests}) if (world := when_asking(number))}
     considered = candidates.found(seen.snapshot.tables.spark, requests, worlds)
     return hops.told(rows, seen.views, round_at, considered, _cycles(seen))
+
+
+def some_of(rounds: Iterable[int]) -> set[int]:
+    """The first and the last of those rounds."""
+    in_order = sorted(rounds)
+    return {*in_order[:FIRST], *in_order[-LAST:]}
 
 
 def _cycles(seen: Answers) -> dict[tuple[str, str], timedelta]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -124,19 +123,6 @@ def expect_replicas(org: str, store: str, lost: Iterable[Line], changes: pa.Tabl
                 f"{store} had no replica of {line['folder']} then, so that {line['numbers']} cannot be taken in again; nothing "
                 "was done. Export the folder first, or restore to a later moment"
             )
-
-
-def names_again(edits: Iterable[str], taken: Callable[[set[str]], set[str]]) -> dict[str, str]:
-    """What those edits are called as they are said again: one that was taken in by that name (`taken`: those of some that were)
-    has one more `again:`, and what is lost twice, as it was said again once, has one name."""
-    roots = {each: re.sub("^(again:)+", "", each) for each in edits}
-    names = {root: f"again:{root}" for root in roots.values()}
-    tried = {*names}
-    while tried:
-        gone = taken({names[root] for root in tried})
-        tried = {root for root in tried if names[root] in gone}
-        names |= {root: f"again:{names[root]}" for root in tried}
-    return {each: names[root] for each, root in roots.items()}
 
 
 def again(store: str, lost: pa.Table, edits: pa.Table, names: Mapping[str, str], now: datetime) -> list[Line]:

@@ -69,7 +69,8 @@ def admit(world: Between, turns: Mapping[str, datetime], news: Mapping[str, Iter
     joining = new.filter(pc.is_in(new["org"], hierarchies["org"].combine_chunks()))
     told = [{"org": org, "store": store} for org, those in news.items() for store in those]
     returned = having(having(there, hierarchies, STORE), pa.Table.from_pylist(told, there.select(list(STORE)).schema), STORE)
-    restarts.look_anew(world, {org: turns[org] for org in news})
+    if news:  # else all replicas are gone through for nothing
+        restarts.look_anew(world, {org: turns[org] for org in news})
     begun = with_columns(new, life=1, standing=str(Standing.ACTIVE), at=of_orgs(new, turns))
     world.append("replicas", begun)
     asking = together(joining, returned)

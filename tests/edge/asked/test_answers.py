@@ -17,7 +17,7 @@ from pfspark import cnset, cntext
 from pfspark.ask import lines
 from pfspark.ask.candidates import deciding
 from pfspark.ask.reasons import counted
-from pfspark.edge.asked import pages
+from pfspark.edge.asked import explained, pages
 from pfspark.edge.config import conf_folder
 from pfspark.edge.played import written
 from pfspark.errors import UsageError
@@ -289,6 +289,11 @@ def test_what_is_not_known_is_refused(lake: Lake, name: str) -> None:
     for wrong in ({"store": "PFS9"}, {"folder": "/Sale"}, {"org": "man"}):
         with pytest.raises(UsageError, match=r"is not known.*; the nearest known is"):
             getattr(lake, name)(**wrong)
+
+
+def test_whom_else_it_could_ask_is_told_of_the_first_and_the_last_requests() -> None:
+    assert explained.some_of({9, 1, 5, 3, 7, 2, 8}) == {1, 2, 5, 7, 8, 9}
+    assert explained.some_of({4, 2, 6}) == {2, 4, 6} and explained.some_of(()) == set()
 
 
 def test_an_id_that_no_store_knows_is_refused(lake: Lake) -> None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from pfspark import restarts
+from pfspark.edge import repeats
 from pfspark.edge.world import restoring
 from pfspark.errors import RefusedError
 from pfspark.rows import rows_of
@@ -56,9 +57,9 @@ def test_an_edit_that_was_said_again_is_said_once_more_by_another_name() -> None
     """As long as that name was not taken in it stays the same, so that a restore that ended half way is said again harmlessly;
     what is lost twice, as both are there, has one name."""
     taken = {"again:x", "again:again:x", "again:y"}
-    asked = restoring.names_again(["x", "y", "again:y", "z"], lambda names: names & taken)
+    asked = repeats.names_again(["x", "y", "again:y", "z"], lambda names: names & taken)
     assert asked == {"x": "again:again:again:x", "y": "again:again:y", "again:y": "again:again:y", "z": "again:z"}
-    assert restoring.names_again(["x"], lambda names: set()) == {"x": "again:x"}
+    assert repeats.names_again(["x"], lambda names: set()) == {"x": "again:x"}
 
 
 def test_what_others_made_is_said_again_at_the_store_that_has_it() -> None:
