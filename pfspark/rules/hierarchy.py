@@ -9,10 +9,10 @@ is seen as that change says.
 
 from __future__ import annotations
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark import ancestors, naming
+from pfspark import ancestors, cnset, naming
 from pfspark.frame import rule
 from pfspark.keys import HERE, STORE
 from pfspark.words import BY_ITSELF, DELETED, HIERARCHY, PARENT, REPLICA, WHOLE, Action, Listing, Standing
@@ -35,31 +35,37 @@ def merge(tree: DataFrame, learned: DataFrame, *, whole: DataFrame) -> DataFrame
     Source: R26, R27, F31.
     """
     by_itself = F.col("edit_id").isNull() & (F.col("action") == Action.SET_FOLDER)
+    stamp = F.struct(F.col("made_at").alias("at"), "origin", "cn")
     told = learned.select(
         "org",
         "store",
         F.col("object").alias("folder"),
-        F.struct((~by_itself).alias("by_somebody"), F.struct(F.col("made_at").alias("at"), "origin", "cn").alias("stamp")).alias(
-            "of"
-        ),
+        stamp.alias("stamp"),
+        F.struct((~by_itself).alias("by_somebody"), _order(stamp)).alias("of"),
         "properties",
     )
     carried = told.select(*HERE, "of", F.inline("properties")).withColumnRenamed("name", "property")
     said = F.when(~F.col("of.by_somebody"), BY_ITSELF).alias("value")
-    objects = told.join(whole, "org", "left_semi").select(*HERE, "of", F.lit(WHOLE).alias("property"), said, "of.stamp")
+    objects = told.join(whole, "org", "left_semi").select(*HERE, "of", F.lit(WHOLE).alias("property"), said, "stamp")
     return _winning(tree, carried.unionByName(objects), whole=whole)
+
+
+def _order(stamp: Column) -> Column:
+    """What stamps are compared by: the time, then the label as labels are sorted, then the number."""
+    by = F.struct(stamp["at"].alias("at"), cnset.order_of(stamp["origin"]).alias("origin"), stamp["cn"].alias("cn"))
+    return by.alias("order")
 
 
 def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame:
     """The properties that stand, of the folders in `news`; `of` is the object that carried a property: whether somebody
-    decided it, which comes before what a store says by itself, and its stamp.
+    decided it, which comes before what a store says by itself, and what its stamp is compared by.
 
     Under the whole object, what a store said by itself is kept beside a later value that an object carries (under the
     name of `WHOLE` and the property): another object may overrule that value, and then it stands again.
     """
-    of_folder = Window.partitionBy(*HERE)
+    of_folder, order = Window.partitionBy(*HERE), _order(F.col("stamp"))
     is_object = F.col("property") == WHOLE
-    object_held = F.max(F.when(is_object, F.struct(F.col("value").isNull().alias("by_somebody"), "stamp"))).over(of_folder)
+    object_held = F.max(F.when(is_object, F.struct(F.col("value").isNull().alias("by_somebody"), order))).over(of_folder)
     beside = F.col("property").startswith(WHOLE) & ~is_object
     before = (
         tree.join(news.select(*HERE), list(HERE), "left_semi")
@@ -71,7 +77,7 @@ def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame
     stays = said_of_itself | (F.col("property") == DELETED)
     last = F.max(F.when(~F.coalesce(stays, F.lit(False)), F.col("of"))).over(of_folder)
     counted = known.withColumns({"stays": stays, "last": last}).where("wholly is null or stays or of <=> last")
-    said = F.struct("stamp", "value")
+    said = F.struct(order, "value", "stamp")
     after = counted.groupBy(*HERE, "property").agg(
         F.max(said).alias("top"), F.max(F.when(F.col("wholly") & F.col("stays"), said)).alias("stood")
     )
@@ -167,7 +173,7 @@ def lists(tree: DataFrame, *, folders: DataFrame) -> DataFrame:
     )
     living = entries.join(folders.where("not dead").select(*HERE), list(HERE), "left_semi")
     of_folder = Window.partitionBy(*HERE)
-    latest = of_folder.orderBy((F.col("listing") == Listing.REMOVED).desc(), F.col("stamp").desc(), "peer")
+    latest = of_folder.orderBy((F.col("listing") == Listing.REMOVED).desc(), _order(F.col("stamp")).desc(), "peer")
     listed = F.sum((F.col("listing") == Listing.LISTED).cast("int")).over(of_folder)
     keeps = (listed == 0) & (F.row_number().over(latest) == 1)
     return living.withColumn("keeps", keeps).select(

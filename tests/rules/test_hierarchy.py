@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from itertools import permutations
+from itertools import pairwise, permutations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -117,3 +117,22 @@ def test_what_changed_of_a_tree_is_what_was_told_and_what_became_of_it(spark: Sp
     retold = spark.createDataFrame([("o", "P1", "told")] * 2 + [("o", "P1", "new")], "org string, store string, folder string")
     found = hierarchy.changed(drawn, before=before, retold=retold).collect()
     assert sorted(map(tuple, found)) == sorted(after)
+
+
+@pytest.mark.parametrize("whole", [["o"], []], ids=["object", "property"])
+@pytest.mark.rule("R27", "F31")
+def test_of_one_moment_the_later_label_wins(spark: SparkSession, whole: list[str]) -> None:
+    """As labels are sorted everywhere: by the store, then by the life as a number; not as texts."""
+    ascending = ["PFS1", "PFS1~2", "PFS1~10", "PFS1-a", "PFS10", "PFS2"]
+    schema = StructType([*schema_of("changes"), StructField("store", StringType())])
+    rows = []
+    for store, (earlier, later) in enumerate(pairwise(ascending)):
+        for origin in (earlier, later):
+            of = {**stamp(1), "origin": origin}
+            said = {"properties": [{"name": "name", "value": origin, "stamp": of}], "origin": origin, "edit_id": origin}
+            rows.append({**change(1, str(store)), **said})
+    learned = spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
+    of_whole = spark.createDataFrame([(org,) for org in whole], "org string")
+    made = hierarchy.merge(spark.createDataFrame([], schema_of("tree")), learned, whole=of_whole).collect()
+    named = {row["store"]: row["value"] for row in made if row["property"] == "name"}
+    assert named == {str(store): later for store, later in enumerate(ascending[1:])}
