@@ -9,7 +9,7 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.sim.properties import set_properties, slots
-from pfspark.sim.scenario import Folder, Link, Scenario, Store
+from pfspark.sim.scenario import Folder, Scenario, Store
 from pfspark.sim.steps import FolderRef, Step
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, WHOLE, Action, Entry, Listing, Standing, Why
 
@@ -38,7 +38,7 @@ def begin(scenario: Scenario) -> dict[str, list[Row]]:
     rows: dict[str, list[Row]] = defaultdict(list)
     names = [store.name for store in scenario.stores]
     rows["stores"] = [_store(scenario, store) for store in scenario.stores]
-    rows["links"] = [_link(scenario, link) for link in scenario.links]
+    rows["links"] = links(scenario)
     rows["replicas"] = [_replica(scenario, name, HIERARCHY, 1) for name in names]
     numbers: cntext.CnSet = {names[0]: ((1, len(scenario.folders)),)} if scenario.folders else {}
     rows["state"] += _known_to_all(scenario, HIERARCHY, {name: 1 for name in names}, numbers)
@@ -68,14 +68,18 @@ def _store(scenario: Scenario, store: Store) -> Row:
     }
 
 
-def _link(scenario: Scenario, link: Link) -> Row:
-    return {
-        "org": scenario.name,
-        "from_site": link.from_site,
-        "to_site": link.to_site,
-        "cost": link.cost,
-        "delay_s": int(link.delay.total_seconds()),
-    }
+def links(scenario: Scenario) -> list[Row]:
+    """The links between the sites of an organization."""
+    return [
+        {
+            "org": scenario.name,
+            "from_site": link.from_site,
+            "to_site": link.to_site,
+            "cost": link.cost,
+            "delay_s": int(link.delay.total_seconds()),
+        }
+        for link in scenario.links
+    ]
 
 
 def _contents(scenario: Scenario, folder: Folder, id: str) -> Iterator[tuple[str, Iterable[Row]]]:

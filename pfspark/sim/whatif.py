@@ -117,13 +117,14 @@ def foresee(
         }  # fmt: skip
 
 
-def _side_by_side(between: Between, org: str, tables: Mapping[str, pa.Table], worlds: Mapping[str, object]) -> Between:
-    """An empty world, with organizations that are all what that one is, by the names of the worlds."""
+def _side_by_side(between: Between, org: str, tables: Mapping[str, pa.Table], worlds: Mapping[str, Scenario]) -> Between:
+    """An empty world, with organizations that are all what that one is, by the names of the worlds, each with its own links."""
     for name, table in tables.items():
         own = table.filter(pc.equal(table["org"], org))
         place = own.schema.get_field_index("org")
         named = (pa.repeat(pa.scalar(world, pa.string()), own.num_rows) for world in worlds)
         between.put_rows(name, pa.concat_tables(own.set_column(place, "org", each) for each in named))
+    between.reset("links", (row for world, scenario in worlds.items() for row in invention.links(replace(scenario, name=world))))
     return between
 
 

@@ -137,6 +137,20 @@ def test_other_time_outs_count_for_what_is_missing_already(holed_place: Path, sp
     assert rows["15m"]["difference"]["says"] == "not any more: PFS1 asks PFS2 for numbers of /Sales that it lacks"
 
 
+@pytest.mark.lakes
+def test_links_are_foreseen(holed_place: Path, spark: SparkSession) -> None:
+    """What is posted at one site arrives at the other within the hour, and not in the world whose link takes two."""
+    with Lake.open(holed_place, spark) as lake:
+        for store, site in (("PFS1", "Redmond"), ("PFS2", "Paris")):
+            lake.store(store, site)
+        lake.link("Redmond", "Paris", cost=1, delay="5m")
+        posting = {"at": "0m", "post": {"store": "PFS1", "folder": "/Sales"}}
+        slow = {"sites": ["Redmond", "Paris"], "cost": 1, "delay": "2h"}
+        variants = {"as now": {"steps": [posting]}, "slow": {"steps": [posting], "links": [slow]}}
+        rows = {row["variant"]: row for row in lake.whatif(variants=variants, until=timedelta(hours=1)).toArrow().to_pylist()}
+    assert rows["as now"]["converged"] and rows["as now"]["equal"] and not rows["slow"]["converged"]
+
+
 def test_what_cannot_be_foreseen_is_refused(holed_place: Path, spark: SparkSession) -> None:
     with Lake.open(holed_place, spark) as lake:
         wrong: dict[str, Any] = {
