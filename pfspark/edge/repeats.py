@@ -70,8 +70,9 @@ def taken_in_first(edit_id: str) -> str:
 
 
 def names_again(edits: Iterable[str], taken: Callable[[set[str]], set[str]]) -> dict[str, str]:
-    """What those edits are called as they are said again: one that was taken in by that name (`taken`: those of some that were)
-    has one more `again:`, and what is lost twice, as it was said again once, has one name."""
+    """What those edits are called as they are said again: `again:` before the id under which an edit was taken in first, and one
+    more as long as an edit of that name was taken in (`taken` gives those of some names that were). Edits that differ in
+    `again:` alone get the same name: what was lost, said again, and lost once more is said again once."""
     roots = {each: taken_in_first(each) for each in edits}
     names = {root: f"again:{root}" for root in roots.values()}
     tried = {*names}

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pyarrow as pa
 
-from pfspark import restarts
+from pfspark import restarts, said
 from pfspark.between import Between
 from pfspark.edge import repeats
 from pfspark.edge.delta.ledger import FACTS, Restored, Row, counts_of
@@ -131,7 +131,8 @@ class Runner:
         `to` is the number of that round, `then` the world that it left. `now` is the organization's time, of the clock on the
         wall if none is given; never before its last round. The edits of what is lost are said `again` before the restore
         counts: who is ended between the two has lost nothing, and restores once more (an edit said twice is taken in once).
-        `agreed`: the losses that are; raises RefusedError where there are more by now (None: whatever they are).
+        `agreed`: the losses that are; raises RefusedError where there are more by now (None: whatever they are), unless they are
+        said `again`.
         """
         began = datetime.now(UTC)
         with self._writing() as writer:
@@ -160,7 +161,7 @@ class Runner:
             return {*carried.taken_in(asked, snapshot)["edit_id"].to_pylist()}
 
         names = repeats.names_again(lost["edit_id"].to_pylist(), taken_in)
-        edits = carried.naming(lost, snapshot, "edits", TABLES["edits"].names)
+        edits = said.legible(carried.naming(lost, snapshot, "edits", TABLES["edits"].names))
         return restoring.again(store, lost, edits, names, at)
 
     def maintain(self, now: datetime | None, told: Callable[[str], object]) -> dict[str, int]:
@@ -171,11 +172,12 @@ class Runner:
         moment = now or datetime.now(UTC)
 
         def keep_up(known: Carried) -> tuple[dict[str, int], dict[str, str]]:
-            retention = {
-                org: max(moment, known.last.get(org, row["start"])) - policy.deleted_item_retention
-                for org, (row, policy) in known.policies.items()
-            } | dict.fromkeys(known.unfit, FIRST)  # of who cannot say how long, all is kept
-            return upkeep.keep_up(self._tables.snapshot(), retention, told)
+            now = {org: max(moment, known.last.get(org, row["start"])) for org, (row, _) in known.policies.items()}
+            policies = {org: policy for org, (_, policy) in known.policies.items()}
+            retention = upkeep.Retention.of(known.world.tables, now, policies)
+            kept = dict.fromkeys(known.unfit, FIRST)  # of who cannot say how long, all is kept
+            whole = replace(retention, of_orgs={**retention.of_orgs, **kept})
+            return upkeep.keep_up(self._tables.snapshot(), whole, told)
 
         return self.tend(keep_up)
 

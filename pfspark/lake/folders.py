@@ -14,7 +14,7 @@ from pfspark import cntext
 from pfspark.ask.stores import Stores
 from pfspark.edge import copying
 from pfspark.edge.asked import naming
-from pfspark.errors import RefusedError, UsageError
+from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time
 from pfspark.rows import rows_of
@@ -93,8 +93,15 @@ class Folders(Edits):
             at=self._at(at) or datetime.now(UTC),
         )  # fmt: skip
         self._check(rows[0], "")
-        needed = F.col("hash").isin(sorted({row["hash"] for row in rows if row["hash"]}))
-        bodies = self._tables.read("content", earlier).where(needed).dropDuplicates(["hash"])
+        needed = {row["hash"] for row in rows if row["hash"]}
+        then, now = self._tables.read("content", earlier, org), self._tables.read("content")
+        bodies = then.unionByName(now).where(F.col("hash").isin(sorted(needed))).dropDuplicates(["hash"])
+        if gone := needed - {*bodies.select("hash").toArrow()["hash"].to_pylist()}:
+            lacking = [row["name"] or row["edit_id"] for row in rows if row["hash"] in gone]
+            raise LakeError(
+                f"upkeep has let go of the bodies of {len(lacking)} of the items of {folder}, such as {lacking[0]!r}; "
+                "nothing was recovered. Name an earlier round by as_of, or a store that kept them"
+            )
         # Written anew although some may be there: upkeep leaves young bodies alone, and this one's edit is still to come.
         self._tables.append("content", bodies.withColumn("at", F.lit(datetime.now(UTC))))
         self._tables.append("edits", rows_of("edits", rows))
@@ -111,7 +118,7 @@ class Folders(Edits):
             world = self._world(row["round"] - 1)
             known = Stores(world, org)
             for viewer in naming.stores_of(world, org):
-                for each in [folder] if naming.is_id(folder) else naming.of_path(world, org, viewer, folder):
+                for each in [folder] if cntext.is_number(folder) else naming.of_path(world, org, viewer, folder):
                     if row["object"] in known.above(viewer, each):
                         return each, row["round"] - 1
         raise UsageError(f"no deleted folder had the path or id {folder!r}")

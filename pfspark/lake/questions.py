@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pfspark import cnset
+from pfspark import cnset, cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import ByOrg, Stores
 from pfspark.edge.asked import naming
@@ -402,17 +402,17 @@ class Questions(Known):
             if naming.as_lines_name(folder) not in {*paths, *ids}:
                 raise unknown("the folder", folder, paths)
 
-    def answers(self, as_of: When = None, org: str | None = None, standing: bool = False) -> Answers:
+    def answers(self, as_of: When = None, org: str | None = None, as_found: bool = False) -> Answers:
         """The lake as it is now, or was after a round, to be asked: all organizations, or one.
 
-        `standing`: with what other hands have written into its tables since the last round.
+        `as_found`: with what other hands have written into its tables since the last round.
         """
         if org is not None:
             self._org(org)
         snapshot = self._tables.snapshot(round_or_time(as_of), org)
-        if standing and as_of is None:
-            snapshot = replace(snapshot, standing=True)
-        world = world_between(snapshot).tables if snapshot.standing else self._world(as_of, org)
+        if as_found and as_of is None:
+            snapshot = replace(snapshot, as_found=True)
+        world = world_between(snapshot).tables if snapshot.as_found else self._world(as_of, org)
         orgs = {name: row for (name,), row in self._directory("organizations", snapshot).items() if org in (None, name)}
         policies = {}
         for name, row in list(orgs.items()):
@@ -432,6 +432,7 @@ class Questions(Known):
             played={name: name in last for name in orgs},
             policies=policies,
             organizations=orgs,
+            next_due=self._runner.due() if as_of is None and not as_found else snapshot.row.next_due,
         )
 
     def _paths(self, seen: Answers) -> DataFrame:
@@ -459,7 +460,7 @@ def _named_in(moments: Sequence[Answers], folder: str) -> set[str]:
     if folder == HIERARCHY:
         return {folder}
     worlds = [(seen.world, org) for seen in moments for org in seen.views]
-    if naming.is_id(folder):
+    if cntext.is_number(folder):
         named = {folder for world, _ in worlds if pc.any(pc.equal(world["tree"]["folder"], folder)).as_py()}
     else:
         viewers = ((*each, viewer) for each in worlds for viewer in naming.stores_of(*each))

@@ -74,15 +74,13 @@ class Rounds(Questions):
     def _from_last(self, span: timedelta) -> datetime:
         """So long after the last round; before the first, after the last edit, or the start."""
         furthest = self._tables.snapshot().furthest
-        moments: list[datetime] = (
-            [furthest]
-            if furthest
-            else [
-                *(row["start"] for row in self._directory("organizations").values()),
-                *(at for at in [pc.max(self._world()["edits"]["at"]).as_py()] if at is not None),
-            ]
-        )
-        return min(max(moments) + span, LAST)
+        if furthest is None:
+            starts = [row["start"] for row in self._directory("organizations").values()]
+            begun = (at for at in (*starts, pc.max(self._world()["edits"]["at"]).as_py()) if at is not None)
+            furthest = max(begun, default=None)
+        if furthest is None:
+            raise UsageError(f"{self.where} has no organization with a start yet; make one with Lake.organization()")
+        return min(furthest + span, LAST)
 
     def ahead(self) -> dict[str, timedelta]:
         """By how much the clocks of organizations are ahead of the clock on the wall; who is not ahead is left out.
@@ -113,7 +111,8 @@ class Rounds(Questions):
 
         What others hold comes back by backfill. What it alone held (`losses`) is lost, or taken in `again` under new
         numbers, as the edits that people made. Bodies that it shows again and upkeep had let go of come back first.
-        `agreed`: the `losses` that somebody has agreed to; raises RefusedError where there are more by now.
+        `agreed`: the `losses` that somebody has agreed to; raises RefusedError where there are more by now, unless
+        they are taken in again.
 
         Source: R132, F8.
         """
@@ -149,7 +148,7 @@ class Rounds(Questions):
             yield {
                 "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
                 "what": "edit" if row["edit_id"] else "message", "edit": row["edit_id"], "reason": row["reason"],
-                "type": row["type"], "folder": views[row["org"]].shown(row["store"], row["folder"]),
+                "type": row["type"], "folder": views[row["org"]].path(row["store"], row["folder"]),
                 "item": items.get((row["org"], row["edit_id"])),
             }  # fmt: skip
         if played.turns:
@@ -172,7 +171,7 @@ class Rounds(Questions):
         read = [*shown.everywhere(seen.world, seen.views)] if any(map(unlike, views)) else []
         alike = [converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
         missing = sum(cntext.size(claimed) for stores in views for _, _, claimed, _ in stores.holes())
-        due = {name: lines.moment(due) for name, due in self._runner.due().items() if name in seen.views}
+        due = {name: lines.moment(due) for name, due in seen.next_due.items() if name in seen.views}
         unfit = any(org in (None, of) for of in self.unfit)
         waiting = pc.sum(pc.is_in(seen.world["edits"]["org"], pa.array(seen.views, pa.string()))).as_py() or 0
         return {
@@ -187,7 +186,7 @@ class Rounds(Questions):
         """One line for each promise: what it says, how many rows break it, one of them; at last a certificate (`auditing`)."""
         from pfspark.edge.keeping import auditing
 
-        facts = partial(self.answers, as_of, standing=True)
+        facts = partial(self.answers, as_of, as_found=True)
         for line in auditing.audit(self._tables, facts, self._runner.at_hand_after, round_or_time(as_of)):
             if line["kind"] == "certificate" and as_of is None and self._tables.folder:
                 certificates.leave(self._tables.folder, line, datetime.now(UTC))
@@ -197,7 +196,7 @@ class Rounds(Questions):
         """What would mend the promises that are broken (`repair`): nothing is done yet."""
         from pfspark.edge.keeping import repair
 
-        return repair.plan(self.answers(standing=True), self._runner.at_hand_after)
+        return repair.plan(self.answers(as_found=True), self._runner.at_hand_after)
 
     def mend(self, remedies: Sequence[Remedy]) -> None:
         """Does that: tables are taken back and bodies set aside in a round of upkeep, then stores begin new lives."""

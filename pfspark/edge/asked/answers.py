@@ -47,6 +47,8 @@ class Answers:
     policies: Mapping[str, Policy]
     organizations: Mapping[str, Line]
     """Their rows of the directory."""
+    next_due: Mapping[str, datetime]
+    """When each organization has something to do, as a round left it, or now also by what was said and done since."""
 
     def frame(self, name: str) -> DataFrame:
         """A table or view of the world as a frame."""
@@ -84,9 +86,9 @@ class Answers:
             )  # fmt: skip
 
     def due(self, org: str) -> datetime | None:
-        """When there is something to do next: as the last round left it, or by what was done at stores since; None: never."""
+        """When there is something to do next, be it to take in what was done at stores; None: never."""
         done = pc.min(self.world["edits"].filter(pc.field("org") == org)["at"]).as_py()
-        return min((at for at in (self.snapshot.row.next_due.get(org), done) if at), default=None)
+        return min((at for at in (self.next_due.get(org), done) if at), default=None)
 
     def overdue(self, age: timedelta, now: datetime | None) -> Iterator[str]:
         """What is missing, waits or is due for longer than that, a sentence each; `now` None: by each organization's clock."""

@@ -25,7 +25,7 @@ from pfspark.schedules import Grid
 from pfspark.units import TICK
 from pfspark.words import Hop, Kind, Listing
 
-FIRST, LAST = 2, 4
+FIRST_ROUNDS, LAST_ROUNDS = 2, 4
 """Of how many rounds in which it was asked for it is told whom else could have been asked: the first, and the last. What the
 stores went by is read for each of them, which takes seconds."""
 
@@ -77,7 +77,7 @@ def follow(seen: Answers, asked: Iterable[Line], when_asking: Callable[[int], Ma
 def some_of(rounds: Iterable[int]) -> set[int]:
     """The first and the last of those rounds."""
     in_order = sorted(rounds)
-    return {*in_order[:FIRST], *in_order[-LAST:]}
+    return {*in_order[:FIRST_ROUNDS], *in_order[-LAST_ROUNDS:]}
 
 
 def _cycles(seen: Answers) -> dict[tuple[str, str], timedelta]:

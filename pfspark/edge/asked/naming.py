@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pfspark import cntext
 from pfspark.edge.asked.around import Around
 from pfspark.edge.asked.store_view import View
-from pfspark.errors import CnSetError, RefusedError
+from pfspark.errors import RefusedError
 from pfspark.keyed import of_store
 from pfspark.units import unknown
 from pfspark.words import HIERARCHY
@@ -46,7 +46,7 @@ def folder_named(world: World, org: str, store: str, folder: str) -> str | None:
 
     Raises RefusedError where a store sees two of that path: they are told apart by their ids.
     """
-    if folder.startswith("@") or is_id(folder):
+    if folder.startswith("@") or cntext.is_number(folder):
         return folder
     named = of_path(world, org, store, folder)
     if len(named) > 1:
@@ -81,16 +81,7 @@ def _is_there(world: World, org: str, folder: str) -> bool:
 
 def as_lines_name(folder: str) -> str:
     """A folder as lines have it, where somebody leaves slashes out or says one more: a path, an id, or the hierarchy."""
-    return folder if folder == HIERARCHY or folder.startswith("@") or is_id(folder) else "/" + folder.strip("/")
-
-
-def is_id(text: str) -> bool:
-    """Whether it is written like the id of a folder or an item: a label and a number."""
-    label, _, number = text.rpartition(":")
-    try:
-        return number.isascii() and number.isdigit() and bool(cntext.split_label(label))
-    except CnSetError:
-        return False
+    return folder if folder == HIERARCHY or folder.startswith("@") or cntext.is_number(folder) else "/" + folder.strip("/")
 
 
 def place_of(item: str) -> tuple[tuple[bytes, int], int]:

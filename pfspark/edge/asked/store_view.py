@@ -34,8 +34,8 @@ class View:
     """What one store sees: its folders by id (`@` and the edit, where one waits), with the edits that wait there."""
 
     def __init__(self, world: World, org: str, store: str) -> None:
-        self.store = store
         """`world`: where its lists and replicas are not told, nobody is listed, and nothing is open."""
+        self.store = store
         told = (name for name in ("tree", "folders", "lists", "replicas", "edits") if name in world)
         own = defaultdict[str, list[dict[str, Any]]](list, {name: of_store(world[name], org, store).to_pylist() for name in told})
         sets: dict[str, dict[str, str]] = {}

@@ -47,7 +47,7 @@ class Snapshot:
     """The rounds in which stores were restored."""
     people: Mapping[str, int] = field(default_factory=dict)
     """The versions at which is read what people say; what is not named is read as it stands."""
-    standing: bool = False
+    as_found: bool = False
     """Whether facts too are read as they stand, with what other hands have written since."""
     furthest: datetime | None = None
     """The latest time to which any organization has ever been played; null: none was."""
@@ -78,12 +78,12 @@ class Snapshot:
 
     def version(self, name: str) -> int | None:
         """The version at which a table is read; None: as it stands."""
-        pinned = self.people if name in BY_PEOPLE else {} if self.standing or name == LEDGER else self.row.versions
+        pinned = self.people if name in BY_PEOPLE else {} if self.as_found or name == LEDGER else self.row.versions
         return pinned.get(name)
 
     def untouched(self, name: str) -> bool:
         """Whether no round has written to that table."""
-        return name in FACTS and not self.standing and self.row.versions[name] == CREATED
+        return name in FACTS and not self.as_found and self.row.versions[name] == CREATED
 
     def rounds(self) -> list[Row]:
         """The rows of the ledger up to this one, in their order."""

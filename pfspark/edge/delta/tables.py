@@ -33,7 +33,7 @@ from pfspark.edge.delta.digests import numbered
 from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, FORMAT, LEDGER, LOOKED_AT, AsOf, Row, looked_up, restored_of
 from pfspark.edge.delta.locks import lock, lock_file, unlock
 from pfspark.edge.delta.snapshot import Ledger, Snapshot, what_a_snapshot_needs
-from pfspark.edge.delta.writer import Writer
+from pfspark.edge.delta.writer import APP, Writer
 from pfspark.edge.spark.crossing import handed
 from pfspark.edge.spark.files import files_are_local
 from pfspark.errors import LakeError, NoLakeError, NoPlaceError
@@ -67,8 +67,8 @@ class Tables:
 
         A name of two parts is that of a schema if Spark knows such a catalog and no such folder is there. A path without a
         scheme is what Spark takes it for: where its default file system (`fs.defaultFS`) is another than this machine's,
-        a local folder is named by `file:`. A session that is still to be started is, unless nothing hints at anything but a
-        folder of this machine.
+        a local folder is named by `file:`. Where `spark` only says how to start a session, it is started here, unless the name
+        can only mean a folder of this machine.
         """
         self._spark = spark
         self._read: tuple[int, Ledger] | None = None
@@ -313,7 +313,7 @@ class Tables:
 
         Where another, of a later round, has rewritten the table meanwhile, nothing is done.
         """
-        options = {"replaceWhere": f"round <= {round}", "txnAppId": "pfspark", "txnVersion": str(round)}
+        options = {"replaceWhere": f"round <= {round}", "txnAppId": APP, "txnVersion": str(round)}
         files = -(-self.count(name) // OF_A_FILE) or 1
         self.save(name, rows.select(*TABLES[name].names).coalesce(files), "overwrite", options)
 
@@ -333,16 +333,18 @@ class Tables:
         with contextlib.nullcontext() if name in FACTS else self._appending():
             self.spark.sql(f"DELETE FROM {self.name(name)} WHERE {condition}")
 
-    def delete_these(self, name: str, keys: DataFrame, condition: str) -> None:
+    def delete_these(self, name: str, keys: DataFrame, condition: str) -> int:
         """Rows go from the newest version of a table that have the columns of a row of `keys`, and of which the condition holds:
-        however many keys there are, in one commit."""
+        however many keys there are, in one commit. How many went."""
+        view = f"pfspark_{name}_that_go"
+        same = " AND ".join(f"{name}.{column} = {view}.{column}" for column in keys.columns)
+        merged = f"MERGE INTO {self.name(name)} AS {name} USING {view} ON {same} AND {condition} WHEN MATCHED THEN DELETE"
         with contextlib.nullcontext() if name in FACTS else self._appending():
-            view = f"pfspark_{name}_that_go"
             keys.createOrReplaceTempView(view)
-            same = " AND ".join(f"{name}.{column} = {view}.{column}" for column in keys.columns)
-            merged = f"MERGE INTO {self.name(name)} AS {name} USING {view} ON {same} AND {condition}"
-            keys.sparkSession.sql(f"{merged} WHEN MATCHED THEN DELETE")
-            keys.sparkSession.catalog.dropTempView(view)
+            try:
+                return int(keys.sparkSession.sql(merged).collect()[0]["num_deleted_rows"])
+            finally:
+                keys.sparkSession.catalog.dropTempView(view)
 
     def tidy(self, name: str) -> None:
         """Small files of a table are joined; files that its history no longer reaches are removed."""

@@ -64,7 +64,7 @@ def audit(
     reading = Reading(tables)
     people = reading(lambda: tables.versions(DIRECTORY)) if as_of is None else None
     answers = reading(ask)
-    snapshot = answers.snapshot if answers else reading(lambda: replace(tables.snapshot(as_of), standing=as_of is None))
+    snapshot = answers.snapshot if answers else reading(lambda: replace(tables.snapshot(as_of), as_found=as_of is None))
     if snapshot is None:
         yield from (reading.line(), _certificate(tables.where))
         return
@@ -154,12 +154,12 @@ def unlike_their_digests(snapshot: Snapshot) -> list[Line]:
     rows, broken = snapshot.rounds(), []
     for name in FACTS:
         differ = _unlike(snapshot, name, rows)
-        anew = name in REWRITTEN and snapshot.standing
+        anew = name in REWRITTEN and snapshot.as_found
         if differ and anew and snapshot.tables.written_anew(name, snapshot.row.versions[name]):
             # An upkeep goes on beside, or ended half way: the ledger speaks of the table as it was before.
-            differ = _unlike(replace(snapshot, standing=False), name, rows)
+            differ = _unlike(replace(snapshot, as_found=False), name, rows)
         broken += [{"table": name, "round": number} for number in sorted(differ)]
-        if snapshot.standing:
+        if snapshot.as_found:
             broken += [{"table": name, "round": number} for number in later_rounds(snapshot.tables, name, rows[-1].round + 1)]
     return broken
 

@@ -59,7 +59,7 @@ def plan(answers: Answers, world: Callable[[int], Between | None]) -> list[Remed
 
 def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
     tables, last = snapshot.tables, snapshot.row
-    as_played = replace(snapshot, standing=False)
+    as_played = replace(snapshot, as_found=False)
     for name in FACTS:
         version = last.versions[name]
         # What a killed writer has left makes a version too, but counts nowhere.

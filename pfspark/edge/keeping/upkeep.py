@@ -8,9 +8,10 @@ What grows old at night, and which replica is erased, rounds decide (`rules.agin
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -24,11 +25,15 @@ from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world import bases_by_spark, scratch
 from pfspark.edge.world.directory import newest
 from pfspark.edge.world.facts import begun, last_restores, open_array, own_rows, waiting
-from pfspark.keys import AGENDA, HERE, OBJECT
+from pfspark.keyed import having
+from pfspark.keys import AGENDA, FOLDER, HERE, OBJECT
 from pfspark.rules import items, state
+from pfspark.settings import Policy
 from pfspark.tables import TABLES
-from pfspark.words import Outcome
+from pfspark.words import FIRST, LIVE, Outcome
 
+OWN_RETENTION = "deleted_item_retention"
+"""The property of a folder that says how long bodies of its deleted items stay (Q20)."""
 ON_ITS_WAY = timedelta(days=1)
 """A body is written before its edit; one so young may belong to an edit still to come."""
 
@@ -63,15 +68,49 @@ def needed_steps(snapshot: Snapshot, own: Mapping[str, DataFrame]) -> DataFrame:
     return own["backfill"].join(missing, list(HERE), "left_semi").unionByName(contacts).distinct()
 
 
-def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> DataFrame:
+@dataclass(frozen=True)
+class Retention:
+    """Since when bodies stay of items that were changed, whatever became of them: of an organization, and of a folder for which
+    that was said by itself (Q20)."""
+
+    of_orgs: Mapping[str, datetime]
+    of_folders: Mapping[tuple[str, str], datetime]
+
+    @classmethod
+    def of(cls, world: Mapping[str, pa.Table], now: Mapping[str, datetime], policies: Mapping[str, Policy]) -> Retention:
+        """At those times, by the `policies`; where replicas of a folder see several values the longest counts."""
+        said = world["tree"].filter(pc.field("property") == OWN_RETENTION)
+        own = {(row["org"], row["store"], row["folder"]): row["value"] for row in said.to_pylist()}
+        live = world["replicas"].filter(pc.field("standing").isin([*map(str, LIVE)]))
+        longest: dict[tuple[str, str], timedelta] = {}
+        for row in having(live, said, FOLDER).to_pylist():
+            if row["org"] in policies:
+                value, of = own.get((row["org"], row["store"], row["folder"])), (row["org"], row["folder"])
+                kept = policies[row["org"]].deleted_item_retention if value is None else timedelta(seconds=int(value))
+                longest[of] = max(kept, longest.get(of, kept))
+        return cls(
+            {org: _before(now[org], policy.deleted_item_retention) for org, policy in policies.items()},
+            {(org, folder): _before(now[org], kept) for (org, folder), kept in longest.items()},
+        )
+
+
+def _before(now: datetime, span: timedelta) -> datetime:
+    """So long before, or the first moment there is."""
+    return now - min(span, now - FIRST)
+
+
+def unneeded_bodies(snapshot: Snapshot, retention: Retention) -> DataFrame:
     """Hashes of bodies that no replica shows, keeps for its conflict, or may still send.
 
     A body is needed by an edit that waits, by a version that some replica holds and that nothing it holds was made upon,
-    and by every item that was changed after the moment in `retention` of its organization (Q20).
+    and by every item that was changed after the moment in `retention`.
     """
-    changes = snapshot.read("changes")
-    since = snapshot.tables.spark.createDataFrame(sorted(retention.items()), "org string, since timestamp")
-    recent = changes.join(since, "org").where("at >= since").select(*OBJECT).distinct()
+    changes, spark = snapshot.read("changes"), snapshot.tables.spark
+    of_org = spark.createDataFrame(sorted(retention.of_orgs.items()), "org string, since timestamp")
+    rows = [(*of, since) for of, since in sorted(retention.of_folders.items())]
+    of_folder = spark.createDataFrame(rows, "org string, folder string, own timestamp")
+    timed = changes.join(of_org, "org").join(of_folder, list(FOLDER), "left")
+    recent = timed.where("at >= coalesce(own, since)").select(*OBJECT).distinct()
     young = changes.join(recent, list(OBJECT), "left_semi")
     own = own_rows(snapshot.read, last_restores(snapshot))
     applied = state.contents_of(own["state"], replicas=newest(own["replicas"], HERE, "round"))
@@ -82,15 +121,13 @@ def unneeded_bodies(snapshot: Snapshot, retention: Mapping[str, datetime]) -> Da
     return snapshot.read("content").select("hash").distinct().join(needed, "hash", "left_anti")
 
 
-def keep_up(
-    snapshot: Snapshot, retention: Mapping[str, datetime], told: Callable[[str], object]
-) -> tuple[dict[str, int], dict[str, str]]:
+def keep_up(snapshot: Snapshot, retention: Retention, told: Callable[[str], object]) -> tuple[dict[str, int], dict[str, str]]:
     """Does it all; how many rows went from each table, and the digests of those it wrote anew.
 
     `told` is told what is being done.
     """
     tables, began = snapshot.tables, datetime.now(UTC)
-    before = {name: tables.count(name) for name in (*FACTS, "content")}
+    before = {name: tables.count(name) for name in FACTS}
     void = sorted(snapshot.void)
     for name in FACTS if void else ():
         told(f"sweeping {name}")
@@ -101,18 +138,20 @@ def keep_up(
     for name, rows in shortened(snapshot).items():
         told(f"rewriting {name}")
         tables.rewrite(name, rows, snapshot.row.round)
-        facts[name] = digest_of_pages(name, paged(replace(snapshot, standing=True), name))
+        facts[name] = digest_of_pages(name, paged(replace(snapshot, as_found=True), name))
     told("bodies")
+    bodies = 0
     with scratch.Scratch(tables) as beside:  # computed before anybody has to wait: none may be appended while rows go
         unneeded = unneeded_bodies(snapshot, retention)
         computed = beside.suited.computed(unneeded)
         if computed is None or computed.rows:
             old = f"content.at < TIMESTAMP '{(began - ON_ITS_WAY).isoformat()}'"
-            tables.delete_these("content", computed.frame if computed else unneeded, old)
+            bodies = tables.delete_these("content", computed.frame if computed else unneeded, old)
     for name in TABLES:
         told(f"tidying {name}")
         tables.tidy(name)
     bases_by_spark.tidy(tables)
     scratch.sweep(tables)
     after = {name: tables.count(name) for name in before}
-    return {name: before[name] - after[name] for name in before if before[name] != after[name]}, facts
+    went = {name: before[name] - after[name] for name in before} | {"content": bodies}
+    return {name: rows for name, rows in went.items() if rows}, facts

@@ -72,8 +72,9 @@ def expect_no_more(lost: Iterable[Line], agreed: Iterable[Line]) -> None:
 def facts(world: Between, org: str, store: str, now: datetime) -> dict[str, pa.Table]:
     """All that a store knows, as new rows of the tables: those from before its restore count no more.
 
-    A number asked for n times has n steps; the times between them add up to the time of the last (`facts.open_array`). Whom it
-    had asked last, and since when that store is silent, is a step of its own (`facts.remembered`).
+    A number asked for n times has n + 1 steps: that it was heard of, and each request; the times between them add up to the time
+    of the last (`facts.open_array`). Whom it had asked last, and since when that store is silent, is a step of its own
+    (`facts.remembered`).
     """
     own = {name: of_store(world.tables[name], org, store) for name in ("state", "replicas", "agenda", "array", "contacts")}
     contacts, array = own.pop("contacts"), own.pop("array")
@@ -130,9 +131,11 @@ def again(store: str, lost: pa.Table, edits: pa.Table, names: Mapping[str, str],
     `names`. Whoever made them, they are made at that store: who had them first may have no replica any more.
 
     A folder or an item that is lost as a whole is made anew under another id, and its later versions follow it. Numbers are a
-    folder's own, so an item may have the id of a folder, or of an item elsewhere.
+    folder's own, so an item may have the id of a folder, or of an item elsewhere. Of rows of one edit that which says what its
+    change says is said again: the others were refused, as repeats.
     """
-    rows = lost.select(["folder", "object", "origin", "cn", "edit_id"]).to_pylist()
+    rows = lost.select(["folder", "object", "origin", "cn", "edit_id", "action", "hash", "made_at"]).to_pylist()
+    became = {row["edit_id"]: row for row in rows}
     lies = {row["edit_id"]: row["folder"] for row in rows}
     born = {(row["folder"], row["object"]): row["edit_id"] for row in rows if row["object"] == lines.number_of(row)}
     anew = {*born.values()}
@@ -142,8 +145,13 @@ def again(store: str, lost: pa.Table, edits: pa.Table, names: Mapping[str, str],
         edit = named[1:] if named and named.startswith("@") else born.get((among, named or ""))
         return f"@{names[edit]}" if edit is not None and edit in anew else named
 
+    def order(edit: Line) -> tuple[Any, ...]:
+        change = became[edit["edit_id"]]
+        of = (cntext.split_label(change["origin"])[0], change["action"], change["hash"])
+        return (edit["store"], edit["action"], edit["hash"]) != of, edit["at"] or change["made_at"], edit["place"] or 0
+
     found: dict[str, Line] = {}
-    for place, row in enumerate(sorted(edits.to_pylist(), key=lambda row: (row["at"], row["place"])), 1):
+    for place, row in enumerate(sorted(edits.to_pylist(), key=order), 1):
         sets = {name: renamed(value, HIERARCHY) if name == PARENT else value for name, value in row["properties"] or ()}
         name = names[row["edit_id"]]
         found.setdefault(name, {

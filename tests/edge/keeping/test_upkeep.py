@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import tables as delta
 from pfspark.edge.delta.tables import Tables
+from pfspark.edge.keeping.upkeep import Retention
 from pfspark.edge.runner import Runner
 from pfspark.lake import Lake
+from pfspark.rows import rows_of
+from pfspark.settings import load_profile, override
 from tests.edge.lakes import DAY, Copy, Ended, broken, ending_at, facts
 
 
@@ -122,7 +127,51 @@ def test_much_is_written_and_deleted_at_once(copied: Copy, spark: SparkSession, 
             assert sorted(map(str, tables.stored("state").collect())) == held
         before, bodies = tables.version("content"), tables.count("content")
         hashes = tables.stored("content").select("hash").distinct()
-        tables.delete_these("content", hashes, "content.at < TIMESTAMP '2000-01-01'")  # all are younger
+        assert tables.delete_these("content", hashes, "content.at < TIMESTAMP '2000-01-01'") == 0  # all are younger
         assert tables.count("content") == bodies > 0
-        tables.delete_these("content", hashes, "content.size > 0")
+        assert tables.delete_these("content", hashes, "content.size > 0") == bodies
         assert (tables.count("content"), tables.version("content")) == (0, before + 1)
+
+
+def test_how_long_bodies_stay_a_folder_says_before_the_policy() -> None:
+    """Of what its replicas see the longest, the policy's where one does not see it yet; what an erased one saw does not count."""
+    modern = load_profile("modern", conf_folder())
+    policies = {org: override(modern, {"deleted_item_retention": f"{days}d"}) for org, days in (("o", 14), ("other", 3))}
+    now = dict.fromkeys(policies, datetime(2026, 1, 31, tzinfo=UTC))
+    values = {("A", "P1"): 60, ("A", "P2"): 7, ("B", "P1"): 1, ("B", "P2"): 1, ("C", "P1"): 1, ("D", "P3"): 90}
+    tree = [
+        {"org": "o", "store": store, "folder": folder, "property": "deleted_item_retention", "value": str(days * 86400)}
+        for (folder, store), days in values.items()
+    ]
+    tree.append({"org": "o", "store": "P1", "folder": "E", "property": "age_limit", "value": "60"})
+    stands = {"P1": "active", "P2": "delete pending", "P3": "erased"}
+    replicas = [
+        {"org": "o", "store": store, "folder": folder, "standing": standing, "life": 1, "at": now["o"]}
+        for folder in "ABCDE" for store, standing in stands.items()
+    ]  # fmt: skip
+    found = Retention.of({"tree": rows_of("tree", tree), "replicas": rows_of("replicas", replicas)}, now, policies)
+    assert {org: (now[org] - since).days for org, since in found.of_orgs.items()} == {"o": 14, "other": 3}
+    kept = {folder: (now["o"] - since).days for (_, folder), since in found.of_folders.items()}
+    assert kept == {"A": 60, "B": 1, "C": 14, "D": 14}
+
+
+@pytest.mark.lakes
+def test_bodies_of_deleted_items_stay_as_long_as_their_folder_says(spark: SparkSession, tmp_path: Path) -> None:
+    with Lake.create(tmp_path / "lake", spark) as lake:
+        lake.organization("main", profile="modern", start=f"{DAY}00:00:00Z")
+        lake.store("PFS1", "A")
+        for folder, props in (
+            ("/Long", {"deleted_item_retention": "60d"}),
+            ("/Short", {"deleted_item_retention": "1h"}),
+            ("/As", {}),
+        ):
+            lake.folder_create("PFS1", folder, ["PFS1"], at=f"{DAY}00:00:00Z", **props)
+            lake.post("PFS1", folder, folder.encode(), name="gone", at=f"{DAY}00:00:00Z")
+        lake.run(until_quiet=True)
+        for folder in ("/Long", "/Short", "/As"):
+            lake.delete("PFS1", folder, "gone", at=f"{DAY}01:00:00Z")
+        lake.run(f"{DAY}02:00:00Z")
+        lake._tables.spark.sql(f"UPDATE delta.`{lake.where}/content` SET at = at - INTERVAL 2 DAYS")  # as if written long ago
+        for now, left in ((f"{DAY}04:00:00Z", {"/Long", "/As"}), ("2026-02-01T00:00:00Z", {"/Long"})):
+            lake.maintain(now)
+            assert {bytes(row["body"]).decode() for row in lake.table("content").collect()} == left

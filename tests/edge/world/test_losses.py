@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -64,22 +64,42 @@ def test_an_edit_that_was_said_again_is_said_once_more_by_another_name() -> None
 
 def test_what_others_made_is_said_again_at_the_store_that_has_it() -> None:
     """P2 posted it, whose replica is erased since; a change of it that was lost follows, and what is lost twice is said once."""
-    made = {"folder": "P1:1", "object": "P2:1", "origin": "P2"}
+    made = {"folder": "P1:1", "object": "P2:1", "origin": "P2", "made_at": NOW}
     lost = rows_of("changes", [
-        {**made, "cn": 1, "edit_id": "x"}, {**made, "cn": 2, "edit_id": "m"},
-        {"folder": "P1:1", "object": "P1~2:1", "origin": "P1~2", "cn": 1, "edit_id": "again:x"},
+        {**made, "cn": 1, "edit_id": "x", "action": "post"}, {**made, "cn": 2, "edit_id": "m", "action": "modify"},
+        {**made, "object": "P1~2:1", "origin": "P1~2", "cn": 1, "edit_id": "again:x", "action": "post"},
     ])  # fmt: skip
     said = {"org": "o", "store": "P2", "at": NOW, "folder": "P1:1"}
     edits = rows_of("edits", [
         {**said, "edit_id": "x", "place": 1, "action": "post"},
         {**said, "edit_id": "m", "place": 2, "action": "modify", "item": "P2:1"},
-        {**said, "edit_id": "again:x", "place": 3, "action": "post"},
+        {**said, "edit_id": "again:x", "store": "P1", "place": 3, "action": "post"},
     ])  # fmt: skip
     names = {"x": "again:again:x", "again:x": "again:again:x", "m": "again:m"}
     found = restoring.again("P1", lost, edits, names, NOW)
     assert [(row["store"], row["edit_id"], row["item"]) for row in found] == [
         ("P1", "again:again:x", None), ("P1", "again:m", "@again:again:x"),
     ]  # fmt: skip
+
+
+def test_what_was_taken_in_is_said_again_and_no_repeat_of_it() -> None:
+    """Repeats that were refused: of an earlier time with another body, of another store, without a time; and an edit of which no
+    time and no place are known, which comes where its change was made."""
+    made = {"folder": "P1:1", "origin": "P1", "action": "post"}
+    lost = rows_of("changes", [
+        {**made, "cn": 1, "object": "P1:1", "edit_id": "x", "hash": "one", "made_at": NOW},
+        {**made, "cn": 2, "object": "P1:2", "edit_id": "y", "hash": "two", "made_at": NOW - timedelta(hours=1)},
+    ])  # fmt: skip
+    said = {"org": "o", "store": "P1", "folder": "P1:1", "action": "post"}
+    edits = rows_of("edits", [
+        {**said, "edit_id": "x", "at": NOW - timedelta(hours=2), "place": 1, "hash": "other"},
+        {**said, "edit_id": "x", "at": NOW - timedelta(hours=2), "place": 1, "hash": "one", "store": "P2"},
+        {**said, "edit_id": "x", "at": None, "hash": "other"},
+        {**said, "edit_id": "x", "at": NOW, "place": 1, "hash": "one"},
+        {**said, "edit_id": "y", "at": None, "hash": "two"},
+    ])  # fmt: skip
+    found = restoring.again("P1", lost, edits, {"x": "again:x", "y": "again:y"}, NOW)
+    assert [(row["edit_id"], row["hash"]) for row in found] == [("again:y", "two"), ("again:x", "one")]
 
 
 def test_where_nothing_could_be_taken_in_nothing_is_done() -> None:
