@@ -48,12 +48,12 @@ def lists_anew(lists: pa.Table, stores: pa.Table) -> pa.Table:
 
 def entries(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """The row with the latest `at` of each key that lies `in_time`, for one beyond it nobody could ever correct; of several of
-    one moment that whose values come last, nulls behind all. A store of which nobody says that it is retired is not. What
-    `edge.world.directory.latest` says.
+    one moment that whose values come last, nulls behind all. What lacks a part of its key is about nobody, and is no entry. A
+    store of which nobody says that it is retired is not. What `edge.world.directory.entries` says.
     """
     dated = in_time(rows, "at")
     order = [(name, "ascending") for name in ("at", *rows.column_names)]
-    told = dated.filter(pc.is_valid(dated["at"])).sort_by(order)
+    told = dated.filter(reduce(pc.and_, [pc.is_valid(dated[name]) for name in ("at", *key)])).sort_by(order)
     placed = told.select(list(key)).append_column("_place", pa.array(range(told.num_rows), pa.int64()))
     places = placed.group_by(list(key), use_threads=False).aggregate([("_place", "max")])["_place_max"]
     latest = told.take(pc.take(places, pc.sort_indices(places)))

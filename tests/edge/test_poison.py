@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pfspark import cntext
-from pfspark.edge.world.directory import policies_of
+from pfspark import cntext, said
+from pfspark.edge.world.directory import DIRECTORY, entries, policies_of
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
 from pfspark.rows import local, rows_of, schema_of
@@ -52,10 +52,38 @@ def test_who_cannot_be_followed_does_not_play_and_the_others_do(spark: SparkSess
     tables = {}
     for name, row in (("organizations", ORGANIZATION), ("stores", STORE), ("links", LINK)):
         own = {**row, **wrong} if name == where else row
-        tables[name] = rows_of(name, [own, {**row, "org": "fine"}, {**row, "org": None}])
+        tables[name] = rows_of(name, [own, {**row, "org": "fine"}])
     policies, unfit = policies_of(**tables)
     assert policies.keys() == {"fine"} and unfit.keys() == {"o"}
     assert "'o' does not play" in unfit["o"] and why in unfit["o"] and "Say it anew" in unfit["o"]
+
+
+def test_what_is_about_nobody_harms_nobody(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows of the directory without an organization, a store or a site, read with Spark and without; the lake opens, is asked and
+    plays, and of an organization without a start nothing is waited for."""
+    with Lake.create(tmp_path / "lake", spark) as lake:
+        lake.organization("main", profile="modern", start=f"{DAY}00:00:00Z")
+        lake.store("PFS1", "A", org="main")
+        rows = {
+            "organizations": [{**ORGANIZATION, "org": None}, {**ORGANIZATION, "org": "no start", "start": None}],
+            "stores": [{**STORE, "org": None}, {**STORE, "org": "main", "store": None}],
+            "links": [{**LINK, "org": "main", "to_site": None}, {**LINK, "org": None}],
+        }
+        for name, some in rows.items():
+            lake._tables.append(name, rows_of(name, some))
+            known = lake._tables.read(name)
+            by_spark = entries(known, DIRECTORY[name]).toArrow().select(known.columns)
+            assert by_spark.sort_by("at").to_pylist() == said.entries(known.toArrow(), DIRECTORY[name]).sort_by("at").to_pylist()
+        assert lake.organizations == ["main", "no start"] and lake.stores_by_name() == [("main", "PFS1")]
+        lake.run(until=timedelta(hours=1))
+        assert [line["org"] for line in lake.lines("state")] == ["main"]
+        assert [line["store"] for line in lake.lines("stores")] == ["PFS1"]
+        assert lake.status()["at"].keys() == {"main"} and lake.unfit.keys() == {"no start"}
+
+
+def test_without_an_organization_nothing_is_run(spark: SparkSession, tmp_path: Path) -> None:
+    with Lake.create(tmp_path / "lake", spark) as lake, pytest.raises(UsageError, match="has no organization with a start yet"):
+        lake.run(until=timedelta(hours=1))
 
 
 @pytest.mark.lakes

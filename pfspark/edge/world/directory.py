@@ -52,7 +52,7 @@ def _entries(_spark: SparkSession, snapshot: Snapshot, name: str) -> DataFrame:
 
 def entries(rows: DataFrame, key: Sequence[str]) -> DataFrame:
     """What `said.entries` says, by Spark."""
-    told = rows.withColumn("at", intake.in_time("at")).where("at is not null")
+    told = rows.withColumn("at", intake.in_time("at")).dropna(subset=["at", *key])
     values = [each for name in told.columns for each in (F.col(name).isNull(), F.col(name))]
     latest = newest(told, key, F.struct("at", *values))
     if "retired" in latest.columns:
@@ -131,8 +131,7 @@ def policies_of(
         for row in of.to_pylist():
             for why in faults(name, row):
                 unfit.setdefault(row["org"], str(_unfit(row, why, name.removesuffix("s"))))
-    unfit.pop(None, None)  # a row about nobody
-    return {org: known for org, known in policies.items() if org is not None and org not in unfit}, unfit
+    return {org: known for org, known in policies.items() if org not in unfit}, unfit
 
 
 def turn(row: Mapping[str, Any], policy: Policy, now: datetime) -> dict[str, Any]:
@@ -149,7 +148,7 @@ def faults(name: str, row: Mapping[str, Any]) -> Iterator[str]:
 
 def _faults_of_store(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The columns of a store that no rule could follow, each with what it should be."""
-    if row["store"] is None or not cntext.is_store_name(row["store"]):
+    if not cntext.is_store_name(row["store"]):
         yield "store", "letters, digits and . _ -, a letter or digit first, at most 64"
     if row["site"] is None:
         yield "site", "a text"
@@ -163,9 +162,6 @@ def _faults_of_store(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 def _faults_of_link(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     """The columns of a link that no rule could follow, each with what it should be."""
-    for site in ("from_site", "to_site"):
-        if row[site] is None:
-            yield site, "a text"
     if row["cost"] is None or not -LARGEST < row["cost"] < LARGEST:
         yield "cost", "a whole number"
     if row["delay_s"] is None or not 0 <= row["delay_s"] <= LONGEST_S:
