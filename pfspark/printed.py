@@ -43,7 +43,7 @@ at | time | the organization's time
 _HERE = f"""
 {_OF.strip()}
 store | string | the store
-folder | string | path of the folder as that store sees it; 1-1 is the hierarchy
+folder | string | path of the folder as that store sees it, its id where it does not; 1-1 is the hierarchy
 """
 
 
@@ -226,7 +226,7 @@ type | string? | its type
 by | string? | of what is sent: why then. `cycle`: the store's own; `schedule`: it waited for the folder's or the store's to \
 open; `late`: the store was down, or its content suspended; null: the tables do not say, or somebody had asked for it
 until | time? | when the letter is there; of a request, when the store asks again unless it comes
-attempt | bigint? | of a request: the how manieth; null: upkeep has let go of it
+attempt | bigint? | of a request: which it is, 1 for the first; null: upkeep has let go of it
 reason | string? | why it was lost or refused; the version that was made upon it
 waited | bigint? | seconds since what happened there last, or since the number was given; null: neither is known
 candidates | array<struct<store:string,gives:string,amount:bigint,keys:array<struct<key:string,value:bigint?>>>>? | of a \

@@ -52,7 +52,7 @@ def _line(row: dict[str, Any], stores: Stores) -> dict[str, Any]:
     item = row["made_item"] or row["item"] or (None if makes_folder else row["its_object"])
     return {
         "org": row["org"], "at": lines.when(row["at"]), "kind": "edit", "edit": row["edit_id"], "store": row["store"],
-        "action": row["action"], "folder": stores.shown(row["store"], folder), "item": item,
+        "action": row["action"], "folder": folder and stores.path(row["store"], folder), "item": item,
         "name": row["name"] or dict(row["properties"] or ()).get(NAME), "outcome": row["outcome"] or WAITING,
         "reason": row["reason"], "round": row["round"],
         "number": f"{row['its_origin']}:{row['its_cn']}" if row["its_origin"] else None,

@@ -1,4 +1,4 @@
-"""The answers as lines: what a store holds, sees and misses, as JSON objects (design of the scenario output)."""
+"""The answers as lines: what a store holds, sees and misses, as JSON objects."""
 
 from __future__ import annotations
 

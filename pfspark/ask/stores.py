@@ -172,12 +172,13 @@ class Stores:
         return self._shared[store]
 
     def path(self, store: str, folder: str) -> str:
-        """The path of a folder as that store sees it; one that cannot reach the root is shown beneath it."""
-        if folder == HIERARCHY:
-            return HIERARCHY
+        """The path of a folder as that store sees it, its id where it does not; one that cannot reach the root is shown beneath
+        it."""
         line = self.above(store, folder)
+        if not line:  # so is the hierarchy itself
+            return folder
         names = [self.tree[store][each].get(NAME, each) for each in line]
-        top = self.tree[store][line[-1]].get(PARENT, ROOT) if line else folder
+        top = self.tree[store][line[-1]].get(PARENT, ROOT)
         return "/" + "/".join(reversed(names if top == ROOT else names[:1]))
 
     def above(self, store: str, folder: str) -> list[str]:
@@ -187,10 +188,6 @@ class Stores:
             line.append(folder)
             folder = self.tree[store][folder].get(PARENT, ROOT)
         return line
-
-    def shown(self, store: str, folder: str | None) -> str | None:
-        """The path of a folder; of one that the store does not see, what names it."""
-        return self.path(store, folder) if folder == HIERARCHY or folder in self.tree[store] else folder
 
     def held(self, store: str, folder: str, entry: Entry = Entry.APPLIED) -> cntext.CnSet:
         """What a store says of its own replica: `applied`, `empty` or `sent`."""

@@ -54,7 +54,7 @@ def test_what_became_of_each_edit(monkeypatch: pytest.MonkeyPatch) -> None:
         {"edit_id": "made", "folder": "1-1", "object": "P1:7", "origin": "P1", "cn": 7},
         {"edit_id": "sent", "folder": "P1:7", "object": "P1:1", "origin": "P1", "cn": 1},
     ]
-    stores: Any = SimpleNamespace(shown=lambda store, folder: folder and {"P1:7": "/Sales"}.get(folder, f"/{folder}"))
+    stores: Any = SimpleNamespace(path=lambda store, folder: {"P1:7": "/Sales"}.get(folder, f"/{folder}"))
     monkeypatch.setattr(edits, "PAGE", 2)
     tables = (done, receipts, changes)
     schemas = (rows_of(name, ()).select(edits.COLUMNS[name]).schema for name in edits.COLUMNS)
@@ -156,12 +156,14 @@ def test_each_organization_tells_its_own_last() -> None:
         ("second", AT.replace(year=1999) + timedelta(days=day)) for day in (0, 1)
     ]
 
-    def last(since: datetime | timedelta | None, limit: int | None) -> list[tuple[str, datetime]]:
-        looks = logs._looks(None, lambda: told, since, limit, False, at=lambda each: each[1], of=lambda each: each[0])  # type: ignore[arg-type]
-        return [each for found in looks for each in found]
+    def last(since: datetime | timedelta | None, limit: int | None, follow: bool) -> list[tuple[str, datetime]]:
+        looks = logs._looks(one, lambda: told, since, limit, follow, at=lambda each: each[1], of=lambda each: each[0])
+        return list(next(looks))
 
-    assert last(None, None) == told and last(AT, None) == told[:2]
-    assert last(None, 1) == last(timedelta(hours=2), None) == [told[1], told[3]]
+    one: Any = SimpleNamespace(version=lambda: 1)
+    for follow in (False, True):
+        assert last(None, None, follow) == told and last(AT, None, follow) == told[:2]
+        assert last(None, 1, follow) == last(timedelta(hours=2), None, follow) == [told[1], told[3]]
 
 
 def test_parts_of_a_servers_log(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:

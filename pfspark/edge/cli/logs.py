@@ -85,7 +85,11 @@ def log_events(
     with given.opened(lake) as there:
         there.expect(store, folder, when, org=org)
         none = NONE["events"]
-        for found in _looks(there, lambda: told(there.event_logs(when, org=org)), begin, limit, follow, at=_when_told):
+
+        def look() -> Iterator[Told]:
+            return told(there.event_logs(when, org=org))
+
+        for found in _looks(there, look, begin, limit, follow, at=_when_told, of=lambda event: event[0]["org"]):
             _events(found, json=json, none=none)
             none = ""
 
@@ -132,14 +136,18 @@ def _looks(
 ) -> Iterator[Iterable[T]]:  # fmt: skip
     """What a look at the lake finds, the last of each organization; where it is followed also what is new whenever something was
     played, said or done. `of` says to which organization it belongs; those of one follow each other."""
+
+    def last(found: Iterable[T], since: datetime | timedelta | None, limit: int | None) -> Iterable[T]:
+        return chain.from_iterable(tail(some, since, limit, at=at) for _, some in groupby(found, of))
+
     if not follow:
-        yield chain.from_iterable(tail(found, since, limit, at=at) for _, found in groupby(look(), of))
+        yield last(look(), since, limit)
         return
     seen: set[str] = set()
     for _ in live.changes(there.version, "waiting for more"):
         fresh = [each for each in look() if str(each) not in seen]
         seen.update(map(str, fresh))
-        yield tail(fresh, since, limit, at=at)
+        yield last(fresh, since, limit)
         since = limit = None  # of what was there; all that comes is told
 
 
