@@ -31,13 +31,17 @@ __all__ = [
     "read_here", "split_mbox", "write_eml", "write_mbox",
 ]  # fmt: skip
 
-_PARTS = ("files", "posts", "processes", "writing", "executors")
+_MADE_BY = {
+    **dict.fromkeys(("Kind", "Source", "find", "split_mbox"), "files"),
+    **dict.fromkeys(("ENVELOPE", "Import", "bodies", "edit_id", "edit_ids", "edits"), "posts"),
+    **dict.fromkeys(("read_here",), "processes"),
+    **dict.fromkeys(("write_eml", "write_mbox"), "writing"),
+    **dict.fromkeys(("read", "read_batches"), "executors"),
+}
 
 
 def __getattr__(name: str) -> Any:
     """Looks a name up where it is made: who opens a lake for something else does not wait for the parsing of mail."""
-    if name in __all__:
-        for part in _PARTS:
-            if hasattr(made_by := import_module(f"{__name__}.{part}"), name):
-                return getattr(made_by, name)
+    if name in _MADE_BY:
+        return getattr(import_module(f"{__name__}.{_MADE_BY[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -60,6 +60,7 @@ class Derived(NamedTuple):
 
 HEAD_END = re.compile(rb"\r\r\n?|^(?:\r?\n|\r|--)", re.M)  # an empty line, or a boundary that comes before one
 CONTENT_TYPE = re.compile(rb"^content-type[ \t]*:[ \t\r\n]*([^\s;]*).*(?:\n[ \t].*)*", re.I | re.M)
+ENCODED_WORD = re.compile(r"(=\?[^?]*\?[qQbB]\?.*?\?=)")
 FOLD = re.compile(r"[\r\n]+[ \t]*")
 MESSAGE_ID = re.compile(r"<[^<>\s]+>")
 
@@ -182,8 +183,12 @@ def _text(value: str | None) -> str | None:
 
 
 def _decoded(text: str) -> str:
+    """With its encoded words decoded; what lies between them is as it stands, also a backslash, which `decode_header` hands on
+    in a form in which it begins an escape."""
+    parts = ENCODED_WORD.split(text)
+    escaped = "".join(part if place % 2 else part.replace("\\", r"\u005c") for place, part in enumerate(parts))
     try:
-        chunks = decode_header(text)
+        chunks = decode_header(escaped) if len(parts) > 1 else [(text, None)]
     except HeaderParseError:
         return text
     return "".join(chunk if isinstance(chunk, str) else _in_charset(chunk, charset) for chunk, charset in chunks)

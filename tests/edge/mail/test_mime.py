@@ -47,6 +47,21 @@ def test_the_sender_is_what_people_read(header, sender):
 
 
 @pytest.mark.parametrize(
+    ("subject", "told"),
+    [
+        (rb"=?utf-8?q?caf=C3=A9?= C:\users\x", r"café C:\users\x"),
+        (rb"\u0041 =?utf-8?b?w6k=?= \n \\", r"\u0041 é \n \\"),
+        ("Zoé =?utf-8?q?=C3=A9?= 日本 \\u".encode(), r"Zoé é 日本 \u"),
+        (rb"=?utf-8?q?caf=C3=A9 C:\users", r"=?utf-8?q?caf=C3=A9 C:\users"),
+        (rb"=?utf-8?b?w6k?= C:\u", r"é C:\u"),
+        (rb"=?utf-8?q?=5Cusers?=", r"\users"),
+    ],
+)
+def test_what_lies_beside_encoded_words_stays_as_it_is(subject, told):
+    assert derive(b"Subject: " + subject + b"\n\n").subject == told
+
+
+@pytest.mark.parametrize(
     ("date", "sent_at"),
     [
         (b"Mon, 5 Jan 2026 10:00:00 +0100", datetime(2026, 1, 5, 9, tzinfo=UTC)),
