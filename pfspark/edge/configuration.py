@@ -76,10 +76,13 @@ def take_up() -> None:
     try:
         said = Configuration().model_dump(exclude_none=True)
     except ValidationError as error:
-        raise PfsparkError(f"{CONFIGURATION}: {explained(error)}") from None
+        text = explained(error)
+        name = text.partition(":")[0]
+        variable = f"PFSPARK_{name.upper()}"
+        told = variable + text.removeprefix(name) if os.environ.get(variable) else f"{CONFIGURATION}: {text}"
+        raise PfsparkError(told) from None
     except UnicodeDecodeError as error:
         raise PfsparkError(f"{CONFIGURATION}: not TOML: {error}") from None
     except OSError as error:
         raise PfsparkError(f"{CONFIGURATION}: cannot be read: {error.strerror}") from None
-    for name, value in said.items():
-        os.environ.setdefault(f"PFSPARK_{name.upper()}", value)
+    os.environ |= {f"PFSPARK_{name.upper()}": value for name, value in said.items()}

@@ -85,5 +85,13 @@ def test_where_none_is_nothing_is_imported_for_it(tmp_path: Path) -> None:
 
 
 def test_what_the_environment_says_without_words_it_does_not_say(folder: Path) -> None:
-    for name, value in (("PFSPARK_ENGINE", "OFF"), ("PFSPARK_ENGINE", ""), ("PFSPARK_LAKE", "")):
+    """It is then as the file says."""
+    for name, value in (("PFSPARK_ENGINE", "OFF"), ("PFSPARK_ENGINE", "")):
         assert said(folder, "--version", **{name: value}).returncode == 0
+    assert said(folder, "init", PFSPARK_LAKE="").returncode == 0 and (folder / "here" / "rounds").is_dir()
+
+
+def test_whoever_says_what_does_not_fit_is_named(folder: Path) -> None:
+    done = said(folder, "store", "list", PFSPARK_ENGINE="maybe")
+    why = "found 'maybe', expected on or off; the nearest known is 'on'"
+    assert (done.returncode, done.stderr) == (1, f"pfspark: PFSPARK_ENGINE: {why}\n")
