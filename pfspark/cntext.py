@@ -29,6 +29,7 @@ MAX_LIFE = 2**31 - 1  # a signed 32-bit column
 STORE_NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"
 _STORE = re.compile(STORE_NAME)
 _LABEL = re.compile(rf"({STORE_NAME})(?:~([1-9][0-9]{{0,9}}))?")
+_NUMBER = re.compile(rf"({_LABEL.pattern}):([1-9][0-9]{{0,18}})")
 _FOLDER_ID = re.compile(r"FID[0-9A-Fa-f]+-[0-9A-Fa-f]+", re.IGNORECASE)  # F97
 _RANGE = re.compile(r"\s*([0-9]+)\s*(?:-\s*([0-9]+)\s*)?")
 _LOG_PAIR = re.compile(r"([0-9A-Fa-f]+)-([0-9A-Fa-f]+),([0-9A-Fa-f]+)-([0-9A-Fa-f]+)")
@@ -45,6 +46,16 @@ EXCERPT = 60  # characters of the text shown above the caret
 def is_store_name(name: str) -> bool:
     """Whether a store may be called so: letters, digits, `. _ -`, first a letter or digit, at most 64."""
     return _STORE.fullmatch(name) is not None
+
+
+def is_number(text: str) -> bool:
+    """Whether it is written like a change number, and so like the id of what that change made.
+
+    >>> is_number("PFS1~2:7"), is_number("PFS1:07"), is_number("/PFS1:7")
+    (True, False, False)
+    """
+    found = _NUMBER.fullmatch(text)
+    return found is not None and (found[3] is None or 1 < int(found[3]) <= MAX_LIFE) and int(found[4]) <= MAX_CN
 
 
 def label(store: str, life: int) -> str:

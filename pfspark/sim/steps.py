@@ -226,7 +226,7 @@ def _name_item(items: dict[str, int | str], name: str, count: int, number: int) 
     if name in items:
         by = f"posted by step {items[name]}" if isinstance(items[name], int) else f"there as {items[name]}"
         raise UsageError(f"item {name!r} is {by} already; names are unique in a folder")
-    if values.as_id(name):
+    if cntext.is_number(name):
         raise UsageError(f"found {name!r}, which reads as the id of an item; expected a name")
     if count > 1:
         raise UsageError(f"found a name for {count} items, expected count = 1 where an item is named")
@@ -241,7 +241,7 @@ def _numbers(text: str) -> cntext.CnSet:
 
 
 def _item_ref(items: Mapping[str, int | str], name: str, folder: str) -> int | str:
-    if found := items.get(name) or values.as_id(name):
-        return found
+    if name in items or cntext.is_number(name):
+        return items.get(name, name)
     known = ", ".join(items) or "none"
     raise unknown("item", name, items, f" in {folder} at that time", expected=f"{known} or an id")

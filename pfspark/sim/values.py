@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -149,8 +149,11 @@ def cnset(stores: Sequence[str]) -> Callable[[object], cntext.CnSet]:
             cnset = cntext.parse(value)
         except CnSetError as error:
             raise UsageError(str(error)) from None
-        for origin in cnset:
-            one_of("store", stores)(cntext.split_label(origin)[0])
+        for origin, ranges in cnset.items():
+            store, life = cntext.split_label(origin)
+            one_of("store", stores)(store)
+            if ranges[-1][1] == cntext.MAX_CN or life == cntext.MAX_LIFE:
+                raise UsageError(f"found {value!r}, behind which no number is left that {store} could give")
         return cnset
 
     return read_cnset
@@ -185,16 +188,4 @@ def expect_parent(path: str, folders: Collection[str]) -> None:
 def folder_name(value: object) -> str:
     """A path, the root, or an id."""
     name = word(value)
-    return "/" if name.strip("/") == "" else as_id(name) or path(name)
-
-
-def as_id(name: str) -> str:
-    """The id that a text is, such as PFS1:7; or nothing."""
-    label, _, number = name.rpartition(":")
-    with suppress(CnSetError):
-        if _ID.fullmatch(name) and int(number) <= cntext.MAX_CN and cntext.split_label(label):
-            return name
-    return ""
-
-
-_ID = re.compile(rf"{cntext.STORE_NAME}(~[1-9][0-9]*)?:[1-9][0-9]{{0,18}}")
+    return "/" if name.strip("/") == "" else name if cntext.is_number(name) else path(name)
