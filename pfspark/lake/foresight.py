@@ -55,9 +55,11 @@ class Foresight(Rounds):
         until: When | timedelta,
         as_of: When = None,
         org: str | None = None,
+        called: str = "steps",
         progress: Progress = lambda done, total: None,
     ) -> Iterator[Line]:
         """What `whatif` gives as JSON lines; `progress` is told how much time was played, in all worlds, and how much will be.
+        `called`: what stands in errors about what is done, where that is no file.
 
         Raises ScenarioError for steps that cannot be played, UsageError for an end that is not after the last round.
         """
@@ -76,7 +78,7 @@ class Foresight(Rounds):
         from pfspark.lake import outlook
 
         named = {**({} if steps is None else {WITH_STEPS: steps}), **(variants or {})}
-        return outlook.foresee(seen, org, end, named, goes_on=as_of is None, progress=progress)
+        return outlook.foresee(seen, org, end, named, called=called, goes_on=as_of is None, progress=progress)
 
     def drain(
         self, store: str, *, until: When | timedelta = timedelta(days=7), as_of: When = None, org: str | None = None

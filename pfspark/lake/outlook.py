@@ -27,15 +27,17 @@ from pfspark.words import HIERARCHY
 
 
 def foresee(
-    seen: Answers, org: str, end: datetime, variants: Mapping[str, Document], *, goes_on: bool, progress: whatif.Progress
-) -> Iterator[Line]:
+    seen: Answers, org: str, end: datetime, variants: Mapping[str, Document], *, called: str, goes_on: bool,
+    progress: whatif.Progress,
+) -> Iterator[Line]:  # fmt: skip
     """A line for the world as it is and one for each variant, played on until `end`; `goes_on`: from the last round there is.
+    `called`: what stands in errors about what is done, where that is no file.
 
     Raises ScenarioError for steps that cannot be played.
     """
     if whatif.AS_IS in variants:
         raise UsageError(f"found a variant called {whatif.AS_IS!r}, which is the world without any; call it otherwise")
-    documents = {name: document(each, "steps") for name, each in variants.items()}
+    documents = {name: document(each, called) for name, each in variants.items()}
     for said, file in documents.values():
         expect_change(said, file)
     last = seen.at[org] if seen.played[org] else None

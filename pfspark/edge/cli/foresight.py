@@ -17,6 +17,7 @@ from pfspark.errors import ScenarioError, UsageError
 from pfspark.units import parse_duration, show_duration
 
 PANEL = "Answers"
+WORDS = "what is to be done"
 TIMEOUT_OPTIONS = ("backfill_timeouts_local", "backfill_timeouts_remote")
 """Options of three durations, each twice the one before where one alone is said (as R91 has them)."""
 
@@ -71,10 +72,11 @@ def whatif(
             for name, policy in _sweep(options, profile)
         }
         nothing = not (whole or options)
-        with _in_words(of_a_file=steps is not None):
-            found = list(
-                there.whatif_lines(variants={} if nothing else variants, until=end, as_of=when, org=org, progress=live.told)
-            )
+        played = {} if nothing else variants
+        file = None if steps is None else str(steps)
+        with _in_words(file):
+            lines = there.whatif_lines(variants=played, until=end, as_of=when, org=org, called=file or WORDS, progress=live.told)
+            found = [*lines]
         screen.whatif(found, json=json)
 
 
@@ -93,14 +95,14 @@ def drain(
 
 
 @contextmanager
-def _in_words(*, of_a_file: bool) -> Iterator[None]:
-    """What cannot be played is wrong usage where the words of the command alone say it."""
+def _in_words(file: str | None) -> Iterator[None]:
+    """What cannot be played is wrong usage where the words of the command alone say it, and no file."""
     try:
         yield
     except ScenarioError as error:
-        if of_a_file:
+        if file:
             raise
-        raise UsageError(str(error).removeprefix("steps: ")) from None
+        raise UsageError(str(error).removeprefix(f"{WORDS}: ")) from None
 
 
 def _away(verb: str, back: str, texts: Iterable[str]) -> Iterator[dict[str, Any]]:
