@@ -59,6 +59,7 @@ class Items(Edits):
         Source: F34.
         """
         org = self._org(org, store)
+        self._expect_in_use(org, store)
         target = self._folder(org, store, folder)
         named = self._item(org, store, target, item)
         versions = shown.in_conflict(self._world(), org, store, target, named)

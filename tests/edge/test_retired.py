@@ -42,6 +42,8 @@ def test_nothing_is_done_there(lake: Lake) -> None:
         lake.folder_create("PFS2", "/X", ["PFS2", "PFS1"], at=f"{DAY}06:00:00Z")
     with pytest.raises(RefusedError, match="PFS1 is retired"):
         lake.replica_add("PFS2", "/Sales", "PFS1", at=f"{DAY}06:00:00Z")
+    with pytest.raises(RefusedError, match="PFS1 is retired"):
+        lake.resolve("PFS1", "/Sales", "anything", "all")
     said = lake.declared()
     assert lake.plan(said, at=f"{DAY}06:00:00Z").rows.get("edits", []) == []  # at PFS1 the others' folders would be made anew
     assert said["stores"]["PFS1"]["retired"] is True
