@@ -86,7 +86,7 @@ class Made:
 
 
 def to_nobody(_name: str, _rows: pa.Table, _frame: DataFrame | None) -> None:
-    """Rows are waited for until all are here."""
+    """Nobody is told: who calls takes all rows in the end."""
 
 
 def execute(

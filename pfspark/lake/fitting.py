@@ -23,7 +23,7 @@ LONGEST = 60
 
 
 def fitting(of: T) -> T:
-    """That class; whoever calls a public method of it with an argument of a wrong type gets a UsageError that says so.
+    """That class; whoever calls a public method of an instance with an argument of a wrong type gets a UsageError that says so.
 
     What an annotation says beyond texts, numbers, times, and lists and tables of them is not looked at.
     """

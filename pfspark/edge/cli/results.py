@@ -25,7 +25,7 @@ Results = Annotated[
 ]
 
 
-class Ledger:
+class Tally:
     """What a run has played so far."""
 
     def __init__(self) -> None:
@@ -44,17 +44,17 @@ class Ledger:
 
 
 @contextmanager
-def left_in(file: Path | None, lake: str | None) -> Iterator[Ledger]:
+def left_in(file: Path | None, lake: str | None) -> Iterator[Tally]:
     """Gathers what is played, and writes it to that file at the end, whatever the end is; it is never half there.
 
     Raises UsageError before anything is played where there is no such folder.
     """
     if file and not file.absolute().parent.is_dir():
         raise UsageError(f"{str(file)!r} cannot be written: there is no folder {str(file.absolute().parent)!r}")
-    began, clock, ledger = datetime.now(UTC), time.monotonic(), Ledger()
+    began, clock, tally = datetime.now(UTC), time.monotonic(), Tally()
     error: BaseException | None = None
     try:
-        yield ledger
+        yield tally
     except BaseException as caught:
         error = caught
         raise
@@ -64,7 +64,7 @@ def left_in(file: Path | None, lake: str | None) -> Iterator[Ledger]:
                 "kind": "results", "lake": lake, "began": screen.moment(began), "ended": screen.moment(datetime.now(UTC)),
                 "took_ms": round((time.monotonic() - clock) * 1000), "status": "error" if error else "success",
                 "exit_code": ends.exit_code(error), "message": error and _said(error),
-                "rounds": ledger.rounds, "refused": ledger.refused,
+                "rounds": tally.rounds, "refused": tally.refused,
             })  # fmt: skip
 
 

@@ -35,7 +35,7 @@ def damage(error: BaseException) -> DamageError | None:
 
 
 def unwritten(where: str, name: str, error: Exception) -> LakeError:
-    """What went wrong in a word, of the pages that Java says."""
+    """Of the pages that Java prints, the line that says what went wrong."""
     said = str(error)
     known = _CAUSES.search(said)
     first = known[0] if known else next((line.strip() for line in said.splitlines() if line.strip()), type(error).__name__)

@@ -253,12 +253,15 @@ def _played_again(tables: Tables, snapshot: Snapshot, suited: Suited) -> Carried
     ledger, last = tables.ledger(), snapshot.row
     if ledger is None or tables.folder is None or all(snapshot.is_at_hand(name) for name in FACTS):
         return None
-    numbers = range(max(last.round - AGAIN, 1), last.round)
-    rows = {number: Row.read(row) for number in numbers if (row := ledger.row(number))} | {last.round: last}
-    if (found := bases.left(tables.folder, lambda round: rows[round].digest if round in rows else None)) is None:
+
+    def digest_of(round: int) -> str | None:
+        row = ledger.row(round) if last.round - AGAIN <= round <= last.round else None
+        return None if row is None else str(row["digest"])
+
+    if (found := bases.left(tables.folder, digest_of)) is None:
         return None
     round, base = found
-    since = [rows[number] for number in range(round + 1, last.round + 1) if number in rows]
+    since = [Row.read(row) for number in range(round + 1, last.round + 1) if (row := ledger.row(number))]
     if len(since) < last.round - round or not {row.kind for row in since} <= {Kind.OPENED, Kind.PLAYED}:
         return None
     with suppress(LakeError, ViolationError, *REFUSALS):  # as where the history no longer reaches back to that base

@@ -100,7 +100,7 @@ def _forget_repeats(world: Between) -> None:
 
 
 def _unmade(error: BaseException) -> LakeError:
-    """What went wrong in a line, of the pages that Java says."""
+    """Of the pages that Java prints, the line that says what went wrong."""
     text = _text(error)
     said = re.search(r"\[[A-Z][A-Z0-9_.]+\].*", text) or re.search(r"(?m)^(?!An error occurred)[:\s]*(\S.*)", text)
     told = said[said.lastindex or 0][:300].rstrip(". ") if said else type(error).__name__
