@@ -120,7 +120,7 @@ def test_what_changed_of_a_tree_is_what_was_told_and_what_became_of_it(spark: Sp
 
 
 @pytest.mark.parametrize("whole", [["o"], []], ids=["object", "property"])
-@pytest.mark.rule("R27", "F31")
+@pytest.mark.rule("R27")
 def test_of_one_moment_the_later_label_wins(spark: SparkSession, whole: list[str]) -> None:
     """As labels are sorted everywhere: by the store, then by the life as a number; not as texts."""
     ascending = ["PFS1", "PFS1~2", "PFS1~10", "PFS1-a", "PFS10", "PFS2"]

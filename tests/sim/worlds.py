@@ -11,6 +11,8 @@ from collections.abc import Iterator
 STORY = 16 * 60
 """Minutes in which things happen."""
 PROFILES = ("exchange_2000", "exchange_2003", "exchange_2007", "modern")
+NAMES = (("P1", "P2", "P3", "P4", "P5"), ("P1", "P10", "P1-2", "P1.b", "P1_3"))
+"""Of stores. The second: as texts, a later life of the first comes behind all others; as labels, before them."""
 SCHEDULES = ("always", "always", "never", "every 2 hours", "Mon.02:00-Mon.05:00,Mon.09:00-Tue.03:00")
 
 
@@ -28,7 +30,8 @@ def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iter
     quiet = 24 * (4 if profile == "modern" else 8)
     rare = random.Random(f"{seed} rare")  # drawn apart, so that a new option leaves the stories as they are
     most = draw.randint(1, 3)
-    stores = {f"P{place}": f"S{draw.randint(1, most)}" for place in range(1, draw.randint(2, 5) + 1)}
+    names = random.Random(f"{seed} names").choice(NAMES)
+    stores = {name: f"S{draw.randint(1, most)}" for name in names[: draw.randint(2, 5)]}
     sites = sorted(set(stores.values()))
     folders = {f"/F{place}": f"P1:{place}" for place in range(1, draw.randint(1, 3) + 1)}
     yield f'name = "world {seed}"'
@@ -53,7 +56,7 @@ def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iter
     if profile in ("exchange_2000", "exchange_2003"):
         yield f'startup_status = "{rare.choice(["off", "off", "seeming_gaps", "all"])}"'
     for store, site in stores.items():
-        yield f"[stores.{store}]"
+        yield f'[stores."{store}"]'
         yield f'site = "{site}"'
         yield f'version = "{draw.choice(["5.5", "2000", "2003", "2007", "2007"])}"'
         yield f"preferred = {_switch(draw, 0.1)}"
