@@ -131,9 +131,10 @@ def keep_up(snapshot: Snapshot, retention: Retention, told: Callable[[str], obje
     void = sorted(snapshot.void)
     for name in FACTS if void else ():
         told(f"sweeping {name}")
-        swept = tables.arrow(name, keep=pc.field("round").isin(void), columns=["round"])
-        if swept is None or swept.num_rows:
-            tables.delete(name, f"round IN ({', '.join(map(str, void))})")
+        found = tables.arrow(name, keep=pc.field("round").isin(void), columns=["round"])
+        left = void if found is None else found["round"].unique().to_pylist()
+        if left:
+            tables.delete(name, f"round IN ({', '.join(map(str, left))})")
     facts = {}
     for name, rows in shortened(snapshot).items():
         told(f"rewriting {name}")

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.delta import making, sql
+from pfspark.edge.delta import making, snapshot, sql
 from pfspark.edge.delta import tables as delta
 from pfspark.edge.delta.ledger import FACTS, AsOf, Row, looked_up
 from pfspark.edge.delta.snapshot import what_a_snapshot_needs
@@ -63,6 +63,17 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Table
         writer.open()
         play(writer, tables, "PFS3", MONDAY + timedelta(hours=1))
     return tables
+
+
+@pytest.mark.parametrize("listed", [0, snapshot.LISTED])
+def test_however_many_numbers_are_void_their_facts_do_not_count(
+    lake: Tables, monkeypatch: pytest.MonkeyPatch, listed: int
+) -> None:
+    monkeypatch.setattr(snapshot, "LISTED", listed)
+    stored = lake.stored("replicas")
+    assert {row["store"] for row in stored.collect()} == {"PFS1", "PFS2", "PFS3"}
+    valid = lake.snapshot()._valid(stored)
+    assert sorted(row["store"] for row in valid.collect()) == ["PFS1", "PFS3"] and valid.columns == stored.columns
 
 
 def test_a_new_lake_has_every_table_as_declared(lake: Tables, spark: SparkSession) -> None:
