@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from pfspark.units import UNITS, unfit
@@ -109,6 +109,12 @@ def _moment(text: str, day: str, hour: str, minute: str, half: str | None) -> in
         raise unfit(text, _SCHEDULE)
     of_day = int(hour) % 12 + 12 * (half == "pm") if half else int(hour)
     return names[0] * 1440 + of_day * 60 + int(minute) // SLOT * SLOT
+
+
+def is_night(maintenance_at: time, since: datetime, now: datetime) -> bool:
+    """Whether the nightly maintenance is that of a round at `now`, if the round before was at `since` (F56)."""
+    tonight = datetime.combine(now.date(), maintenance_at, now.tzinfo)
+    return since < (tonight if tonight <= now else tonight - timedelta(days=1))
 
 
 def joined(slots: Iterable[tuple[int, int]]) -> Schedule:

@@ -322,6 +322,7 @@ org | string | the organization
 now | timestamp | its time
 start | timestamp | where its cycles are counted from
 suspended | boolean | content replication is suspended (F69)
+night | boolean | whether it is the first round not before a nightly maintenance (F56)
 interval_s | bigint | seconds between two cycles of a store
 size_limit | bigint | bytes that fit into one message (R53)
 folders_per_hierarchy_message | bigint | null: only the size counts (F53)

@@ -250,6 +250,10 @@ def _repeating(clock: pa.Table) -> pa.Table:
     return clock.filter(pc.greater(pc.list_value_length(clock["status_again_s"]), 0)).select(["org", "now", "status_again_s"])
 
 
+def _tonight(clock: pa.Table) -> pa.Table:
+    return clock.filter(clock["night"]).select(["org"])
+
+
 NEW = (pc.field("applied") == 0) & (pc.field("arriving") == 0)
 """Pieces of the coverage that are not held, and do not come now."""
 SETTLED = (pc.field("void") > 0) & (pc.field("claimed") <= 0)
@@ -297,6 +301,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "agenda.of_kind": _of_kind,
     "agenda.to_erase": _to_erase,
     "aging.policies": _policies,
+    "aging.tonight": _tonight,
     "ancestors.twice_as_far": _twice_as_far,
     "backfill.fresh": _fresh,
     "backfill.missing": _missing,

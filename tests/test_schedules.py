@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime, time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from pfspark.schedules import (
     NEVER,
     WEEK,
     Schedule,
+    is_night,
     parse_schedule,
     parse_slots,
     show_schedule,
@@ -94,3 +97,16 @@ def test_examples_of_the_docstrings() -> None:
     import doctest
 
     assert doctest.testmod(schedules).failed == 0
+
+
+@pytest.mark.parametrize(
+    ("since", "now", "night"),
+    [
+        ("05T01:45", "05T02:00", True), ("05T02:00", "05T02:15", False), ("05T01:45", "05T01:59", False),
+        ("05T00:00", "05T06:00", True), ("05T02:30", "06T01:30", False), ("04T02:00", "05T01:00", False),
+        ("01T03:00", "05T01:00", True),
+    ],
+)  # fmt: skip
+def test_the_night_is_that_of_the_first_round_not_before_it(since: str, now: str, night: bool) -> None:
+    one, other = (datetime.fromisoformat(f"2026-01-{each}:00+00:00") for each in (since, now))
+    assert is_night(time(2), one, other) is night

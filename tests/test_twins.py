@@ -43,7 +43,7 @@ COLUMNS = (
     "org string, store string, folder string, at bigint, n bigint, goes boolean, reason string, action string, origin string, "
     "cn bigint, cn_min bigint, cn_max bigint, object string, item string, edit_id string, properties map<string,string>, "
     "type string, lost string, why string, property string, standing string, due bigint, now bigint, age_limit_s bigint, "
-    "status_again_s array<bigint>, applied bigint, arriving bigint, void bigint, claimed bigint, open bigint, "
+    "night boolean, status_again_s array<bigint>, applied bigint, arriving bigint, void bigint, claimed bigint, open bigint, "
     "about string, entry string, life bigint, listing string, peer string, recipient string, message_id string, "
     "by_somebody boolean, above string, branch string, carries array<struct<origin:string,cn_min:bigint,cn_max:bigint>>"
 )
@@ -56,7 +56,7 @@ CELLS: dict[str, Sequence[Any]] = {
     "folder": ("F", "G", "@e"),
     "at": range(2),
     "n": range(3),
-    "goes": (None, True, False),
+    **dict.fromkeys(("goes", "night"), (None, True, False)),
     "reason": (None, Reason.BAD_VALUE),
     "action": (None, Action.POST, Action.MODIFY, Action.DELETE, Action.CREATE_FOLDER),
     "origin": "AB",
@@ -94,6 +94,7 @@ ORGS, MOST = 400, 4
 """Organizations, each a case by itself, and the rows of each in a frame, at most."""
 TAKES = {
     "agenda.entries": 1, "agenda.erased": 1, "agenda.of_kind": 1, "agenda.to_erase": 1, "aging.policies": 1,
+    "aging.tonight": 1,
     "ancestors.twice_as_far": 1,
     "backfill.fresh": 1, "backfill.missing": 1, "frames.going": 1, "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1,
     "frames.together": 3, "hierarchy.properties": 1, "intake.as_changes": 1, "intake.issued": 1, "intake.of_folders": 1,

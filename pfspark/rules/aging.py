@@ -34,10 +34,28 @@ def limited(replicas: DataFrame, *, limits: DataFrame, policies: DataFrame) -> D
     return known.select(*HERE, limit.alias("limit_s")).where("limit_s is not null")
 
 
-@rule("night_shift", needs=("limited", "due"))
-def at_night(limited: DataFrame, *, due: DataFrame, clock: DataFrame) -> DataFrame:
-    """Those of the limited folders that this round's maintenance looks at, with `now`."""
-    return limited.join(due.select(*HERE), list(HERE)).join(clock.select("org", "now"), "org")
+@rule("orgs", inline=True)
+def tonight(clock: DataFrame) -> DataFrame:
+    """The organizations whose nightly maintenance is that of this round: org."""
+    return clock.where("night").select("org")
+
+
+@rule("keys", needs=("limited", "tonight"))
+def newly_limited(limited: DataFrame, *, noted: DataFrame, tonight: DataFrame) -> DataFrame:
+    """Those of the limited folders of whose next night nothing is `noted`, as they had no limit before this round, and whose
+    organization has its night now: what is set by then counts."""
+    there = limited.join(tonight, "org", "left_semi")
+    return there.join(noted.select(*HERE), list(HERE), "left_anti").select(*HERE)
+
+
+@rule("night_shift", drives=("due", "newly"), needs=("limited",))
+def at_night(limited: DataFrame, *, due: DataFrame, newly: DataFrame, clock: DataFrame) -> DataFrame:
+    """Those of the limited folders that this round's maintenance looks at, with `now`: whose night is `due`, and new ones.
+
+    Source: F56.
+    """
+    tended = due.select(*HERE).unionByName(newly).distinct()
+    return limited.join(tended, list(HERE)).join(clock.select("org", "now"), "org")
 
 
 @rule("ranges")

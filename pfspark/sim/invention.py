@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pfspark import cntext
+from pfspark.schedules import is_night
 from pfspark.sim.properties import set_properties, slots
 from pfspark.sim.scenario import Folder, Scenario, Store
 from pfspark.sim.steps import FolderRef, Step
@@ -311,4 +312,5 @@ def faults(scenario: Scenario, now: datetime) -> Iterator[Row]:
 
 def turn(scenario: Scenario, now: datetime, *, suspended: bool) -> Row:
     """The scenario's row of `clock` at that time."""
-    return {"now": now, "start": scenario.start, "suspended": suspended, **scenario.policy.columns()}
+    night = is_night(scenario.policy.maintenance_at, max(scenario.start, now - scenario.interval), now)
+    return {"now": now, "start": scenario.start, "suspended": suspended, "night": night, **scenario.policy.columns()}

@@ -58,6 +58,21 @@ def test_who_lives_grows_old(spark: SparkSession, standing: str, folder: str, gr
     assert limited(spark, None, DAY, standing, folder).count() == grows
 
 
+@pytest.mark.parametrize("night", [True, False])
+def test_a_limit_that_comes_by_the_night_counts_that_night(spark: SparkSession, night: bool) -> None:
+    """Of folders that had none before; one that had waits for its own night, and one without a limit has none."""
+    here = "org string, store string, folder string"
+    limited = spark.createDataFrame([("o", "A", folder, DAY) for folder in ("new", "noted", "due")], f"{here}, limit_s bigint")
+    noted = spark.createDataFrame([("o", "A", folder) for folder in ("noted", "due", "unlimited")], here)
+    due = noted.where("folder = 'due'")
+    clock = spark.createDataFrame([("o", NOW, night)], "org string, now timestamp, night boolean")
+    newly = aging.newly_limited(limited, noted=noted, tonight=aging.tonight(clock))
+    looked_at = aging.at_night(limited, due=due, newly=newly, clock=clock).collect()
+    assert sorted((row["folder"], row["now"].replace(tzinfo=UTC), row["limit_s"]) for row in looked_at) == [
+        (folder, NOW, DAY) for folder in (["due", "new"] if night else ["due"])
+    ]
+
+
 def test_items_expire_whole_by_what_a_reader_sees(spark: SparkSession) -> None:
     """The limit is reached to the microsecond; one modified since, one deleted, and another folder's stay."""
     here = "org string, store string, folder string"

@@ -450,7 +450,8 @@ class World:
         self.highest[server.name, folder] = self.highest.get((server.name, folder), 0) + 1
         replica.label = label(server.name, self.highest[server.name, folder])
         replica.issued = 0
-        replica.leaving_since, replica.answers, replica.inquiries = None, {}, {}
+        leaving = replica.standing == Standing.DELETE_PENDING
+        replica.leaving_since, replica.answers, replica.inquiries = self.now if leaving else None, {}, {}
 
     # --- the steps of a round -----------------------------------------------------------------------------------------
 

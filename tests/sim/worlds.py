@@ -11,8 +11,8 @@ from collections.abc import Iterator
 STORY = 16 * 60
 """Minutes in which things happen."""
 PROFILES = ("exchange_2000", "exchange_2003", "exchange_2007", "modern")
-NAMES = (("P1", "P2", "P3", "P4", "P5"), ("P1", "P10", "P1-2", "P1.b", "P1_3"))
-"""Of stores. The second: as texts, a later life of the first comes behind all others; as labels, before them."""
+NAMES = (("P1", "P2", "P3", "P4", "P5"), ("P1", "P1-2", "P1.b", "P10", "P1_3"))
+"""Of stores, in their order. Of the second `P1~2` comes before all others but the first, though as a text it is the last."""
 SCHEDULES = ("always", "always", "never", "every 2 hours", "Mon.02:00-Mon.05:00,Mon.09:00-Tue.03:00")
 
 
@@ -80,6 +80,7 @@ def _lines(draw: random.Random, seed: int, restores: bool, minutes: int) -> Iter
     yield from _scenes(random.Random(f"{seed} scenes"), held, minutes)
     yield from _returns(random.Random(f"{seed} returns"), held, minutes)
     yield from _series(random.Random(f"{seed} series"), held, minutes)
+    yield from _limits(random.Random(f"{seed} limits"), held, minutes)
     yield from _steps(draw, list(stores), list(folders.values()), restores, minutes)
 
 
@@ -136,6 +137,16 @@ def _series(draw: random.Random, held: dict[str, list[str]], minutes: int) -> It
             yield f'[[faults]]\nsince = "{moment}m"\nuntil = "{moment + 180}m"\nfrom = "{one}"\nlost = {draw.choice([0.3, 0.5])}'
             post = f'store = "{one}", folder = "{folder}", count = {draw.randint(6, 12)}, size = 5000'
             yield f'[[steps]]\nat = "{moment}m"\npost = {{ {post} }}'
+
+
+def _limits(draw: random.Random, held: dict[str, list[str]], minutes: int) -> Iterator[str]:
+    """In every third world, folders that get a limit of age, some of them in the round of the nightly maintenance."""
+    for folder, (one, *_) in held.items():
+        if draw.random() < 1 / 3:
+            moment = draw.choice([*range(0, minutes, 150), *(each for each in (150, 170, 180) if each < minutes)])
+            limit = draw.choice(["10m", "1h", "1d", "none"])
+            yield f'[[steps]]\nat = "{moment}m"'
+            yield f'set_folder = {{ store = "{one}", folder = "{folder}", age_limit = "{limit}" }}'
 
 
 def _returns(draw: random.Random, held: dict[str, list[str]], minutes: int) -> Iterator[str]:

@@ -121,7 +121,7 @@ class Carried:
         self, turns: Mapping[str, datetime], told: Listener = to_nobody, cut_off: Iterable[str] = (), on: Between | None = None
     ) -> dict[str, pa.Table]:
         """Plays a round, on this world or a copy of it; its new rows (`rounds.new_rows`)."""
-        clock = {org: turn(*self.policies[org], now) for org, now in turns.items()}
+        clock = {org: turn(*self.policies[org], now, self.last.get(org)) for org, now in turns.items()}
         news = {org: stores for org, stores in self.news.items() if org in turns}
         made = new_rows(on or self.world, clock, news, told, cut_off)
         if on is None:

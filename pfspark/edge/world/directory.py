@@ -24,6 +24,7 @@ from pfspark.frame import source
 from pfspark.keys import STORE
 from pfspark.rules import intake
 from pfspark.rules.frames import once
+from pfspark.schedules import is_night
 from pfspark.settings import Policy, load_profile, override
 from pfspark.words import FIRST, LARGEST, LAST, LONGEST_S, SLOTS
 
@@ -134,9 +135,13 @@ def policies_of(
     return {org: known for org, known in policies.items() if org not in unfit}, unfit
 
 
-def turn(row: Mapping[str, Any], policy: Policy, now: datetime) -> dict[str, Any]:
-    """An organization's row of `clock` at that time, but its name; `row` is that of the directory."""
-    return {"now": now, "start": row["start"], "suspended": bool(row["suspended"]), **policy.columns()}
+def turn(row: Mapping[str, Any], policy: Policy, now: datetime, last: datetime | None = None) -> dict[str, Any]:
+    """An organization's row of `clock` at that time, but its name; `row` is that of the directory.
+
+    `last`: when it played last. Rounds in which nothing is due are left out, and are as if they had been played.
+    """
+    night = is_night(policy.maintenance_at, max(row["start"], now - policy.interval, last or row["start"]), now)
+    return {"now": now, "start": row["start"], "suspended": bool(row["suspended"]), "night": night, **policy.columns()}
 
 
 def faults(name: str, row: Mapping[str, Any]) -> Iterator[str]:
