@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import pyspark
@@ -40,6 +41,38 @@ def python(script: str, *words: str, cwd: Path | None = None, **more: str) -> su
     """A Python of its own, at its end: what a user's program would print."""
     asked = [sys.executable, "-c", script, *words]
     return subprocess.run(asked, cwd=cwd, env=environment(**more), capture_output=True, text=True)
+
+
+ONE_BY_ONE = """
+import contextlib, io, json, os, sys
+
+script, commands = json.load(sys.stdin)
+told, known = [], {**os.environ}
+for words, place, more in commands:
+    os.environ.clear()
+    os.environ.update(known, **more)
+    os.chdir(place)
+    sys.argv[1:], code = words, 0
+    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            exec(script, {})
+        except SystemExit as end:
+            code = end.code or 0
+    told.append([code, *(each.buffer.getvalue().decode() for each in (out, err))])
+print(json.dumps(told))
+"""
+Command = tuple[Sequence[str], Path, Mapping[str, str]]
+"""Its words, the folder in which it is given, and what its environment says."""
+
+
+def one_by_one(commands: Iterable[Command], script: str = PFSPARK, **more: str) -> list[tuple[int, str, str]]:
+    """Commands in one process, which imports once: the exit code of each, its stdout and its stderr."""
+    given = json.dumps([script, [(words, str(place), more) for words, place, more in commands]])
+    asked = [sys.executable, "-c", ONE_BY_ONE]
+    done = subprocess.run(asked, input=given, env=environment(**more), capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 
 
 def pfspark(*words: str, **more: str) -> list[str]:

@@ -7,7 +7,7 @@ import json
 import os
 import shutil
 import zipfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
@@ -34,7 +34,7 @@ from pfspark.lake import Lake
 from pfspark.suited import Suited
 from pfspark.tables import TABLES
 from tests.edge.lakes import DAY, Copy, Ended, Point, assert_same_world, broken, counted, facts
-from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, python
+from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, one_by_one, python
 
 ASKED = ("state", "items", "replicas", "folders", "stores", "messages", "rounds")
 """What is told without Spark where a base is."""
@@ -441,70 +441,89 @@ def test_where_nothing_is_due_no_java_is_asked(place: Path, spark: SparkSession)
     """Nor is anything written."""
     with Lake.open(place, spark) as lake:
         lake.run(until_quiet=True)
-        now = lake.answers().at["main"] + timedelta(seconds=1)
+        now = (lake.answers().at["main"] + timedelta(seconds=1)).isoformat()
     before = sorted(file.name for file in (place / "rounds" / "_delta_log").iterdir())
-    asked = {**NO_JAVA, "PFSPARK_LAKE": str(place)}
-    assert "nothing to do" in pfspark_says(asked, "round", "--now", now.isoformat())
-    assert "0 rounds played" in pfspark_says(asked, "run", "--until-quiet")
+    played, ran = says_all(place, ("round", "--now", now), ("run", "--until-quiet"))
+    assert "nothing to do" in played
+    assert "0 rounds played" in ran
     assert sorted(file.name for file in (place / "rounds" / "_delta_log").iterdir()) == before
-    pfspark_says(asked, "post", "--store", "PFS1", "--folder", "/Sales", "--text", "due", "--now", now.isoformat())
-    assert "Java" in pfspark_says(asked, "round", "--now", now.isoformat(), code=1)
+    post = ("post", "--store", "PFS1", "--folder", "/Sales", "--text", "due", "--now", now)
+    _, refused = says_all(place, post, (1, "round", "--now", now))
+    assert "Java" in refused
+
+
+def says_all(lake: Path, *commands: Sequence[str | int]) -> list[str]:
+    """What commands print that are given one by one where no Java is; one that is refused begins with its exit code."""
+    codes, words = zip(*((each[0], each[1:]) if isinstance(each[0], int) else (0, each) for each in commands), strict=True)
+    told = one_by_one([(each, ROOT, {}) for each in words], PFSPARK_LAKE=str(lake), **NO_JAVA)
+    assert [code for code, _, _ in told] == [*codes], told
+    return [out + err for _, out, err in told]
+
+
+def read(said: str) -> list[dict[str, Any]]:
+    """The lines of what a command prints for programs."""
+    return [json.loads(line) for line in said.splitlines()]
 
 
 @pytest.fixture(scope="module")
-def without_java(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def without_java(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake that was made where no Java is."""
     place = tmp_path_factory.mktemp("made") / "lake"
-    lake = {**NO_JAVA, "PFSPARK_LAKE": str(place)}
-    pfspark_says(lake, "init", "--profile", "modern")
-    for name, site in (("PFS1", "Redmond"), ("PFS2", "Paris"), ("PFS3", "Paris")):
-        pfspark_says(lake, "store", "add", name, "--site", site)
-    pfspark_says(lake, "store", "set", "PFS3", "--retired")
-    pfspark_says(lake, "link", "Redmond", "Paris", "--cost", "3")
-    pfspark_says(lake, "folder", "create", "/Sales", "--store", "PFS1", "--replicas", "PFS1,PFS2")
-    pfspark_says(lake, "post", "--store", "PFS1", "--folder", "/Sales", "--name", "offer", "--text", "hello")
-    yield place
-
-
-def pfspark_says(lake: dict[str, str], *words: str, code: int = 0) -> str:
-    done = python(PFSPARK, *words, **lake)
-    assert done.returncode == code, done.stderr
-    return done.stdout + done.stderr
+    stores = (("PFS1", "Redmond"), ("PFS2", "Paris"), ("PFS3", "Paris"))
+    says_all(
+        place,
+        ("init", "--profile", "modern"),
+        *(("store", "add", name, "--site", site) for name, site in stores),
+        ("store", "set", "PFS3", "--retired"),
+        ("link", "Redmond", "Paris", "--cost", "3"),
+        ("folder", "create", "/Sales", "--store", "PFS1", "--replicas", "PFS1,PFS2"),
+        ("post", "--store", "PFS1", "--folder", "/Sales", "--name", "offer", "--text", "hello"),
+    )
+    return place
 
 
 def test_a_lake_is_made_and_asked_where_no_java_is(without_java: Path) -> None:
-    lake = {**NO_JAVA, "PFSPARK_LAKE": str(without_java)}
-    stores = [json.loads(line) for line in pfspark_says(lake, "store", "list", "--json").splitlines()]
-    assert [(row["store"], row["site"], row["retired"]) for row in stores] == [
+    stores, status, rounds, unknown, again, round = says_all(
+        without_java,
+        ("store", "list", "--json"),
+        ("status",),
+        ("log", "rounds", "--json"),
+        (2, "post", "--store", "PFS2", "--folder", "/Sales", "--text", "hello"),
+        (2, "init"),
+        (1, "round"),
+    )
+    assert [(row["store"], row["site"], row["retired"]) for row in read(stores)] == [
         ("PFS1", "Redmond", False), ("PFS2", "Paris", False), ("PFS3", "Paris", True),
     ]  # fmt: skip
-    assert "2 edits waiting" in pfspark_says(lake, "status")
-    [made] = map(json.loads, pfspark_says(lake, "log", "rounds", "--json").splitlines())
+    assert "2 edits waiting" in status
+    [made] = read(rounds)
     assert (made["round"], made["what"]) == (1, "created")
-    refused = pfspark_says(lake, "post", "--store", "PFS2", "--folder", "/Sales", "--text", "hello", code=2)
-    assert "the folder '/Sales' is not known at PFS2" in refused
-    assert "has an organization 'main' already" in pfspark_says(lake, "init", code=2)
-    assert "Java" in pfspark_says(lake, "round", code=1)
+    assert "the folder '/Sales' is not known at PFS2" in unknown
+    assert "has an organization 'main' already" in again
+    assert "Java" in round
 
 
 def test_mail_is_imported_where_no_java_is(without_java: Path, tmp_path: Path) -> None:
-    lake = {**NO_JAVA, "PFSPARK_LAKE": str(shutil.copytree(without_java, tmp_path / "lake"))}
+    lake = Path(shutil.copytree(without_java, tmp_path / "lake"))
     words = ("import", str(ROOT / "conf" / "demo.mbox"), "--store", "PFS1", "--folder", "/Sales", "--json")
-    imported = [json.loads(pfspark_says(lake, *words)) for _ in range(2)]
-    assert imported == [{"kind": "import", "posted": 24 - known, "known": known, "unkept": 0} for known in (0, 24)]
-    assert "26 edits waiting" in pfspark_says(lake, "status")
+    *imported, status = says_all(lake, words, words, ("status",))
+    assert [*map(json.loads, imported)] == [
+        {"kind": "import", "posted": 24 - known, "known": known, "unkept": 0} for known in (0, 24)
+    ]
+    assert "26 edits waiting" in status
 
 
 def test_what_is_done_after_an_import_stands_behind_it(without_java: Path, tmp_path: Path) -> None:
     """Of one moment too, however many files it was of: else a store would be told to delete what it does not have yet."""
-    lake = {**NO_JAVA, "PFSPARK_LAKE": str(shutil.copytree(without_java, tmp_path / "lake"))}
-    for nth in range(3):
-        (tmp_path / f"{nth}.eml").write_text(f"From: a@example.com\nSubject: mail {nth}\n\nhello\n")
+    lake = Path(shutil.copytree(without_java, tmp_path / "lake"))
+    files = [tmp_path / f"{nth}.eml" for nth in range(3)]
+    for nth, file in enumerate(files):
+        file.write_text(f"From: a@example.com\nSubject: mail {nth}\n\nhello\n")
     where = ("--store", "PFS1", "--folder", "/Sales", "--now", f"{DAY}08:00:00Z")
-    pfspark_says(lake, "import", *(str(tmp_path / f"{nth}.eml") for nth in range(3)), *where)
-    pfspark_says(lake, "post", *where, "--name", "later", "--text", "hello")
-    told = [json.loads(line) for line in pfspark_says(lake, "log", "edits", "--json").splitlines()]
-    assert [line["name"] for line in told if line["at"] == f"{DAY}08:00:00Z"] == ["mail 0", "mail 1", "mail 2", "later"]
+    post = ("post", *where, "--name", "later", "--text", "hello")
+    *_, edits = says_all(lake, ("import", *map(str, files), *where), post, ("log", "edits", "--json"))
+    names = [line["name"] for line in read(edits) if line["at"] == f"{DAY}08:00:00Z"]
+    assert names == ["mail 0", "mail 1", "mail 2", "later"]
 
 
 def test_what_was_made_without_java_is_played_and_asked_without(without_java: Path, spark: SparkSession, tmp_path: Path) -> None:
@@ -518,16 +537,22 @@ def test_what_was_made_without_java_is_played_and_asked_without(without_java: Pa
         lake.run(until_quiet=True)
         assert {line["rows"] for line in lake.audit() if line["kind"] == "check"} == {0}
     assert lake.items("PFS2", "/Sales").select("name").collect()[0]["name"] == "offer"
-    asked = {**NO_JAVA, "PFSPARK_LAKE": str(place)}
-    state = [json.loads(line) for line in pfspark_says(asked, "state", "--json").splitlines()]
-    assert {(row["store"], row["folder"]): row["applied"] for row in state if row["folder"] == "/Sales"} == {
+    begun = {"_PFSPARK_COMPLETE": "complete_bash", "COMP_WORDS": "pfspark items --folder /S", "COMP_CWORD": "3"}
+    offered = python(PFSPARK, PFSPARK_LAKE=str(place), **NO_JAVA, **begun)
+    assert (offered.returncode, offered.stdout, offered.stderr) == (0, "/Sales\n", "")
+    state, messages, ran, posted = says_all(
+        place,
+        ("state", "--json"),
+        ("log", "messages"),
+        ("run", "--until", "now"),
+        ("post", "--store", "PFS2", "--folder", "/Sales", "--text", "two"),
+    )
+    assert {(row["store"], row["folder"]): row["applied"] for row in read(state) if row["folder"] == "/Sales"} == {
         ("PFS1", "/Sales"): "PFS1:1", ("PFS2", "/Sales"): "PFS1:1",
     }  # fmt: skip
-    assert "0x4 content" in pfspark_says(asked, "log", "messages")
-    assert "0 rounds played" in pfspark_says(asked, "run", "--until", "now")
-    begun = {"_PFSPARK_COMPLETE": "complete_bash", "COMP_WORDS": "pfspark items --folder /S", "COMP_CWORD": "3"}
-    assert pfspark_says(asked | begun) == "/Sales\n"
-    assert pfspark_says(asked, "post", "--store", "PFS2", "--folder", "/Sales", "--text", "two").startswith("edit post:")
+    assert "0x4 content" in messages
+    assert "0 rounds played" in ran
+    assert posted.startswith("edit post:")
 
 
 def test_items_are_named_where_no_java_is(place: Path, spark: SparkSession) -> None:
@@ -537,30 +562,31 @@ def test_items_are_named_where_no_java_is(place: Path, spark: SparkSession) -> N
             lake.modify(store, "/Sales", "first", body, at=f"{DAY}00:26:00Z")
         posted = lake.post("PFS1", "/Sales", b"posted", name="posted", at=f"{DAY}00:26:00Z")
         lake.run(until=f"{DAY}00:40:00Z")
-    asked = {**NO_JAVA, "PFSPARK_LAKE": str(place)}
     at = ("--store", "PFS1", "--folder", "/Sales", "--now", f"{DAY}00:41:00Z")
-
-    def shown() -> dict[str, Any]:
-        said = pfspark_says(asked, "items", "--store", "PFS1", "--folder", "/Sales", "--json").splitlines()
-        return {line["name"]: line for line in map(json.loads, said)}
-
-    def refused(*words: str, code: int = 1) -> str:
-        return pfspark_says(asked, *words, *at, code=code)
-
-    seen = shown()
-    first, heard, own = (seen[name] for name in ("first", "heard", "own"))
+    items = ("items", "--store", "PFS1", "--folder", "/Sales", "--json")
+    [shown] = says_all(place, items)
+    seen = {line["name"]: line for line in read(shown)}
+    first, heard, own, deleted = (seen[name] for name in ("first", "heard", "own", "posted"))
     assert first["conflict"] and len(first["losers"]) == 1 and not heard["conflict"]
-    assert "the item 'hear' is not known in that folder at PFS1; the nearest known is 'heard'" in refused("delete", "hear")
-    pfspark_says(asked, "modify", "heard", *at, "--text", "by name")
-    pfspark_says(asked, "modify", own["item"], *at, "--text", "by id")
-    pfspark_says(asked, "delete", f"@{posted}", *at)
-    gone = f"the item {seen['posted']['item']} is deleted at PFS1, and can no longer be changed"
-    assert gone in refused("modify", seen["posted"]["item"], "--text", "gone")
-    assert "the item 'posted' is not known" in refused("delete", "posted")
-    assert f"{heard['item']} is in no conflict at PFS1" in refused("resolve", "heard", "--keep", "all", code=2)
+    unknown, *_, gone, not_there, no_conflict, no_version, _, later = says_all(
+        place,
+        (1, "delete", "hear", *at),
+        ("modify", "heard", *at, "--text", "by name"),
+        ("modify", own["item"], *at, "--text", "by id"),
+        ("delete", f"@{posted}", *at),
+        (1, "modify", deleted["item"], "--text", "gone", *at),
+        (1, "delete", "posted", *at),
+        (2, "resolve", "heard", "--keep", "all", *at),
+        (2, "resolve", "first", "--keep", "PFS9:9", *at),
+        ("resolve", "first", *at, "--keep", first["losers"][0]),
+        items,
+    )
+    assert "the item 'hear' is not known in that folder at PFS1; the nearest known is 'heard'" in unknown
+    assert f"the item {deleted['item']} is deleted at PFS1, and can no longer be changed" in gone
+    assert "the item 'posted' is not known" in not_there
+    assert f"{heard['item']} is in no conflict at PFS1" in no_conflict
     there = f"{first['item']} has no version 'PFS9:9' in conflict; there are {first['version']}, {first['losers'][0]}, and `all`"
-    assert there in refused("resolve", "first", "--keep", "PFS9:9", code=2)
-    pfspark_says(asked, "resolve", "first", *at, "--keep", first["losers"][0])
+    assert there in no_version
     edits = Tables.open(spark, place).arrow("edits")
     changes = Tables.open(spark, place).arrow("changes")
     assert edits is not None and changes is not None
@@ -568,12 +594,13 @@ def test_items_are_named_where_no_java_is(place: Path, spark: SparkSession) -> N
     bodies = [hashlib.sha256(text).hexdigest() for text in (b"by name", b"by id")]
     made = [row for row in edits.to_pylist() if lines.moment(row["at"]) == at[-1]]
     assert [(row["action"], row["item"], row["hash"]) for row in sorted(made, key=lambda row: row["place"])] == [
-        ("modify", heard["item"], bodies[0]), ("modify", own["item"], bodies[1]), ("delete", seen["posted"]["item"], None),
+        ("modify", heard["item"], bodies[0]), ("modify", own["item"], bodies[1]), ("delete", deleted["item"], None),
         ("modify", first["item"], kept[first["losers"][0]]),
     ]  # fmt: skip
-    assert shown() == seen  # what waits shows nobody anything yet
+    assert later == shown  # what waits shows nobody anything yet
     os.unlink(place / beside.BASE)
-    assert "Java" in pfspark_says(asked, "delete", "heard", *at, code=1)
+    [asked] = says_all(place, (1, "delete", "heard", *at))
+    assert "Java" in asked
 
 
 class Leaving:
