@@ -63,14 +63,14 @@ for words, place, more in commands:
 print(json.dumps(told))
 """
 Command = tuple[Sequence[str], Path, Mapping[str, str]]
-"""Its words, the folder in which it is given, and what its environment says."""
+"""Its words, the folder in which it is given, and what its environment says beside that of the process."""
 
 
-def one_by_one(commands: Iterable[Command], script: str = PFSPARK, **more: str) -> list[tuple[int, str, str]]:
+def one_by_one(commands: Iterable[Command], env: Mapping[str, str], script: str = PFSPARK) -> list[tuple[int, str, str]]:
     """Commands in one process, which imports once: the exit code of each, its stdout and its stderr."""
     given = json.dumps([script, [(words, str(place), more) for words, place, more in commands]])
     asked = [sys.executable, "-c", ONE_BY_ONE]
-    done = subprocess.run(asked, input=given, env=environment(**more), capture_output=True, text=True)
+    done = subprocess.run(asked, input=given, env=env, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
     return [(code, out, err) for code, out, err in json.loads(done.stdout)]
 

@@ -22,7 +22,7 @@ from pfspark.edge.cli import ends
 from pfspark.edge.cli.given import values
 from pfspark.sim.language import FolderProperties, Word
 from pfspark.sim.properties import TEXTS
-from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment
+from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment, one_by_one
 
 SCENARIOS = ROOT / "conf" / "scenarios"
 SETS = ["set", "subtract", "PFS1:1-17,PFS2:1-28", "PFS1:1-11:17,PFS2:1-20"]
@@ -68,54 +68,61 @@ def test_sets_by_the_line() -> None:
     assert (good["result"], bad["error"], done.returncode) == ("A:1-2", "found 2 columns, expected verb<TAB>A<TAB>B", 1)
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "told"),
-    [
-        (["set", "union", "A:1x", "B:2"], 1, "column 3: found '1x', expected a number or a range"),
-        (["set", "unoin", "A:1", "B:2"], 2, "found verb 'unoin', expected union, subtract, intersect or contains"),
-        (["set", "union", "A:1"], 2, "needs two sets, found one"),
-        (["set", "-", "A:1"], 2, "takes its sets from standard input"),
-        (["plya"], 2, "No such command 'plya'"),
-        (["set", "--fast"], 2, "No such option: --fast"),
-        (["play"], 2, "Missing argument"),
-        (["play", "no such file.toml"], 2, "no such file.toml: cannot be read: No such file or directory"),
-        (["state"], 2, "no lake is named: say --lake DIR, set PFSPARK_LAKE"),
-        (["state", "--lake", "x", "--as-of", "yesterday"], 2, "found 'yesterday', expected a time such as"),
-        (["round", "--lake", "x", "--now", "noon"], 2, "found 'noon', expected a time such as"),
-        (["run", "--lake", "x", "--until-quiet", "--until", "2026-01-05"], 2, "expected --until TIME or --until-quiet"),
-        (["init", "--lake", "x", "--option", "relay"], 2, "found 'relay', expected NAME=VALUE"),
-        (["init", "--lake", "x", "--option", "relay=true"], 2, "option 'relay' is not known; the nearest known is"),
-        (["store", "add", "PFS1", "--site", "X", "--interval", "soon", "--lake", "x"], 2, "found 'soon', expected a duration"),
-        (["post", "--folder", "/A", "--store", "P", "--text", "a", "--file", "b"], 2, "found --text and --file"),
-        (["post", "--folder", "/A", "--store", "P", "--file", "no such file"], 2, "'no such file' cannot be read"),
-        (["export", "out", "--folder", "/A", "--store", "P", "--form", "pst"], 2, "expected mbox or eml"),
-        (
-            ["import", "no such file", "--folder", "/A", "--store", "P", "--lake", "x"],
-            2,
-            "no such file' cannot be read",
-        ),
-        (["state", "--lake", "x", "--as-of", "9" * 5000], 2, "expected a time such as"),
-        (["round", "--lake", "x", "--now", "0001-01-01T00:00:00+14:00"], 2, "expected a time such as"),
-        (["round", "--lake", "x", "--now", "9999-12-31T23:59:59-12:00"], 2, "expected a time such as"),
-        (["import", "", "--folder", "/A", "--store", "P", "--lake", "x"], 2, "Found an empty path."),
-        (["play", "a\npfspark: all is well"], 2, "cannot be read"),
-        (["play", str(ROOT / "README.md")], 1, "not TOML"),
-        (["import", str(ROOT / "conf"), "--folder", "/A", "--store", "P", "--lake", "x"], 1, "none of them *.eml"),
-        (["init", "--lake", "x", "--profile", "exchange_207"], 2, "profile 'exchange_207' is not known"),
-        (["state", "--lake", "no such folder"], 2, "no such folder is not a lake: there is no such folder."),
-        (["audit", "--lake", "no such folder"], 2, "no such folder is not a lake: there is no such folder."),
-        (["audit", "--lake", "conf"], 1, "conf is not a lake: it has none of its tables."),
-        (["run", "--lake", str(ROOT / "conf"), "--until-quiet"], 1, "conf is not a lake: it has no ledger."),
-        (["folder"], 2, "Missing command"),
-        (["play", str(SCENARIOS / "walk_through.toml")], 1, "No `java` in /there is no java/bin"),
-    ],
-)
-def test_refusals(words: list[str], code: int, told: str) -> None:
-    done = pfspark(*words)
-    assert (done.returncode, done.stdout) == (code, b"")
-    assert done.stderr.startswith(b"pfspark: ") and told in done.stderr.decode()
-    assert b"Traceback" not in done.stderr and b"not foreseen" not in done.stderr
-    assert b"\npfspark: " not in done.stderr  # what a name brings along begins no line of its own
+REFUSED: list[tuple[list[str], int, str]] = [
+    (["set", "union", "A:1x", "B:2"], 1, "column 3: found '1x', expected a number or a range"),
+    (["set", "unoin", "A:1", "B:2"], 2, "found verb 'unoin', expected union, subtract, intersect or contains"),
+    (["set", "union", "A:1"], 2, "needs two sets, found one"),
+    (["set", "-", "A:1"], 2, "takes its sets from standard input"),
+    (["plya"], 2, "No such command 'plya'"),
+    (["set", "--fast"], 2, "No such option: --fast"),
+    (["play"], 2, "Missing argument"),
+    (["play", "no such file.toml"], 2, "no such file.toml: cannot be read: No such file or directory"),
+    (["state"], 2, "no lake is named: say --lake DIR, set PFSPARK_LAKE"),
+    (["state", "--lake", "x", "--as-of", "yesterday"], 2, "found 'yesterday', expected a time such as"),
+    (["round", "--lake", "x", "--now", "noon"], 2, "found 'noon', expected a time such as"),
+    (["run", "--lake", "x", "--until-quiet", "--until", "2026-01-05"], 2, "expected --until TIME or --until-quiet"),
+    (["init", "--lake", "x", "--option", "relay"], 2, "found 'relay', expected NAME=VALUE"),
+    (["init", "--lake", "x", "--option", "relay=true"], 2, "option 'relay' is not known; the nearest known is"),
+    (["store", "add", "PFS1", "--site", "X", "--interval", "soon", "--lake", "x"], 2, "found 'soon', expected a duration"),
+    (["post", "--folder", "/A", "--store", "P", "--text", "a", "--file", "b"], 2, "found --text and --file"),
+    (["post", "--folder", "/A", "--store", "P", "--file", "no such file"], 2, "'no such file' cannot be read"),
+    (["export", "out", "--folder", "/A", "--store", "P", "--form", "pst"], 2, "expected mbox or eml"),
+    (
+        ["import", "no such file", "--folder", "/A", "--store", "P", "--lake", "x"],
+        2,
+        "no such file' cannot be read",
+    ),
+    (["state", "--lake", "x", "--as-of", "9" * 5000], 2, "expected a time such as"),
+    (["round", "--lake", "x", "--now", "0001-01-01T00:00:00+14:00"], 2, "expected a time such as"),
+    (["round", "--lake", "x", "--now", "9999-12-31T23:59:59-12:00"], 2, "expected a time such as"),
+    (["import", "", "--folder", "/A", "--store", "P", "--lake", "x"], 2, "Found an empty path."),
+    (["play", "a\npfspark: all is well"], 2, "cannot be read"),
+    (["play", str(ROOT / "README.md")], 1, "not TOML"),
+    (["import", str(ROOT / "conf"), "--folder", "/A", "--store", "P", "--lake", "x"], 1, "none of them *.eml"),
+    (["init", "--lake", "x", "--profile", "exchange_207"], 2, "profile 'exchange_207' is not known"),
+    (["state", "--lake", "no such folder"], 2, "no such folder is not a lake: there is no such folder."),
+    (["audit", "--lake", "no such folder"], 2, "no such folder is not a lake: there is no such folder."),
+    (["audit", "--lake", "conf"], 1, "conf is not a lake: it has none of its tables."),
+    (["run", "--lake", str(ROOT / "conf"), "--until-quiet"], 1, "conf is not a lake: it has no ledger."),
+    (["folder"], 2, "Missing command"),
+    (["play", str(SCENARIOS / "walk_through.toml")], 1, "No `java` in /there is no java/bin"),
+]
+
+
+@pytest.fixture(scope="module")
+def refused() -> list[tuple[int, str, str]]:
+    """What each of them is told, one by one, where no Java is."""
+    return one_by_one([(words, ROOT, {}) for words, _, _ in REFUSED], NO_JAVA)
+
+
+@pytest.mark.parametrize("nth", range(len(REFUSED)), ids=[" ".join(words)[:60] for words, _, _ in REFUSED])
+def test_refusals(nth: int, refused: list[tuple[int, str, str]]) -> None:
+    _, expected, told = REFUSED[nth]
+    code, out, err = refused[nth]
+    assert (code, out) == (expected, "")
+    assert err.startswith("pfspark: ") and told in err
+    assert "Traceback" not in err and "not foreseen" not in err
+    assert "\npfspark: " not in err  # what a name brings along begins no line of its own
 
 
 @pytest.mark.parametrize(
@@ -322,12 +329,12 @@ def test_a_ctrl_c_is_seen_behind_what_it_caused() -> None:
 def with_folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake with two stores and two folders, made without Java."""
     lake = tmp_path_factory.mktemp("completed") / "lake"
-    for words in (
+    words = (
         "init", "store add PFS1 --site Redmond", "store add PFS2 --site Redmond", "folder create /Sales --store PFS1",
         "folder create /West --store PFS1",
-    ):  # fmt: skip
-        done = pfspark(*words.split(), PFSPARK_LAKE=str(lake))
-        assert done.returncode == 0, done.stderr
+    )  # fmt: skip
+    done = one_by_one([(each.split(), lake.parent, {}) for each in words], NO_JAVA | {"PFSPARK_LAKE": str(lake)})
+    assert [code for code, _, _ in done] == [0] * len(words), done
     return lake
 
 

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
-from tests.edge.processes import NO_JAVA, python
+from tests.edge.processes import NO_JAVA, environment, one_by_one, python
 
 MAIN = "from pfspark.edge.engine.client import main; main()"
 FILE = 'lake = "here"\norg = "acme"\nstore = "PFS1"\nengine = "off"\n'
@@ -20,33 +19,36 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def said(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return python(MAIN, *words, cwd=folder, **NO_JAVA, **environment)
-
-
-def lines(folder: Path, *words: str, **environment: str) -> list[dict[str, object]]:
-    done = said(folder, *words, "--json", **environment)
-    assert (done.returncode, done.stderr) == (0, "")
-    return [json.loads(line) for line in done.stdout.splitlines()]
+def said(folder: Path, *commands: tuple[str, dict[str, str]]) -> list[tuple[int, str, str]]:
+    """What commands say that are given in a folder one by one, each with what the environment says, where no Java is."""
+    return one_by_one([(words.split(), folder, more) for words, more in commands], environment(**NO_JAVA), MAIN)
 
 
 def test_what_is_said_there_need_not_be_said_again(folder: Path) -> None:
-    assert said(folder, "init").returncode == 0
-    assert said(folder, "store", "add", "PFS1", "--site", "Redmond").returncode == 0
-    assert said(folder, "folder", "create", "/Sales").returncode == 0
+    words = ("init", "store add PFS1 --site Redmond", "folder create /Sales", "store list --json")
+    done = said(folder, *((each, {}) for each in words))
+    assert [code for code, _, _ in done] == [0] * len(words), done
     assert (folder / "here" / "rounds").is_dir()
-    assert [(line["org"], line["store"]) for line in lines(folder, "store", "list")] == [("acme", "PFS1")]
+    _, listed, told = done[-1]
+    assert told == ""
+    assert [(line["org"], line["store"]) for line in map(json.loads, listed.splitlines())] == [("acme", "PFS1")]
 
 
 def test_the_environment_stands_before_the_file_and_options_before_both(folder: Path) -> None:
-    for name in ("there", "elsewhere"):
-        assert said(folder, "init", "--lake", name, "--org", name).returncode == 0
-    assert said(folder, "store", "add", "E", "--site", "S", PFSPARK_LAKE="there", PFSPARK_ORG="there").returncode == 0
-    asked = ("store", "add", "O", "--site", "S", "--lake", "elsewhere", "--org", "elsewhere")
-    assert said(folder, *asked, PFSPARK_LAKE="there", PFSPARK_ORG="there").returncode == 0
+    there, elsewhere = ({"PFSPARK_LAKE": name, "PFSPARK_ORG": name} for name in ("there", "elsewhere"))
+    done = said(
+        folder,
+        ("init --lake there --org there", {}),
+        ("init --lake elsewhere --org elsewhere", {}),
+        ("store add E --site S", there),
+        ("store add O --site S --lake elsewhere --org elsewhere", there),
+        ("store list --json", there),
+        ("store list --json", elsewhere),
+    )
+    assert [code for code, _, _ in done] == [0] * len(done), done
     assert not (folder / "here").exists()
-    for lake, store in (("there", "E"), ("elsewhere", "O")):
-        assert [line["store"] for line in lines(folder, "store", "list", PFSPARK_LAKE=lake, PFSPARK_ORG=lake)] == [store]
+    for store, (_, listed, told) in zip("EO", done[-2:], strict=True):
+        assert ([json.loads(line)["store"] for line in listed.splitlines()], told) == ([store], "")
 
 
 UNFIT = {  # what stands behind the name of the file
@@ -65,18 +67,28 @@ UNFIT = {  # what stands behind the name of the file
 }
 
 
+@pytest.fixture(scope="module")
+def refused(tmp_path_factory: pytest.TempPathFactory) -> dict[str, tuple[int, str, str]]:
+    """What each of them is told, in a folder of its own."""
+    folders = [tmp_path_factory.mktemp("unfit") for _ in UNFIT]
+    for folder, text in zip(folders, UNFIT, strict=True):
+        (folder / "pfspark.toml").write_text(text)
+    told = one_by_one([(["store", "list"], folder, {}) for folder in folders], environment(**NO_JAVA), MAIN)
+    return dict(zip(UNFIT, told, strict=True))
+
+
 @pytest.mark.parametrize("text", UNFIT, ids=range(len(UNFIT)))
-def test_what_does_not_fit_is_told(tmp_path: Path, text: str) -> None:
-    (tmp_path / "pfspark.toml").write_text(text)
-    done = said(tmp_path, "store", "list")
-    assert done.returncode == 1
-    assert done.stderr.startswith(f"pfspark: pfspark.toml{UNFIT[text]}")
-    assert done.stderr.count("\n") == 1
+def test_what_does_not_fit_is_told(refused: dict[str, tuple[int, str, str]], text: str) -> None:
+    code, _, told = refused[text]
+    assert code == 1
+    assert told.startswith(f"pfspark: pfspark.toml{UNFIT[text]}")
+    assert told.count("\n") == 1
 
 
 def test_what_is_no_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "pfspark.toml").write_bytes(b"\xff\xfe\x00")
-    assert said(tmp_path, "--version").stderr.startswith("pfspark: pfspark.toml: not TOML: ")
+    done = python(MAIN, "--version", cwd=tmp_path, **NO_JAVA)
+    assert done.stderr.startswith("pfspark: pfspark.toml: not TOML: ")
 
 
 def test_where_none_is_nothing_is_imported_for_it(tmp_path: Path) -> None:
@@ -86,12 +98,13 @@ def test_where_none_is_nothing_is_imported_for_it(tmp_path: Path) -> None:
 
 def test_what_the_environment_says_without_words_it_does_not_say(folder: Path) -> None:
     """It is then as the file says."""
-    for name, value in (("PFSPARK_ENGINE", "OFF"), ("PFSPARK_ENGINE", "")):
-        assert said(folder, "--version", **{name: value}).returncode == 0
-    assert said(folder, "init", PFSPARK_LAKE="").returncode == 0 and (folder / "here" / "rounds").is_dir()
+    unsaid: list[dict[str, str]] = [{"PFSPARK_ENGINE": "OFF"}, {"PFSPARK_ENGINE": ""}]
+    done = said(folder, *(("--version", more) for more in unsaid), ("init", {"PFSPARK_LAKE": ""}))
+    assert [code for code, _, _ in done] == [0, 0, 0], done
+    assert (folder / "here" / "rounds").is_dir()
 
 
 def test_whoever_says_what_does_not_fit_is_named(folder: Path) -> None:
-    done = said(folder, "store", "list", PFSPARK_ENGINE="maybe")
+    [(code, _, told)] = said(folder, ("store list", {"PFSPARK_ENGINE": "maybe"}))
     why = "found 'maybe', expected on or off; the nearest known is 'on'"
-    assert (done.returncode, done.stderr) == (1, f"pfspark: PFSPARK_ENGINE: {why}\n")
+    assert (code, told) == (1, f"pfspark: PFSPARK_ENGINE: {why}\n")

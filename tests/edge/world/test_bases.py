@@ -34,7 +34,7 @@ from pfspark.lake import Lake
 from pfspark.suited import Suited
 from pfspark.tables import TABLES
 from tests.edge.lakes import DAY, Copy, Ended, Point, assert_same_world, broken, counted, facts
-from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, one_by_one, python
+from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment, one_by_one, python
 
 ASKED = ("state", "items", "replicas", "folders", "stores", "messages", "rounds")
 """What is told without Spark where a base is."""
@@ -455,7 +455,7 @@ def test_where_nothing_is_due_no_java_is_asked(place: Path, spark: SparkSession)
 def says_all(lake: Path, *commands: Sequence[str | int]) -> list[str]:
     """What commands print that are given one by one where no Java is; one that is refused begins with its exit code."""
     codes, words = zip(*((each[0], each[1:]) if isinstance(each[0], int) else (0, each) for each in commands), strict=True)
-    told = one_by_one([(each, ROOT, {}) for each in words], PFSPARK_LAKE=str(lake), **NO_JAVA)
+    told = one_by_one([(each, ROOT, {}) for each in words], environment(PFSPARK_LAKE=str(lake), **NO_JAVA))
     assert [code for code, _, _ in told] == [*codes], told
     return [out + err for _, out, err in told]
 
