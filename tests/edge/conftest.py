@@ -52,6 +52,36 @@ def copied(begun: Path, tmp_path: Path) -> Copy:
 
 
 @pytest.fixture(scope="session")
+def one_round(begun: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That lake after its first round: a folder and an item in it."""
+    place = Path(shutil.copytree(begun, tmp_path_factory.mktemp("one round") / "lake"))
+    with Lake.open(place, spark) as lake:
+        lake.round(f"{DAY}00:00:00Z")
+    return place
+
+
+@pytest.fixture
+def played_once(one_round: Path, tmp_path: Path) -> Copy:
+    """Makes copies of that lake."""
+    return lambda name: Path(shutil.copytree(one_round, tmp_path / name))
+
+
+@pytest.fixture(scope="session")
+def at_rest(one_round: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """That lake when nothing is due any more."""
+    place = Path(shutil.copytree(one_round, tmp_path_factory.mktemp("at rest") / "lake"))
+    with Lake.open(place, spark) as lake:
+        lake.run(until_quiet=True)
+    return place
+
+
+@pytest.fixture
+def resting(at_rest: Path, tmp_path: Path) -> Path:
+    """A copy of it."""
+    return Path(shutil.copytree(at_rest, tmp_path / "lake"))
+
+
+@pytest.fixture(scope="session")
 def parted_place(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A lake: PFS1 has posted a first item that all have, then, cut off, an item and its next version, which nobody has."""
     place = tmp_path_factory.mktemp("begun") / "lake"

@@ -61,11 +61,10 @@ class Executors:
 
 @pytest.mark.in_turn("ended")
 def test_an_executor_that_is_lost_takes_its_round_with_it(
-    copied: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    played_once: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
-    place = copied("disturbed")
+    place = played_once("disturbed")
     with Lake.open(place, spark) as lake:
-        lake.round(f"{DAY}00:00:00Z")
         lake._tables.append("edits", rows_of("edits", posts()))
     undisturbed = shutil.copytree(place, place.with_name("undisturbed"))
     executors = Executors(monkeypatch)
@@ -128,11 +127,10 @@ with Lake.open(sys.argv[1], spark) as lake:
 
 
 @pytest.mark.in_turn("ended")
-def test_java_that_ends_takes_its_round_with_it(copied: Copy, spark: SparkSession) -> None:
+def test_java_that_ends_takes_its_round_with_it(played_once: Copy, spark: SparkSession) -> None:
     """It is told in a line, as all else that hinders a round; the next process plays it."""
-    place = copied("ended")
+    place = played_once("ended")
     with Lake.open(place, spark) as lake:
-        lake.round(f"{DAY}00:00:00Z")
         before = facts(lake)
     done = subprocess.run([sys.executable, "-c", ENDED, str(place), AT], capture_output=True, text=True)
     [line] = done.stdout.splitlines()

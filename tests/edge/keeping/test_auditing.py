@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -17,21 +16,6 @@ from pfspark.edge.delta import beside
 from pfspark.edge.keeping.auditing import unlike_their_digests
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, Copy, broken
-
-
-@pytest.fixture(scope="module")
-def one_round(begun: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A lake with one round: a folder and an item in it."""
-    place = Path(shutil.copytree(begun, tmp_path_factory.mktemp("one round") / "lake"))
-    with Lake.open(place, spark) as lake:
-        lake.round(f"{DAY}00:00:00Z")
-    return place
-
-
-@pytest.fixture
-def played(one_round: Path, tmp_path: Path) -> Copy:
-    """Makes copies of that lake."""
-    return lambda name: Path(shutil.copytree(one_round, tmp_path / name))
 
 
 def a_data_file(place: Path, table: str) -> Path:
@@ -76,9 +60,9 @@ SEEN_IN_EVERY_RUN = ("a data file gone", "a data file torn inside", "the last ro
 @pytest.mark.parametrize(
     "damage", [pytest.param(each, marks=() if each in SEEN_IN_EVERY_RUN else pytest.mark.lakes) for each in DAMAGES]
 )
-def test_what_is_damaged_is_named(damage: str, played: Copy, run: Callable[..., str]) -> None:
+def test_what_is_damaged_is_named(damage: str, played_once: Copy, run: Callable[..., str]) -> None:
     """By the audit, which goes on with all else; and where another verb meets it, in one sentence."""
-    place = played("lake")
+    place = played_once("lake")
     which, how = DAMAGES[damage]
     file = which(place)
     how(file)
@@ -113,17 +97,17 @@ FORGED = hashlib.sha256(b"forged").hexdigest()
     ids=["a body and its change", "a name", "all edits", "a message and a size"],
 )  # fmt: skip
 @pytest.mark.lakes
-def test_what_is_forged_is_found(statements: list[str], named: set[str], played: Copy, spark: SparkSession) -> None:
-    lake = Lake.open(played("lake"), spark)
+def test_what_is_forged_is_found(statements: list[str], named: set[str], played_once: Copy, spark: SparkSession) -> None:
+    lake = Lake.open(played_once("lake"), spark)
     for statement in statements:
         spark.sql(statement.format_map({name: lake._tables.name(name) for name in ("changes", "content", "edits", "messages")}))
     assert broken(lake) == named
 
 
 @pytest.mark.parametrize("tended", [False, pytest.param(True, marks=pytest.mark.lakes)], ids=["played", "written anew"])
-def test_rows_of_no_round_there_ever_was_are_found(tended: bool, played: Copy, spark: SparkSession) -> None:
+def test_rows_of_no_round_there_ever_was_are_found(tended: bool, played_once: Copy, spark: SparkSession) -> None:
     """Every world would hold them: they come before its first round."""
-    with Lake.open(played("lake"), spark) as lake:
+    with Lake.open(played_once("lake"), spark) as lake:
         if tended:
             lake.maintain(f"{DAY}00:00:00Z")
         number = max(line["round"] for line in lake.lines("rounds"))
@@ -135,9 +119,9 @@ def test_rows_of_no_round_there_ever_was_are_found(tended: bool, played: Copy, s
         assert (forged["rows"], json.loads(forged["sample"])) == (1, named)
 
 
-def test_rows_of_the_round_that_somebody_is_writing_are_no_forgery(played: Copy, spark: SparkSession) -> None:
+def test_rows_of_the_round_that_somebody_is_writing_are_no_forgery(played_once: Copy, spark: SparkSession) -> None:
     """Another plays while the audit looks: the row of the ledger comes last. Of a round after that one nobody writes yet."""
-    with Lake.open(played("lake"), spark) as lake, Lake.open(lake.where, spark) as other:
+    with Lake.open(played_once("lake"), spark) as lake, Lake.open(lake.where, spark) as other:
         before = replace(lake._tables.snapshot(), standing=True)
         lake.post("PFS1", "/Sales", b"second", at=f"{DAY}00:05:00Z")
         lake.round(f"{DAY}00:05:00Z")
@@ -150,9 +134,9 @@ def test_rows_of_the_round_that_somebody_is_writing_are_no_forgery(played: Copy,
 
 
 @pytest.mark.lakes
-def test_upkeep_seals_what_it_writes_anew(played: Copy, spark: SparkSession) -> None:
+def test_upkeep_seals_what_it_writes_anew(played_once: Copy, spark: SparkSession) -> None:
     """A row of the state that was altered afterwards is found in the round of that upkeep; what came later by itself."""
-    with Lake.open(played("lake"), spark) as lake:
+    with Lake.open(played_once("lake"), spark) as lake:
         lake.maintain(f"{DAY}00:00:00Z")
         lake.round(f"{DAY}00:05:00Z")
     assert broken(lake) == set()

@@ -84,10 +84,9 @@ def test_upkeep_is_no_news(copied: Copy, spark: SparkSession) -> None:
 
 
 @pytest.mark.in_turn("ended")
-def test_what_an_upkeep_left_that_ended_half_way_is_taken_back(copied: Copy, spark: SparkSession) -> None:
+def test_what_an_upkeep_left_that_ended_half_way_is_taken_back(played_once: Copy, spark: SparkSession) -> None:
     """It has written a table anew, and no row of the ledger says so: whoever plays next takes that back, and nothing is amiss."""
-    with Lake.open(copied("lake"), spark) as lake:
-        lake.round(f"{DAY}00:00:00Z")
+    with Lake.open(played_once("lake"), spark) as lake:
         before = facts(lake)
         lake._tables.hook = ending_at(("before agenda", 1))
         with pytest.raises(Ended):
@@ -102,10 +101,9 @@ def test_what_an_upkeep_left_that_ended_half_way_is_taken_back(copied: Copy, spa
         assert broken(lake) == set()
 
 
-def test_who_reads_beside_upkeep_reads_one_round(copied: Copy, spark: SparkSession) -> None:
+def test_who_reads_beside_upkeep_reads_one_round(played_once: Copy, spark: SparkSession) -> None:
     """Upkeep lifts rows to the highest round that they replace; one who began to read before it misses none of them."""
-    with Lake.open(copied("lake"), spark) as lake:
-        lake.round(f"{DAY}00:00:00Z")
+    with Lake.open(played_once("lake"), spark) as lake:
         tables, before = lake._tables, lake._tables.snapshot()
         held = sorted(map(str, before.read("state").collect()))
         lifted = before.read("state").withColumn("round", F.lit(before.row.round + 1).cast("bigint"))
@@ -114,10 +112,9 @@ def test_who_reads_beside_upkeep_reads_one_round(copied: Copy, spark: SparkSessi
         assert sorted(map(str, tables.snapshot().read("state").collect())) == held  # before its row is in the ledger
 
 
-def test_much_is_written_and_deleted_at_once(copied: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_much_is_written_and_deleted_at_once(played_once: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """A table written anew comes into one file unless it is large; however many bodies go, they go in one commit."""
-    with Lake.open(copied("lake"), spark) as lake:
-        lake.round(f"{DAY}00:00:00Z")
+    with Lake.open(played_once("lake"), spark) as lake:
         tables, round = lake._tables, lake._tables.snapshot().row.round
         held = sorted(map(str, tables.stored("state").collect()))
         for rows, files in ((len(held), 1), (len(held) // 2, 2)):

@@ -437,18 +437,17 @@ def test_the_ledger_is_looked_up_alike(place: Path, spark: SparkSession) -> None
         assert [(row["round"], row["restored"]) for row in one["restores"]] == back
 
 
-def test_where_nothing_is_due_no_java_is_asked(place: Path, spark: SparkSession) -> None:
+def test_where_nothing_is_due_no_java_is_asked(resting: Path, spark: SparkSession) -> None:
     """Nor is anything written."""
-    with Lake.open(place, spark) as lake:
-        lake.run(until_quiet=True)
+    with Lake.open(resting, spark) as lake:
         now = (lake.answers().at["main"] + timedelta(seconds=1)).isoformat()
-    before = sorted(file.name for file in (place / "rounds" / "_delta_log").iterdir())
-    played, ran = says_all(place, ("round", "--now", now), ("run", "--until-quiet"))
+    before = sorted(file.name for file in (resting / "rounds" / "_delta_log").iterdir())
+    played, ran = says_all(resting, ("round", "--now", now), ("run", "--until-quiet"))
     assert "nothing to do" in played
     assert "0 rounds played" in ran
-    assert sorted(file.name for file in (place / "rounds" / "_delta_log").iterdir()) == before
+    assert sorted(file.name for file in (resting / "rounds" / "_delta_log").iterdir()) == before
     post = ("post", "--store", "PFS1", "--folder", "/Sales", "--text", "due", "--now", now)
-    _, refused = says_all(place, post, (1, "round", "--now", now))
+    _, refused = says_all(resting, post, (1, "round", "--now", now))
     assert "Java" in refused
 
 
