@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines
@@ -216,11 +215,13 @@ def asking(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Ite
 def test_who_is_asked_comes_first_of_those_who_could_be(asking: Lake) -> None:
     """The sources of each request stand in order, the lowest keys first; of one is asked what those before cannot give."""
     contested = set()
+    asked = rows(asking.table("backfill").where("step = 'asked' and of is not null"))
+    assert {row["org"] for row in asked} == {*asking.organizations}
     for org in asking.organizations:
-        steps = asking.table("backfill").where(F.col("org") == org).where("step = 'asked' and of is not null")
-        wanted = cntext.show({row["origin"]: [(1, 9)] for row in rows(steps)})
+        steps = [row for row in asked if row["org"] == org]
+        wanted = cntext.show({row["origin"]: [(1, 9)] for row in steps})
         found = [line for line in asking.trace_lines(wanted, folder="/Sales", org=org) if line["what"] == "asked"]
-        assert {(row["at"], row["store"], row["of"]) for row in rows(steps)} == {
+        assert {(row["at"], row["store"], row["of"]) for row in steps} == {
             (datetime.fromisoformat(line["at"]), line["store"], line["peer"]) for line in found
         }
         for line in found:
