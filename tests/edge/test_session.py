@@ -191,24 +191,33 @@ print(open_session().read.format("delta").load("table").count())
 
 
 def test_where_spark_is_given_nothing_is_set(tmp_path: Path, folder_of_jars: Path) -> None:
-    """A session that somebody else's settings make: refused without Delta, and with it taken untouched."""
+    """A session that somebody else's settings make: refused where its parser knows no Delta, and else taken untouched."""
     script = """
 import sys
+from pyspark.sql import SparkSession
 from pfspark.edge.session import open_session
 from pfspark.errors import SparkStartError
 try:
-    spark = open_session(app="ignored")
+    open_session(app="ignored")
 except SparkStartError as error:
-    sys.exit(f"refused: {error}")
+    print(f"refused: {error}")
+there = SparkSession.getActiveSession()
+said = there._jvm.java.lang.System.setProperty
+there.stop()
+for pair in sys.argv[1:]:
+    said(*pair.split("="))
+spark = open_session(app="ignored")
 print(spark.conf.get("spark.app.name"), spark.conf.get("spark.sql.shuffle.partitions"), spark.conf.get("spark.master"))
 """
     theirs = "--master local[1] --name theirs --conf spark.ui.enabled=false --conf spark.sql.session.timeZone=UTC"
     given = {"DATABRICKS_RUNTIME_VERSION": "18.0", "SPARK_LOCAL_IP": "127.0.0.1"}
-    bare = python(script, cwd=tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} pyspark-shell")
-    assert bare.returncode == 1
-    assert "refused: The session found here does not know Delta (PARSE_SYNTAX_ERROR)." in bare.stderr
-    full = python(script, cwd=tmp_path, **given, PYSPARK_SUBMIT_ARGS=f"{theirs} {' '.join(with_delta(DELTA))} pyspark-shell")
-    assert full.stdout == "theirs 200 local[1]\n", full.stderr
+    later = [f"{name}={value}" for name, value in DELTA.items()]
+    submitted = f"{theirs} {' '.join(with_delta({}))} pyspark-shell"
+    done = python(script, *later, cwd=tmp_path, **given, PYSPARK_SUBMIT_ARGS=submitted)
+    assert done.returncode == 0, done.stderr
+    refused, taken = done.stdout.splitlines()
+    assert refused.startswith("refused: The session found here does not know Delta (PARSE_SYNTAX_ERROR).")
+    assert taken == "theirs 200 local[1]"
 
 
 def test_what_java_says_when_it_does_not_start_is_told(tmp_path: Path) -> None:
