@@ -311,20 +311,22 @@ def by_sort(letters, found) -> dict[str, list]:
     return {letter.sort: [told(letter), row] for letter, row in pairs if told(letter) != row}
 
 
-def test_every_letter_of_an_mbox_is_a_row_with_its_bytes(every, box, letters):
-    frame = every(find([box])).cache()
-    in_order = frame.orderBy("position")
+@pytest.fixture(scope="module")
+def in_box(every, box) -> list:
+    """The rows of that mbox, in order."""
+    return every(find([box])).orderBy("position").collect()
+
+
+def test_every_letter_of_an_mbox_is_a_row_with_its_bytes(in_box, box, letters):
     raws = [post.in_mbox(letter.raw) for letter in letters]
-    assert rows(in_order, "raw", "size") == [(raw, len(raw)) for raw in raws]
-    assert rows(in_order, "sha256") == [(hashlib.sha256(raw).hexdigest(),) for raw in raws]
-    assert by_sort(letters, rows(in_order, *DERIVED)) == {}
-    assert rows(frame.select("source").distinct(), "source") == [(str(box),)]
-    frame.unpersist()
+    assert [(row.raw, row.size) for row in in_box] == [(raw, len(raw)) for raw in raws]
+    assert [row.sha256 for row in in_box] == [hashlib.sha256(raw).hexdigest() for raw in raws]
+    assert by_sort(letters, [tuple(row[name] for name in DERIVED) for row in in_box]) == {}
+    assert {row.source for row in in_box} == {str(box)}
 
 
-def test_an_mbox_comes_out_as_it_went_in(every, box, tmp_path):
-    frame = every(find([box])).orderBy("position")
-    written = write_mbox((("any", *row) for row in rows(frame, "envelope", "raw")), tmp_path / "out.mbox")
+def test_an_mbox_comes_out_as_it_went_in(in_box, box, tmp_path):
+    written = write_mbox((("any", row.envelope, row.raw) for row in in_box), tmp_path / "out.mbox")
     assert written == 3000
     assert (tmp_path / "out.mbox").read_bytes() == box.read_bytes()
 
@@ -419,17 +421,26 @@ def test_no_source_is_no_row(spark, tmp_path):
     assert list(read_batches(spark, [])) == list(read_here([])) == []
 
 
-@pytest.mark.parametrize("alone", [0, 10**6], ids=["by processes", "alone"])
-def test_mails_are_the_same_read_here_and_on_the_executors(spark, box, monkeypatch, alone):
-    """In the same order, by one process or several, to the last column; and the same edits would post them."""
+@pytest.fixture(scope="module")
+def there(spark, box):
+    """What executors read of that mbox, in order, and the edits that would post it."""
     from pyspark.sql import functions as F
 
+    frame = read(spark, find([box]))
+    posting = edit_id(F.lit("PFS1:7"), "sha256", "occurrence").alias("posting")
+    found = frame.select("*", posting).orderBy("position").toArrow()
+    return found.select(frame.columns), found["posting"].to_pylist()
+
+
+@pytest.mark.parametrize("alone", [0, 10**6], ids=["by processes", "alone"])
+def test_mails_are_the_same_read_here_and_on_the_executors(there, box, monkeypatch, alone):
+    """In the same order, by one process or several, to the last column; and the same edits would post them."""
     monkeypatch.setattr(processes, "ALONE", alone)
     [here] = read_here(find([box]))
-    there = read(spark, find([box])).orderBy("position")
-    assert here.column_names == there.columns
-    assert here.to_pylist() == there.toArrow().to_pylist()
-    assert edit_ids("PFS1:7", here) == [row[0] for row in rows(there, edit_id(F.lit("PFS1:7"), "sha256", "occurrence"))]
+    mails, edits = there
+    assert here.column_names == mails.column_names
+    assert here.to_pylist() == mails.to_pylist()
+    assert edit_ids("PFS1:7", here) == edits
 
 
 def test_a_process_that_ends_too_early_is_told(box, monkeypatch):
