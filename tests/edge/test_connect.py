@@ -54,14 +54,29 @@ PATIENCE = 120
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"), reverse=True)
 LONG = ("01_first_round", "04_adding_and_removing_replicas", "07_what_if", "08_databricks")
 """By a server that has just been started they take minutes."""
+SEEN: dict[str, tuple[str, object]] = {
+    "01_first_round": ("sorted(set(sets.values()))", ["PFS1:1-25"]),
+    "02_change_numbers": ("tables['T6'].loc['PFS2', 'PFS3']", "PFS1:1-16,PFS2:1-28,PFS3:1-31"),
+    "03_three_generations": ("moments['equal'].to_dict()", {"2000": 2910, "2003": 2910, "2007": 2240, "modern": 155}),
+    "04_adding_and_removing_replicas": ("sales.iloc[-1][['store', 'applied']].tolist()", ["PFS2", "PFS1:1-43"]),
+    "05_restore": ("held_at_the_end", dict.fromkeys(("PFS1", "PFS2"), "PFS2:1-5:8,PFS2~2:1")),
+    "06_why_is_it_not_here": ("list(story['cause'])", ["not_heard", "waiting_to_ask", "waiting_to_ask", "asked", "here"]),
+    "07_what_if": ("list(worlds['variant'])", ["as it is", "one more mail", "and PFS1 down", "and asked sooner"]),
+    "08_databricks": ("now", {"PFS1": 2, "PFS2": 2}),
+}
+"""What of each notebook is looked at, and what is seen there, by a server too."""
+RUN = """
+import json, runpy, sys
+seen = runpy.run_path(sys.argv[1])
+print(type(seen["spark"]).__module__)
+print(json.dumps(eval(sys.argv[2], seen)))
+"""
 
 
 @pytest.fixture(scope="module")
 def server(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a server with Delta; `spark`: the jars are fetched by then."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {
         **SMALL, **FOR_LITTLE,
         **FOR_SMALL_LAKES,
@@ -82,6 +97,30 @@ def server(spark: object, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
         finally:
             running.terminate()
             running.wait()
+
+
+@pytest.fixture(scope="module")
+def service(spark: SparkSession) -> Iterator[str]:
+    """The address of what such a server consists of, in the Java that all tests share: no other has to start."""
+    port = free_port()
+    context, java = spark._jsc.sc(), spark._jvm
+    given = {"spark.connect.grpc.binding.address": "127.0.0.1", "spark.connect.grpc.binding.port": str(port)}
+    for name, value in given.items():
+        context.conf().set(name, value)
+    there = java.org.apache.spark.sql.connect.service.SparkConnectService
+    there.start(context)
+    try:
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        there.stop(java.scala.Option.empty(), java.scala.Option.empty())
+        for name in given:
+            context.conf().remove(name)
+
+
+def free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
 
 
 def _await(port: int, server: subprocess.Popen[bytes]) -> None:
@@ -163,8 +202,12 @@ def test_a_lake_is_the_same_by_a_server(server: str, tmp_path: Path) -> None:
         for file in NOTEBOOKS
     ],
 )
-def test_a_notebook_runs_by_a_server(server: str, notebook: Path, tmp_path: Path) -> None:
+def test_a_notebook_runs_by_a_server(notebook: Path, tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """From the last one on: test_notebooks.py mostly plays another that day, by a session of its own."""
-    done = python("import runpy, sys; runpy.run_path(sys.argv[1])", str(notebook), cwd=tmp_path, SPARK_REMOTE=server)
+    server = request.getfixturevalue("server" if notebook.stem in LONG else "service")
+    asked, expected = SEEN[notebook.stem]
+    done = python(RUN, str(notebook), asked, cwd=tmp_path, SPARK_REMOTE=server)
     assert done.returncode == 0, done.stderr
     assert "Warning" not in done.stderr
+    kind, seen = done.stdout.splitlines()[-2:]
+    assert (kind, json.loads(seen)) == ("pyspark.sql.connect.session", expected)
