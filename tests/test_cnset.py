@@ -13,6 +13,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
 from pfspark import cnset, cntext
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -58,7 +59,7 @@ def ranges(held: set[int]) -> list[Span]:
 
 def frame(spark: SparkSession, heaps: Iterable[Sequence[Span]], origin: str = "PFS1") -> DataFrame:
     rows = [(case, origin, low, high) for case, heap in enumerate(heaps) for low, high in heap]
-    return spark.createDataFrame(rows, DDL)
+    return frame_of(spark, rows, DDL)
 
 
 def heaps_of(rows: Iterable[Any]) -> dict[int, list[Span]]:
@@ -234,7 +235,8 @@ VECTORS = [  # verb, one set, the other, what comes out
 @pytest.fixture(scope="module")
 def answered(spark: SparkSession) -> dict[int, str]:
     """What comes out of each vector, written as text; nothing for the empty set."""
-    texts = spark.createDataFrame(
+    texts = frame_of(
+        spark,
         [(place, verb, one, other) for place, (verb, one, other, _) in enumerate(VECTORS)],
         "case bigint, verb string, one string, other string",
     )
@@ -262,7 +264,7 @@ def test_subsets(spark: SparkSession) -> None:
         (3, "B:1-99", "A:1"),
         (4, "A:1", ""),
     ]
-    texts = spark.createDataFrame(pairs, "case bigint, outer string, inner string")
+    texts = frame_of(spark, pairs, "case bigint, outer string, inner string")
     outer, inner = (cnset.from_text(texts.select("case", text), text) for text in ("outer", "inner"))
     found = {row["case"]: row["contained"] for row in cnset.contains(outer, inner, ["case"], KEYS).collect()}
     assert found == {0: True, 1: True, 2: False, 3: False}
@@ -288,7 +290,7 @@ def test_text_goes_out_and_in_as_without_spark(spark: SparkSession) -> None:
     draw()
     written = {case: text for case, one in enumerate(drawn) if (text := cntext.show(one))}
     assert len(written) > 150
-    texts = spark.createDataFrame(list(written.items()), "case bigint, text string")
+    texts = frame_of(spark, list(written.items()), "case bigint, text string")
     read = cnset.from_text(texts, "text")
     back: dict[int, dict[str, list[Span]]] = defaultdict(lambda: defaultdict(list))
     for row in read.collect():
@@ -301,7 +303,7 @@ def test_text_goes_out_and_in_as_without_spark(spark: SparkSession) -> None:
 
 
 def test_labels_are_taken_apart_and_put_together_as_without_spark(spark: SparkSession) -> None:
-    rows = spark.createDataFrame([(label,) for label in LABELS], "label string").select(
+    rows = frame_of(spark, [(label,) for label in LABELS], "label string").select(
         "label", cnset.store_of("label").alias("store"), cnset.life_of("label").alias("life")
     )
     together = rows.select("*", cnset.label_of("store", "life").alias("again"))

@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 from pfspark import said
 from pfspark.edge.world.directory import entries
 from pfspark.rules import hierarchy, intake
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -42,7 +43,7 @@ def rows_of(frame: DataFrame | pa.Table) -> Counter[Any]:
 
 def both(spark: SparkSession, rows: list[Any]) -> tuple[DataFrame, pa.Table]:
     """Those rows as a frame and as an Arrow table, their moments told by microseconds."""
-    told = spark.createDataFrame(rows, STORES.replace("timestamp", "bigint"))
+    told = frame_of(spark, rows, STORES.replace("timestamp", "bigint"))
     moments = {name: F.timestamp_micros(name) for name in ("at", "start")}
     schema = pa.schema(
         [("org", pa.string()), ("store", pa.string()), ("retired", pa.bool_())]

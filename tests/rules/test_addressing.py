@@ -9,6 +9,7 @@ import pytest
 
 from pfspark.rules import addressing
 from pfspark.tables import CLAIM, RANGE
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -29,13 +30,13 @@ def test_an_id_tells_time_and_order_whatever_the_zone(spark: SparkSession, zone:
     spark.conf.set("spark.sql.session.timeZone", zone)
     try:
         rows = addressing.address(
-            spark.createDataFrame(letters, LETTERS),
-            status=spark.createDataFrame([], f"{KEY}, status array<{CLAIM}>"),
-            limits=spark.createDataFrame([], f"{KEY}, priority string"),
-            replicas=spark.createDataFrame([(*here, 2)], f"{KEY}, life bigint"),
-            delays=spark.createDataFrame([], "org string, store string, delays map<string,bigint>"),
-            conditions=spark.createDataFrame([], "org string, store string, cut boolean"),
-            clock=spark.createDataFrame([("o", now)], "org string, now timestamp"),
+            frame_of(spark, letters, LETTERS),
+            status=frame_of(spark, [], f"{KEY}, status array<{CLAIM}>"),
+            limits=frame_of(spark, [], f"{KEY}, priority string"),
+            replicas=frame_of(spark, [(*here, 2)], f"{KEY}, life bigint"),
+            delays=frame_of(spark, [], "org string, store string, delays map<string,bigint>"),
+            conditions=frame_of(spark, [], "org string, store string, cut boolean"),
+            clock=frame_of(spark, [("o", now)], "org string, now timestamp"),
         ).collect()
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
@@ -52,7 +53,7 @@ Letter = tuple[str, list[str], list[str], list[str], list[str], list[str]]
 def peers(spark: SparkSession, **of: str) -> DataFrame:
     """Who else has each folder of ME, in no order."""
     rows = [("o", "ME", folder, peer) for folder, those in of.items() for peer in those.split()]
-    return spark.createDataFrame(rows, f"{KEY}, peer string")
+    return frame_of(spark, rows, f"{KEY}, peer string")
 
 
 def said(letters: DataFrame) -> dict[tuple[str, ...], Letter]:
@@ -74,7 +75,8 @@ def test_what_is_packed_goes_to_all_or_to_who_asked(spark: SparkSession) -> None
     """One's own to all other holders at once, by the type of its folder; where nobody else holds it nothing goes. What was asked
     for goes to the asker alone, whoever else holds it."""
     carries = [("ME", 1, 3)]
-    packed = spark.createDataFrame(
+    packed = frame_of(
+        spark,
         [("o", "ME", folder, asker, carries, 7) for folder in ("1-1", "F", "LONELY") for asker in (None, "Z")],
         f"{KEY}, asker string, carries array<{RANGE}>, bytes bigint",
     )
@@ -95,7 +97,7 @@ def test_what_is_packed_goes_to_all_or_to_who_asked(spark: SparkSession) -> None
 def test_each_source_is_asked_once_for_all_that_is_wanted_of_it(spark: SparkSession) -> None:
     """Neighbouring pieces in one; of each folder by itself, and of each source."""
     pieces = [("F", "B", "X", 4, 6), ("F", "B", "X", 1, 3), ("F", "B", "A", 9, 9), ("F", "C", "X", 7, 8), ("1-1", "B", "X", 1, 1)]
-    asks = spark.createDataFrame([("o", "ME", *piece) for piece in pieces], f"{KEY}, peer string, origin string, {SPAN}")
+    asks = frame_of(spark, [("o", "ME", *piece) for piece in pieces], f"{KEY}, peer string, origin string, {SPAN}")
     assert said(addressing.requests(asks)) == {
         ("F", "B"): ("0x8", ["B"], [], ["A:9-9", "X:1-6"], [], []), ("F", "C"): ("0x8", ["C"], [], ["X:7-8"], [], []),
         ("1-1", "B"): ("0x8", ["B"], [], ["X:1-1"], [], []),
@@ -106,19 +108,19 @@ def test_each_source_is_asked_once_for_all_that_is_wanted_of_it(spark: SparkSess
 def test_status_is_told_and_asked_for(spark: SparkSession) -> None:
     """An answer goes to the asker alone, with its flags, also to whom nothing can be given; what nobody has asked for to all
     other holders. A question goes to all it is meant for, and names those who must answer; a leaver's is marked (F62)."""
-    answered = spark.createDataFrame([(*ME, "B", ["acknowledge"])], f"{KEY}, peer string, flags array<string>")
+    answered = frame_of(spark, [(*ME, "B", ["acknowledge"])], f"{KEY}, peer string, flags array<string>")
     answers = addressing.answers(answered, peers(spark, F="C"))
     assert said(answers) == {
         ("F", "B"): ("0x10", ["B"], [], [], [], ["acknowledge"]),
         ("F", "C"): ("0x10", ["C"], [], [], [], []),
     }
-    quiet = spark.createDataFrame([ME, ("o", "ME", "LONELY")], KEY)
+    quiet = frame_of(spark, [ME, ("o", "ME", "LONELY")], KEY)
     unasked = addressing.unasked(quiet, recipients=peers(spark, F="C B", G="D"))
     assert said(unasked) == {("F", "B"): ("0x10", ["B", "C"], [], [], [], [])}
     rows = [("F", "C", True, True, False), ("F", "B", True, False, False), ("F", "D", False, True, False),
             ("G", "B", True, True, True)]  # fmt: skip
-    inquiries = spark.createDataFrame(
-        [("o", "ME", *row) for row in rows], f"{KEY}, peer string, asks boolean, must boolean, leaver boolean"
+    inquiries = frame_of(
+        spark, [("o", "ME", *row) for row in rows], f"{KEY}, peer string, asks boolean, must boolean, leaver boolean"
     )
     assert said(addressing.inquiries(inquiries)) == {
         ("F", "B"): ("0x20", ["B", "C"], [], [], ["C"], []), ("G", "B"): ("0x20", ["B"], [], [], ["B"], ["delete_pending"]),
@@ -136,13 +138,13 @@ def test_every_letter_is_dated_and_says_what_its_sender_holds(spark: SparkSessio
     ]
     claim = [("ME~2", "reported", "A", 1, 9)]
     rows = addressing.address(
-        spark.createDataFrame(letters, LETTERS),
-        status=spark.createDataFrame([("o", "ME", "F", claim), ("o", "MUTE", "G", claim)], f"{KEY}, status array<{CLAIM}>"),
-        limits=spark.createDataFrame([("o", "ME", "F", "urgent"), ("o", "MUTE", "G", "urgent")], f"{KEY}, priority string"),
-        replicas=spark.createDataFrame([("o", store, "F", 1 + (store == "ME")) for store in senders], f"{KEY}, life bigint"),
-        delays=spark.createDataFrame([("o", "ME", {"FAR": 60})], "org string, store string, delays map<string,bigint>"),
-        conditions=spark.createDataFrame([("o", "CUT", True), ("o", "MUTE", False)], "org string, store string, cut boolean"),
-        clock=spark.createDataFrame([("o", now)], "org string, now timestamp"),
+        frame_of(spark, letters, LETTERS),
+        status=frame_of(spark, [("o", "ME", "F", claim), ("o", "MUTE", "G", claim)], f"{KEY}, status array<{CLAIM}>"),
+        limits=frame_of(spark, [("o", "ME", "F", "urgent"), ("o", "MUTE", "G", "urgent")], f"{KEY}, priority string"),
+        replicas=frame_of(spark, [("o", store, "F", 1 + (store == "ME")) for store in senders], f"{KEY}, life bigint"),
+        delays=frame_of(spark, [("o", "ME", {"FAR": 60})], "org string, store string, delays map<string,bigint>"),
+        conditions=frame_of(spark, [("o", "CUT", True), ("o", "MUTE", False)], "org string, store string, cut boolean"),
+        clock=frame_of(spark, [("o", now)], "org string, now timestamp"),
     ).toArrow().to_pylist()  # fmt: skip
     found = {row["store"]: row for row in rows}
     assert len(rows) == len(found) == 3
@@ -165,12 +167,12 @@ def test_mail_takes_as_long_as_its_link_says(spark: SparkSession) -> None:
     stores = [("o", store, site) for store, site in sites.items()] + [("p", "A1", "A"), ("p", "B1", "B"), ("o", None, "B")]
     links = [("o", "A", "B", 60), ("o", "B", "A", 0), ("o", "A", "A", 99), ("o", "C", "A", -5), ("o", "A", "C", 7)]
     found = addressing.delays(
-        spark.createDataFrame(stores, "org string, store string, site string"),
-        spark.createDataFrame(links, "org string, from_site string, to_site string, delay_s bigint"),
+        frame_of(spark, stores, "org string, store string, site string"),
+        frame_of(spark, links, "org string, from_site string, to_site string, delay_s bigint"),
     ).collect()
     assert {(row["org"], row["store"]): row["delays"] for row in found} == {
         ("o", "A1"): {"B1": 60, "C1": 7}, ("o", "A2"): {"B1": 60, "C1": 7},
     }  # fmt: skip
-    speaking = spark.createDataFrame([ME, ("o", "ME", "NONE")], KEY)
-    senders = addressing.senders(speaking, replicas=spark.createDataFrame([(*ME, 2)], f"{KEY}, life bigint"))
+    speaking = frame_of(spark, [ME, ("o", "ME", "NONE")], KEY)
+    senders = addressing.senders(speaking, replicas=frame_of(spark, [(*ME, 2)], f"{KEY}, life bigint"))
     assert [(row["folder"], row["sender"]) for row in senders.collect()] == [("F", "ME~2")]

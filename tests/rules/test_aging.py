@@ -10,6 +10,7 @@ from chispa import assert_df_equality
 
 from pfspark.rules import aging, hierarchy
 from pfspark.words import LONGEST_S
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -22,12 +23,12 @@ LIMITED = "org string, store string, folder string, limit_s bigint"
 def limited(
     spark: SparkSession, said: str | None, policy: int | None, standing: str = "active", folder: str = "A:1"
 ) -> DataFrame:
-    replicas = spark.createDataFrame([("o", "A", folder, standing)], "org string, store string, folder string, standing string")
+    replicas = frame_of(spark, [("o", "A", folder, standing)], "org string, store string, folder string, standing string")
     told = [] if said is None else [("o", "A", folder, "age_limit", said)]
-    tree = spark.createDataFrame(
-        [*told, ("o", "A", folder, "name", "7")], "org string, store string, folder string, property string, value string"
+    tree = frame_of(
+        spark, [*told, ("o", "A", folder, "name", "7")], "org string, store string, folder string, property string, value string"
     )
-    clock = spark.createDataFrame([("o", policy)], "org string, age_limit_s bigint")
+    clock = frame_of(spark, [("o", policy)], "org string, age_limit_s bigint")
     limits = hierarchy.properties(tree, names=(aging.OWN_LIMIT,))
     return aging.limited(replicas, limits=limits, policies=aging.policies(clock))
 
@@ -46,7 +47,7 @@ def limited(
 )
 def test_the_folder_s_own_limit_comes_first(spark: SparkSession, said: str | None, policy: int | None, limit: int | None) -> None:
     expected = [] if limit is None else [("o", "A", "A:1", limit)]
-    assert_df_equality(limited(spark, said, policy), spark.createDataFrame(expected, LIMITED), ignore_nullable=True)
+    assert_df_equality(limited(spark, said, policy), frame_of(spark, expected, LIMITED), ignore_nullable=True)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +77,7 @@ def test_a_limit_that_comes_by_the_night_counts_that_night(spark: SparkSession, 
 def test_items_expire_whole_by_what_a_reader_sees(spark: SparkSession) -> None:
     """The limit is reached to the microsecond; one modified since, one deleted, and another folder's stay."""
     here = "org string, store string, folder string"
-    night = spark.createDataFrame([("o", "A", "A:1", DAY, NOW)], f"{here}, limit_s bigint, now timestamp")
+    night = frame_of(spark, [("o", "A", "A:1", DAY, NOW)], f"{here}, limit_s bigint, now timestamp")
     old, young = NOW - timedelta(days=1), NOW - timedelta(days=1) + timedelta(microseconds=1)
     versions = [  # object, origin, cn, action, made at
         ("A:1", "old", "A", 1, "post", old), ("A:1", "old", "B", 7, "modify", old - timedelta(days=5)),
@@ -86,12 +87,12 @@ def test_items_expire_whole_by_what_a_reader_sees(spark: SparkSession) -> None:
         ("A:9", "elsewhere", "A", 8, "post", old),
     ]  # fmt: skip
     columns = f"{here}, object string, origin string, cn bigint, action string, made_at timestamp"
-    seen = spark.createDataFrame([("o", "A", *row) for row in versions], columns)
+    seen = frame_of(spark, [("o", "A", *row) for row in versions], columns)
     winners = seen.where("origin = 'A' and cn in (1, 2, 4, 6, 8)")
     expected = [("o", "A", "A:1", "A", 1, 1), ("o", "A", "A:1", "B", 7, 7)]
     assert_df_equality(
         aging.expire(seen, winners=winners, night=night),
-        spark.createDataFrame(expected, f"{here}, origin string, cn_min bigint, cn_max bigint"),
+        frame_of(spark, expected, f"{here}, origin string, cn_min bigint, cn_max bigint"),
         ignore_row_order=True,
         ignore_nullable=True,
     )

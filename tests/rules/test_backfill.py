@@ -9,6 +9,7 @@ import pytest
 
 from pfspark.rules import backfill
 from pfspark.tables import FRAMES
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -32,18 +33,18 @@ def coverage(spark: SparkSession, *pieces: dict[str, Any]) -> DataFrame:
         | piece
         for cn, piece in enumerate(pieces, 1)
     ]
-    return spark.createDataFrame(rows, FRAMES["coverage"].ddl)
+    return frame_of(spark, rows, FRAMES["coverage"].ddl)
 
 
 def replicas(spark: SparkSession, standing: str = "active") -> DataFrame:
-    return spark.createDataFrame([("o", "PFS1", "F", standing)], f"{HERE}, standing string")
+    return frame_of(spark, [("o", "PFS1", "F", standing)], f"{HERE}, standing string")
 
 
 def clock(spark: SparkSession, suspended: bool = False) -> DataFrame:
     """Requests after 10, 20 and 30 seconds in the own site, after 100, 200 and 300 elsewhere, after 5 of a leaver."""
     ddl = "org string, now timestamp, suspended boolean, backfill_local_s array<bigint>, backfill_remote_s array<bigint>"
     row = ("o", NOW, suspended, [10, 20, 30], [100, 200, 300], 5)
-    return spark.createDataFrame([row], f"{ddl}, delete_pending_timeout_s bigint")
+    return frame_of(spark, [row], f"{ddl}, delete_pending_timeout_s bigint")
 
 
 @pytest.mark.rule("R88", "R89", "R90")
@@ -120,11 +121,11 @@ def test_an_answer_is_all_of_it_that_is_there(spark: SparkSession) -> None:
     ask = "struct<origin:string,cn_min:bigint,cn_max:bigint>"
     asked = [("o", "PFS1", "F", "PFS2", [("A", 1, 10)]), ("o", "PFS1", "F", "PFS3", [("A", 8, 20), ("B", 1, 1)]),
              ("o", "PFS1", "F", "PFS4", [("B", 1, 9)])]  # fmt: skip
-    requests = spark.createDataFrame(asked, f"org string, recipient string, folder string, store string, asks array<{ask}>")
-    applied = spark.createDataFrame([("o", "PFS1", "F", "A", 1, 4), ("o", "PFS1", "F", "A", 7, 30)], RANGES)
-    empty = spark.createDataFrame([("o", "PFS1", "F", "A", 8, 8)], RANGES)
+    requests = frame_of(spark, asked, f"org string, recipient string, folder string, store string, asks array<{ask}>")
+    applied = frame_of(spark, [("o", "PFS1", "F", "A", 1, 4), ("o", "PFS1", "F", "A", 7, 30)], RANGES)
+    empty = frame_of(spark, [("o", "PFS1", "F", "A", 8, 8)], RANGES)
     answers = backfill.answer(requests, applied=applied, empty=empty)
     found = sorted((row["asker"], row["origin"], row["cn_min"], row["cn_max"]) for row in answers.collect())
     assert found == [("PFS2", "A", 1, 4), ("PFS2", "A", 7, 7), ("PFS2", "A", 9, 10), ("PFS3", "A", 9, 20)]
-    told = spark.createDataFrame([], f"{HERE}, peer string")
+    told = frame_of(spark, [], f"{HERE}, peer string")
     assert [row["peer"] for row in backfill.unserved(requests, answers=answers, told=told).collect()] == ["PFS4"]

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.rules import checks
+from tests.frames import frame_of
 
 World = dict[str, list[dict[str, Any]]]
 Fault = Callable[[World], object]
@@ -225,7 +226,7 @@ def at_rest(spark: SparkSession) -> dict[str, tuple[int, int]]:
             rows[table] += some
     frames = {name: local(spark, rows_of(name, some), schema_of(name)) for name, some in rows.items()}
     seen = checks.Seen.of(frames.__getitem__)
-    repeating = spark.createDataFrame([(name,) for name, rest in RESTS.items() if rest.repeating], "org string")
+    repeating = frame_of(spark, [(name,) for name, rest in RESTS.items() if rest.repeating], "org string")
     unequal = checks.unequal(seen, mail=frames["mail"], agenda=frames["agenda"], repeating=repeating)
     found = [Counter(row["org"] for row in rows.collect()) for rows in (unequal, checks.last_copy(seen))]
     return {name: (found[0][name], found[1][name]) for name in RESTS}

@@ -14,6 +14,7 @@ from pfspark.rows import arrow, local, rows_of, schema_of, struct
 from pfspark.rules import folder_edits, places
 from pfspark.tables import FRAMES
 from pfspark.words import LEVELS, Action, Listing, Reason
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -59,7 +60,7 @@ def edits(spark: SparkSession, cases: Mapping[str, Sequence[Said]]) -> DataFrame
 
 
 def resolved(spark: SparkSession, cases: Mapping[str, Sequence[Said]]) -> DataFrame:
-    return folder_edits.resolve(edits(spark, cases), names=spark.createDataFrame([], struct(FRAMES["names"].ddl)))
+    return folder_edits.resolve(edits(spark, cases), names=frame_of(spark, [], struct(FRAMES["names"].ddl)))
 
 
 TREE = {"A": "", "A1": "A", "A2": "A1", "B": "", "L": "", "M": "", "DEAD": ""}
@@ -208,7 +209,7 @@ def test_what_an_edit_is_about(spark: SparkSession) -> None:
     """A folder that is made is called by its edit, or by its number where it has one; who says no place means the top."""
     said = {"o": [make("@before"), put("A", description="x"), put("A", parent="@1"), drop("A")],
             "p": [make("@before", P1="listed")]}  # fmt: skip
-    names = spark.createDataFrame([("o", "before", "P2:7"), ("o", "1x", "P2:8")], "org string, edit_id string, object string")
+    names = frame_of(spark, [("o", "before", "P2:7"), ("o", "1x", "P2:8")], "org string, edit_id string, object string")
     found = folder_edits.resolve(edits(spark, said), names=names)
     assert "reason" not in found.columns
     assert {(row["org"], row["nth"]): (row["target"], row["parent"]) for row in found.collect()} == {
@@ -236,7 +237,7 @@ def validated(spark: SparkSession, *said: Said) -> DataFrame:
 def numbered(spark: SparkSession, *said: Said, tree: DataFrame | None = None) -> DataFrame:
     """Those that are not refused, with their numbers: P1, in its second life, has given seven, P2 none."""
     last = [("o", "P1", "1-1", "P1~2", 7), ("o", "P1", "A", "P1", 90), ("o", "P2", "1-1", "P2", 0), ("p", "P1", "1-1", "P1", 3)]
-    numbers = spark.createDataFrame(last, struct(FRAMES["last_numbers"].ddl))
+    numbers = frame_of(spark, last, struct(FRAMES["last_numbers"].ddl))
     return folder_edits.number(validated(spark, *said), numbers=numbers)
 
 
@@ -247,7 +248,7 @@ def test_numbers_go_on_in_order_and_a_folder_is_its_number(spark: SparkSession) 
     new = {"action": "create_folder", "properties": {"name": "new", "parent": ""}}
     found = numbered(
         spark,
-        {"nth": 5, "folder": "@e3", "edit_id": "last"}, {**new, "reason": "unknown_folder"}, new, new, {"parent": "@e4"},
+        {"nth": 6, "folder": "@e3", "edit_id": "last"}, {**new, "reason": "unknown_folder"}, new, new, {"parent": "@e4"},
         {"nth": -3, "edit_id": "first"}, {**new, "store": "P2", "edit_id": "p2"}, {"org": "p", "folder": "@e3", "edit_id": "p"},
         {"nth": 9, "folder": "@e2", "edit_id": "of another day"},
     )  # fmt: skip

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from pfspark.rules.frames import amend, append, dated, going, in_folders, in_ranges, keys_of, once, staying, together
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -16,7 +17,7 @@ HERE = ("org", "store", "folder")
 
 def rows(spark: SparkSession, *said: str) -> DataFrame:
     """Rows of organization o, written `store folder value`."""
-    return spark.createDataFrame([("o", *each.split()) for each in said], "org string, store string, folder string, value string")
+    return frame_of(spark, [("o", *each.split()) for each in said], "org string, store string, folder string, value string")
 
 
 def told(frame: DataFrame) -> list[str]:
@@ -44,9 +45,9 @@ def test_folders_are_told_apart_by_store_and_organization(spark: SparkSession) -
 def test_a_change_lies_in_a_range_of_its_own_folder_and_origin(spark: SparkSession) -> None:
     """The first number and the last do, whichever store has the range; who has two of them has the change once."""
     made = [("o", "F", origin, cn) for origin in "AB" for cn in range(1, 8)] + [("o", "G", "A", 3), ("p", "F", "A", 3)]
-    changes = spark.createDataFrame(made, "org string, folder string, origin string, cn bigint")
+    changes = frame_of(spark, made, "org string, folder string, origin string, cn bigint")
     ends = [("o", "S", "F", "A", 2, 4), ("o", "T", "F", "A", 4, 5), ("o", "S", "F", "B", 7, 9)]
-    ranges = spark.createDataFrame(ends, "org string, store string, folder string, origin string, cn_min bigint, cn_max bigint")
+    ranges = frame_of(spark, ends, "org string, store string, folder string, origin string, cn_min bigint, cn_max bigint")
     found = sorted((row["org"], row["folder"], row["origin"], row["cn"]) for row in in_ranges(changes, ranges).collect())
     assert found == [("o", "F", "A", cn) for cn in (2, 3, 4, 5)] + [("o", "F", "B", 7)]
 
@@ -56,7 +57,7 @@ def test_what_a_frame_does_not_have_is_null(spark: SparkSession) -> None:
 
 
 def test_steps_are_dated_by_their_organization(spark: SparkSession) -> None:
-    clock = spark.createDataFrame([("o", NOW)], "org string, now timestamp")
+    clock = frame_of(spark, [("o", NOW)], "org string, now timestamp")
     elsewhere = rows(spark, "B F active").selectExpr("'another' as org", "store", "folder", "value")
     steps = rows(spark, "A F active").unionByName(elsewhere)
     assert [(row["store"], row["at"]) for row in dated(steps, clock=clock).collect()] == [("A", NOW.replace(tzinfo=None))]

@@ -15,6 +15,7 @@ from pfspark.frame import source
 from pfspark.rows import schema_of
 from pfspark.rules import hierarchy
 from pfspark.words import BY_ITSELF, WHOLE
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -46,13 +47,13 @@ def test_whatever_comes_first_the_tree_is_the_same(spark: SparkSession, merge: s
     orders = {f"PFS{place}": order for place, order in enumerate(permutations(CHANGES), 3)}
     schema = StructType([*schema_of("changes"), StructField("store", StringType())])
     names = schema.names
-    whole = spark.createDataFrame([("o",)] if merge == "object" else [], "org string")
-    tree = spark.createDataFrame([], schema_of("tree"))
+    whole = frame_of(spark, [("o",)] if merge == "object" else [], "org string")
+    tree = frame_of(spark, [], schema_of("tree"))
     for turn in range(len(CHANGES)):
         rows = [change(order[turn], store) for store, order in orders.items()]
-        learned = spark.createDataFrame([tuple(row.get(name) for name in names) for row in rows], schema)
+        learned = frame_of(spark, [tuple(row.get(name) for name in names) for row in rows], schema)
         made = hierarchy.merge(tree, learned, whole=whole)
-        tree = spark.createDataFrame(made.collect(), made.schema)
+        tree = frame_of(spark, made.collect(), made.schema)
     entries = tree.where(F.col("property") == ENTRY).collect()
     assert {row["store"]: row["value"] for row in entries} == dict.fromkeys(orders, entry)
     trees = {
@@ -66,12 +67,12 @@ def test_whatever_comes_first_the_tree_is_the_same(spark: SparkSession, merge: s
 def test_what_a_store_says_by_itself_is_seen_where_nothing_else_is_held(spark: SparkSession) -> None:
     """The whole object that it carries; of one that somebody decided, though earlier, only what the store said stays beside."""
     schema = StructType([*schema_of("changes"), StructField("store", StringType())])
-    whole = spark.createDataFrame([("o",)], "org string")
-    tree, seen = spark.createDataFrame([], schema_of("tree")), []
+    whole = frame_of(spark, [("o",)], "org string")
+    tree, seen = frame_of(spark, [], schema_of("tree")), []
     for number in (2, 1):
-        learned = spark.createDataFrame([tuple(change(number, "PFS3").get(name) for name in schema.names)], schema)
+        learned = frame_of(spark, [tuple(change(number, "PFS3").get(name) for name in schema.names)], schema)
         made = hierarchy.merge(tree, learned, whole=whole)
-        tree = spark.createDataFrame(made.collect(), made.schema)
+        tree = frame_of(spark, made.collect(), made.schema)
         seen.append({row["property"]: (row["value"], row["stamp"]["cn"]) for row in tree.collect()})
     gone = {ENTRY: ("gone", 2)}
     assert seen == [
@@ -86,9 +87,9 @@ def test_a_folder_may_be_called_as_what_stores_say_of_themselves(spark: SparkSes
     schema = StructType([*schema_of("changes"), StructField("store", StringType())])
     named = [{"name": "name", "value": "gone", "stamp": stamp(1)}]
     rows = [{**change(1, "PFS3"), "properties": named}, change(5, "PFS3")]
-    learned = spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
-    tree = spark.createDataFrame([], schema_of("tree"))
-    made = hierarchy.merge(tree, learned, whole=spark.createDataFrame([("o",)], "org string")).collect()
+    learned = frame_of(spark, [tuple(row.get(name) for name in schema.names) for row in rows], schema)
+    tree = frame_of(spark, [], schema_of("tree"))
+    made = hierarchy.merge(tree, learned, whole=frame_of(spark, [("o",)], "org string")).collect()
     assert {row["property"]: row["value"] for row in made} == {"name": "Sales", ENTRY: "listed", WHOLE: None}
 
 
@@ -97,7 +98,7 @@ def test_a_deletion_takes_along_all_that_merging_puts_beneath_it(spark: SparkSes
     """Twice as many levels as edits may make, in a row: the lowest is dead too, and what lies beside lives."""
     line = [(str(level), "parent", str(level - 1) if level > 1 else "") for level in range(1, 65)]
     rows = [*line, ("1", "deleted", "true"), ("beside", "parent", "")]
-    tree = spark.createDataFrame([("o", "P1", *row, (stamp(1)["at"], "P1", 1)) for row in rows], schema_of("tree"))
+    tree = frame_of(spark, [("o", "P1", *row, (stamp(1)["at"], "P1", 1)) for row in rows], schema_of("tree"))
     given = {"tree": Made(lambda _: tree, tree.toArrow(), schema=tree.schema)}
     found = execute(spark, {"folders": hierarchy.folders(source("tree"))}, given)["folders"].to_pylist()
     assert {row["folder"] for row in found if row["dead"]} == {str(level) for level in range(1, 65)}
@@ -111,10 +112,10 @@ def test_what_changed_of_a_tree_is_what_was_told_and_what_became_of_it(spark: Sp
     schema = schema_of("folders")
     stays = [("o", "P1", "stays", "", False), ("o", "P1", "nowhere", None, False), ("o", "P2", "told", "", False)]
     told = ("o", "P1", "told", "", False)
-    before = spark.createDataFrame([*stays, told, ("o", "P1", "dies", "told", False)], schema)
+    before = frame_of(spark, [*stays, told, ("o", "P1", "dies", "told", False)], schema)
     after = [told, ("o", "P1", "dies", "told", True), ("o", "P1", "new", "", False)]
-    drawn = spark.createDataFrame([*stays, *after], schema)
-    retold = spark.createDataFrame([("o", "P1", "told")] * 2 + [("o", "P1", "new")], "org string, store string, folder string")
+    drawn = frame_of(spark, [*stays, *after], schema)
+    retold = frame_of(spark, [("o", "P1", "told")] * 2 + [("o", "P1", "new")], "org string, store string, folder string")
     found = hierarchy.changed(drawn, before=before, retold=retold).collect()
     assert sorted(map(tuple, found)) == sorted(after)
 

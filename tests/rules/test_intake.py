@@ -11,6 +11,7 @@ from pfspark.rows import arrow, local, schema_of
 from pfspark.rules import aging, hierarchy, intake, sending, sources
 from pfspark.tables import STAMP
 from pfspark.words import PARENT
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,10 +82,10 @@ def taken_in(spark: SparkSession, rows: DataFrame) -> DataFrame:
     return intake.receive(
         rows,
         repeated=intake.repeated(rows),
-        taken=spark.createDataFrame([], "org string, edit_id string"),
-        stores=spark.createDataFrame([("o", "P1")], "org string, store string"),
-        conditions=spark.createDataFrame([], "org string, store string, down boolean"),
-        clock=spark.createDataFrame([("o", NOW)], "org string, now timestamp"),
+        taken=frame_of(spark, [], "org string, edit_id string"),
+        stores=frame_of(spark, [("o", "P1")], "org string, store string"),
+        conditions=frame_of(spark, [], "org string, store string, down boolean"),
+        clock=frame_of(spark, [("o", NOW)], "org string, now timestamp"),
     )
 
 
@@ -110,11 +111,11 @@ def test_of_edits_of_one_name_the_first_counts(spark: SparkSession) -> None:
             for org, edit, at, place, store in said]  # fmt: skip
     found = intake.receive(
         local(spark, arrow(schema_of("edits"), rows), schema_of("edits")),
-        repeated=spark.createDataFrame([("o", "a"), ("o", "c")], "org string, edit_id string"),
-        taken=spark.createDataFrame([], "org string, edit_id string"),
-        stores=spark.createDataFrame([("o", "P1"), ("o", "P2"), ("p", "P1")], "org string, store string"),
-        conditions=spark.createDataFrame([], "org string, store string, down boolean"),
-        clock=spark.createDataFrame([("o", NOW), ("p", NOW)], "org string, now timestamp"),
+        repeated=frame_of(spark, [("o", "a"), ("o", "c")], "org string, edit_id string"),
+        taken=frame_of(spark, [], "org string, edit_id string"),
+        stores=frame_of(spark, [("o", "P1"), ("o", "P2"), ("p", "P1")], "org string, store string"),
+        conditions=frame_of(spark, [], "org string, store string, down boolean"),
+        clock=frame_of(spark, [("o", NOW), ("p", NOW)], "org string, now timestamp"),
     )
     told = {(row["org"], row["edit_id"], row["place"], row["store"]): row["reason"] for row in found.collect()}
     again = {("o", "a", 1, "P1"), ("o", "a", 2, "P1"), ("o", "c", 1, "P2")}
@@ -142,7 +143,7 @@ def test_what_was_made_is_known_by_the_edit_that_made_it(spark: SparkSession) ->
         "plain": {"action": "modify", "item": "other", "properties": None},
     }
     rows = [*((*row, 2) for row in made), ("o", None, "of a start", 2), ("o", "item", "what it became first", 1)]
-    changes = spark.createDataFrame(rows, "org string, edit_id string, object string, at bigint")
+    changes = frame_of(spark, rows, "org string, edit_id string, object string, at bigint")
     found = intake.names(changes, edits=edits(spark, named)).collect()
     assert {(row["org"], row["edit_id"]): row["object"] for row in found} == {
         ("o", name): f"{name} of o" for name in ("folder", "item", "parent")
@@ -161,7 +162,7 @@ def test_what_cannot_be_read_at_all_is_no_edit(spark: SparkSession) -> None:
 
 def tree(spark: SparkSession, **said: dict[str, str]) -> DataFrame:
     rows = [("o", "P1", folder, name, value, (NOW, "P1", 1)) for folder, sets in said.items() for name, value in sets.items()]
-    return spark.createDataFrame(rows, TREE)
+    return frame_of(spark, rows, TREE)
 
 
 def test_limits_that_are_none_are_as_if_not_set(spark: SparkSession) -> None:
@@ -179,9 +180,9 @@ def test_an_age_that_is_none_is_as_if_not_set(spark: SparkSession) -> None:
     ages = {"bad": "2d", "minus": "-5", "huge": "9" * 18, "own": "60", "ever": "none"}
     here = "org string, store string, folder string, standing string"
     limited = aging.limited(
-        spark.createDataFrame([("o", "P1", folder, "active") for folder in (*ages, "silent")], here),
+        frame_of(spark, [("o", "P1", folder, "active") for folder in (*ages, "silent")], here),
         limits=tree(spark, **{folder: {"age_limit": value} for folder, value in ages.items()}),
-        policies=spark.createDataFrame([("o", 3600)], "org string, age_limit_s bigint"),
+        policies=frame_of(spark, [("o", 3600)], "org string, age_limit_s bigint"),
     )
     found = {row["folder"]: row["limit_s"] for row in limited.collect()}
     assert found == {"bad": 3600, "minus": 3600, "huge": 3600, "own": 60, "silent": 3600}
@@ -189,24 +190,27 @@ def test_an_age_that_is_none_is_as_if_not_set(spark: SparkSession) -> None:
 
 def test_an_entry_of_a_replica_list_that_says_nothing_known_is_none(spark: SparkSession) -> None:
     seen = tree(spark, F={"replica:P1": "listed", "replica:P2": "perhaps"})
-    folders = spark.createDataFrame([("o", "P1", "F", "", False)], schema_of("folders"))
+    folders = frame_of(spark, [("o", "P1", "F", "", False)], schema_of("folders"))
     assert [(row["peer"], row["listing"]) for row in hierarchy.lists(seen, folders=folders).collect()] == [("P1", "listed")]
 
 
 @pytest.mark.parametrize("version", ["", "Exchange", "9" * 400, None])
 def test_a_version_that_is_no_number_is_an_old_one(spark: SparkSession, version: str | None) -> None:
     known = sources._facts(
-        spark.createDataFrame(
+        frame_of(
+            spark,
             [("o", "P1", "F", "P2", 1, 1)],
             "org string, store string, folder string, peer string, amount bigint, whole bigint",
         ),
-        stores=spark.createDataFrame(
+        stores=frame_of(
+            spark,
             [("o", "P1", "A", "2007", False), ("o", "P2", "A", version, False)],
             "org string, store string, site string, version string, preferred boolean",
         ),
-        links=spark.createDataFrame([], "org string, from_site string, to_site string, cost bigint, delay_s bigint"),
-        contacts=spark.createDataFrame([], "org string, store string, peer string, asked timestamp, silent timestamp"),
-        clock=spark.createDataFrame(
+        links=frame_of(spark, [], "org string, from_site string, to_site string, cost bigint, delay_s bigint"),
+        contacts=frame_of(spark, [], "org string, store string, peer string, asked timestamp, silent timestamp"),
+        clock=frame_of(
+            spark,
             [("o", NOW, ["older_version"], False)],
             "org string, now timestamp, source_keys array<string>, full_match_first boolean",
         ),

@@ -9,6 +9,7 @@ import pytest
 
 from pfspark.rules import item_edits
 from pfspark.words import Reason
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -30,15 +31,15 @@ def validated(
         ("o", store, "F", nth, f"{store} {nth}", action, item, None, reason, upon, "known" if upon else None, AT)
         for store, nth, action, item, reason, upon in said
     ]
-    return spark.createDataFrame(rows, EDITS)
+    return frame_of(spark, rows, EDITS)
 
 
 def numbered(spark: SparkSession, edits: DataFrame) -> DataFrame:
     """A, in its second life, has given seven numbers; B none."""
     return item_edits.number(
         edits,
-        replicas=spark.createDataFrame([("o", "A", "F", 2), ("o", "B", "F", 1)], f"{KEY}, life int"),
-        numbers=spark.createDataFrame([("o", "A", "F", "A~2", 7), ("o", "B", "F", "B", 0)], f"{KEY}, label string, last bigint"),
+        replicas=frame_of(spark, [("o", "A", "F", 2), ("o", "B", "F", 1)], f"{KEY}, life int"),
+        numbers=frame_of(spark, [("o", "A", "F", "A~2", 7), ("o", "B", "F", "B", 0)], f"{KEY}, label string, last bigint"),
     )
 
 
@@ -88,18 +89,18 @@ def as_of_their_places(spark: SparkSession) -> DataFrame:
     edits = [("o", store, folder, nth, f"{store} {folder} {nth}", None) for store, folder, nth in where]
     made = [("o", "new", "create_folder", "A:9", None), ("o", "refused", "create_folder", None, Reason.BAD_VALUE)]
     as_of = item_edits.as_of(
-        placed := spark.createDataFrame(edits, f"{KEY}, nth int, edit_id string, reason string"),
-        folder_edits=spark.createDataFrame(made, "org string, edit_id string, action string, object string, reason string"),
-        entries=spark.createDataFrame([("o", "A", "F", 2, False), ("o", "A", "F", 4, True)], f"{KEY}, nth int, on boolean"),
-        deleted=spark.createDataFrame([("o", "A", "G", 3)], f"{KEY}, since int"),
+        placed := frame_of(spark, edits, f"{KEY}, nth int, edit_id string, reason string"),
+        folder_edits=frame_of(spark, made, "org string, edit_id string, action string, object string, reason string"),
+        entries=frame_of(spark, [("o", "A", "F", 2, False), ("o", "A", "F", 4, True)], f"{KEY}, nth int, on boolean"),
+        deleted=frame_of(spark, [("o", "A", "G", 3)], f"{KEY}, since int"),
     )
     stands = [("A", "F", "active"), ("A", "G", "active"), ("B", "F", "delete pending"), ("A", "A:9", "active")]
     known = [*((store, folder, False) for store, folder, _ in stands), ("B", "N", False), ("B", "D", True)]
     return item_edits.validate_places(
         placed,
         as_of=as_of,
-        standing=spark.createDataFrame([("o", *row) for row in stands], f"{KEY}, standing string"),
-        folders=spark.createDataFrame([("o", *row) for row in known], f"{KEY}, dead boolean"),
+        standing=frame_of(spark, [("o", *row) for row in stands], f"{KEY}, standing string"),
+        folders=frame_of(spark, [("o", *row) for row in known], f"{KEY}, dead boolean"),
     )
 
 

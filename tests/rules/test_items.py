@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark.rules import items
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -28,12 +29,12 @@ def changes(spark: SparkSession, *made: Made) -> DataFrame:
         ("o", "F", origin, cn, "A:1", action, f"{origin}{cn}", upon, NOW + timedelta(minutes=later))
         for origin, cn, action, upon, later in made
     ]
-    return spark.createDataFrame(rows, CHANGES)
+    return frame_of(spark, rows, CHANGES)
 
 
 def held(spark: SparkSession, **origins: int) -> DataFrame:
     """What store S holds: the numbers of each origin up to that."""
-    return spark.createDataFrame([("o", "S", "F", origin, 1, last) for origin, last in origins.items()], RANGES)
+    return frame_of(spark, [("o", "S", "F", origin, 1, last) for origin, last in origins.items()], RANGES)
 
 
 def read(spark: SparkSession, made: list[Made], **origins: int) -> dict[str, Any]:
@@ -80,7 +81,7 @@ def test_a_change_is_made_upon_all_that_is_held(spark: SparkSession) -> None:
     none = held(spark).limit(0)
     [row] = items.made_upon(changes(spark, *made), applied=held(spark, A=1, B=1, C=3), empty=none).collect()
     assert [tuple(each) for each in row["upon"]] == [("A", 1), ("B", 1), ("C", 3), ("Z", 4)] and not row["deleted"]
-    empty = spark.createDataFrame([("o", "S", "F", "C", 3, 3)], RANGES)
+    empty = frame_of(spark, [("o", "S", "F", "C", 3, 3)], RANGES)
     [row] = items.made_upon(changes(spark, *made), applied=held(spark, A=1, B=1, C=3), empty=empty).collect()
     assert [each["origin"] for each in row["upon"]] == ["A", "B", "Z"]
     gone: list[Made] = [FIRST, ("B", 1, "delete", [("A", 1)], 1)]
@@ -90,5 +91,5 @@ def test_a_change_is_made_upon_all_that_is_held(spark: SparkSession) -> None:
 
 def test_readers_use_active_replicas_of_content(spark: SparkSession) -> None:
     rows = [("F", "active"), ("F", "delete pending"), ("F", "delete now"), ("F", "erased"), ("1-1", "active")]
-    replicas = spark.createDataFrame(rows, "folder string, standing string")
+    replicas = frame_of(spark, rows, "folder string, standing string")
     assert [tuple(row) for row in items.open_to_readers(replicas).collect()] == [("F", "active")]

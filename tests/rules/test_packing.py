@@ -11,6 +11,7 @@ import pytest
 
 from pfspark.rules import packing
 from pfspark.words import HIERARCHY, LARGEST
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,12 +108,14 @@ def packed(
     """What messages carry, and their bytes, by organization, who asked, and place."""
     rows = [(*here[nth], asker, *each) for nth, queue in queues.items() for asker, some in queue.items() for each in some]
     made = packing.pack(
-        spark.createDataFrame(rows, f"{KEY}, asker string, origin string, cn bigint, bytes bigint"),
-        stores=spark.createDataFrame(
+        frame_of(spark, rows, f"{KEY}, asker string, origin string, cn bigint, bytes bigint"),
+        stores=frame_of(
+            spark,
             [row for nth, (org, store, _) in here.items() for row in ((org, store, of_stores.get(nth)), (org, "P7", 15))],
             "org string, store string, size_limit bigint",
         ),
-        limits=spark.createDataFrame(
+        limits=frame_of(
+            spark,
             [
                 row
                 for nth, (org, store, folder) in here.items()
@@ -120,7 +123,8 @@ def packed(
             ],
             f"{KEY}, size_limit bigint",
         ),
-        clock=spark.createDataFrame(
+        clock=frame_of(
+            spark,
             [(here[nth][0], *each) for nth, each in limits.items()],
             "org string, size_limit bigint, folders_per_hierarchy_message bigint",
         ),

@@ -13,6 +13,7 @@ from pfspark.rows import arrow, local, rows_of, schema_of, struct
 from pfspark.rules import places
 from pfspark.tables import FRAMES
 from pfspark.words import Action
+from tests.frames import frame_of
 from tests.rules.test_folder_edits import Said, drop, known, make, put, resolved
 
 if TYPE_CHECKING:
@@ -103,7 +104,7 @@ def moving(spark: SparkSession, cases: Mapping[str, Moves]) -> DataFrame:
 
 
 def deep_trees(spark: SparkSession, orgs: Iterable[str]) -> DataFrame:
-    return spark.createDataFrame([(org, "P1", *each, False) for org in orgs for each in DEEP], schema_of("folders"))
+    return frame_of(spark, [(org, "P1", *each, False) for org in orgs for each in DEEP], schema_of("folders"))
 
 
 def line(first: int, last: int, since: int) -> set[tuple[str, int]]:
@@ -141,7 +142,7 @@ def test_no_edit_places_a_folder_deeper_than_a_tree_is_followed(spark: SparkSess
     asked = moving(spark, {org: moves for org, (moves, _) in MOVES.items()})
     folders = deep_trees(spark, MOVES)
     assert {row["org"] for row in followed(asked, folders)["reaching"]} == {*MOVES} - {"as deep as may be"}
-    reaching = spark.createDataFrame([(org, "P1") for org in MOVES], "org string, store string")
+    reaching = frame_of(spark, [(org, "P1") for org in MOVES], "org string, store string")
     deep: dict[str, list[int]] = {org: [] for org in MOVES}
     for row in followed(asked, folders, reaching)["deep"]:
         deep[row["org"]].append(row["nth"])

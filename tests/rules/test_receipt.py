@@ -8,6 +8,7 @@ import pytest
 
 from pfspark import cntext
 from pfspark.rules import receipt
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ def ranges(spark: SparkSession, sets: dict[str, str], folder: str = "/F", messag
         for origin, spans in cntext.parse(text).items()
         for low, high in spans
     ]
-    return spark.createDataFrame(rows, f"{RANGES}, message_id string")
+    return frame_of(spark, rows, f"{RANGES}, message_id string")
 
 
 @pytest.mark.rule("R34", "R36", "R73", "R74")
@@ -55,12 +56,12 @@ def test_content_is_accepted_where_a_replica_stands(spark: SparkSession) -> None
         "active": None, "delete pending": None, "delete now": "no_replica_here", "erased": "no_replica_here",
         "none": "no_replica_here", "none, folder deleted": "folder_deleted", "none, folder unknown": "unknown_folder",
     }  # fmt: skip
-    mail = spark.createDataFrame([("o", name, "/F") for name in expected], "org string, recipient string, folder string")
+    mail = frame_of(spark, [("o", name, "/F") for name in expected], "org string, recipient string, folder string")
     stands = [("o", name, "/F", name) for name in expected if not name.startswith("none")]
     knows = [("o", name, "/F", name.endswith("deleted")) for name in expected if not name.endswith("unknown")]
     validated = receipt.validate(
         mail,
-        replicas=spark.createDataFrame(stands, "org string, store string, folder string, standing string"),
-        folders=spark.createDataFrame(knows, "org string, store string, folder string, dead boolean"),
+        replicas=frame_of(spark, stands, "org string, store string, folder string, standing string"),
+        folders=frame_of(spark, knows, "org string, store string, folder string, dead boolean"),
     )
     assert {row["recipient"]: row["reason"] for row in validated.collect()} == expected

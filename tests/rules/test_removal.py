@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark.rules import removal
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,16 +27,16 @@ ACKNOWLEDGES = ["delete_pending", "acknowledge"]
 
 def replicas(spark: SparkSession, **standing: str) -> DataFrame:
     rows = [("o", store, "F", 1, how.replace("_", " "), EARLIER) for store, how in standing.items()]
-    return spark.createDataFrame(rows, f"{HERE}, life bigint, standing string, at timestamp")
+    return frame_of(spark, rows, f"{HERE}, life bigint, standing string, at timestamp")
 
 
 def numbers(spark: SparkSession, **held: tuple[int, int]) -> DataFrame:
     """Numbers of A that stores hold, from and to."""
-    return spark.createDataFrame([("o", store, "F", "A", *span) for store, span in held.items()], RANGES)
+    return frame_of(spark, [("o", store, "F", "A", *span) for store, span in held.items()], RANGES)
 
 
 def keys(spark: SparkSession, *stores: str) -> DataFrame:
-    return spark.createDataFrame([("o", store, "F") for store in stores], HERE)
+    return frame_of(spark, [("o", store, "F") for store in stores], HERE)
 
 
 def gone(spark: SparkSession, rule: str, *answers: tuple[str, int, int, list[str], datetime], unlisted: bool = False) -> bool:
@@ -44,9 +45,9 @@ def gone(spark: SparkSession, rule: str, *answers: tuple[str, int, int, list[str
         ("o", f"m{nth}", "LEAVES", "F", "0x10", flags, sender, [(sender, "reported", "A", first, last)], at)
         for nth, (sender, first, last, flags, at) in enumerate(answers)
     ]
-    clock = spark.createDataFrame([("o", rule)], "org string, removal_rule string")
+    clock = frame_of(spark, [("o", rule)], "org string, removal_rule string")
     stand = replicas(spark, LEAVES="delete_pending", STAYS="active")
-    told = removal.acknowledgements(spark.createDataFrame(rows, MESSAGES), replicas=stand, clock=clock)
+    told = removal.acknowledgements(frame_of(spark, rows, MESSAGES), replicas=stand, clock=clock)
     called = keys(spark, *(["LEAVES"] if unlisted else []))
     steps = removal.advance(told, applied=numbers(spark, LEAVES=(1, 10)), replicas=stand, unlisted=called).collect()
     assert {(row["store"], row["standing"]) for row in steps} <= {("LEAVES", "delete now")}
@@ -111,7 +112,8 @@ def test_who_goes_speaks_once_more(spark: SparkSession) -> None:
 
 
 def test_who_has_gone_and_is_called_removed_says_so_again(spark: SparkSession) -> None:
-    lists = spark.createDataFrame(
+    lists = frame_of(
+        spark,
         [("o", store, "F", store, how) for store, how in {"A": "removed", "B": "removed", "C": "gone", "D": "removed"}.items()],
         f"{HERE}, peer string, listing string",
     )

@@ -10,6 +10,7 @@ import pytest
 
 from pfspark.rules import sending
 from pfspark.words import HIERARCHY, Standing, Why
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,7 +25,7 @@ REPLICAS = f"{KEY}, standing string"
 LISTS = f"{KEY}, peer string, listing string"
 CHANGES = (
     "org string, folder string, object string, origin string, cn bigint, action string, size bigint, "
-    "predecessors array<struct<origin string, cn bigint>>"
+    "predecessors array<struct<origin:string, cn:bigint>>"
 )
 ACTIVE, PENDING, TO_GO = Standing.ACTIVE.value, Standing.DELETE_PENDING.value, Standing.DELETE_NOW.value
 SEND, ASK = Why.SEND.value, Why.ASK.value
@@ -32,12 +33,12 @@ SEND, ASK = Why.SEND.value, Why.ASK.value
 
 def ranges(spark: SparkSession, *rows: tuple[str, str, str, int, int]) -> DataFrame:
     """Of one organization: store, folder, origin, first and last number."""
-    return spark.createDataFrame([("o", *each) for each in rows], RANGES)
+    return frame_of(spark, [("o", *each) for each in rows], RANGES)
 
 
 def replicas(spark: SparkSession, **standings: str) -> DataFrame:
     """Of Sales, by store."""
-    return spark.createDataFrame([("o", store, SALES, standing) for store, standing in standings.items()], REPLICAS)
+    return frame_of(spark, [("o", store, SALES, standing) for store, standing in standings.items()], REPLICAS)
 
 
 def sets(frame: DataFrame) -> list[tuple[Any, ...]]:
@@ -52,7 +53,7 @@ def test_what_waits_are_numbers_of_ones_own_that_did_not_go_yet(spark: SparkSess
         ("P1", SALES, "P1", 1, 9), ("P1", SALES, "P1~2", 1, 4), ("P1", SALES, "P10", 1, 3), ("P1", SALES, "P2", 1, 5),
         ("P1", HIERARCHY, "P1", 1, 2), ("P2", SALES, "P1", 1, 9), ("P2", SALES, "P2", 1, 5), ("P3", SALES, "P3", 1, 1),
     )  # fmt: skip
-    hierarchy = spark.createDataFrame([("o", "P1", HIERARCHY, ACTIVE)], REPLICAS)
+    hierarchy = frame_of(spark, [("o", "P1", HIERARCHY, ACTIVE)], REPLICAS)
     found = sending.waiting(
         held,
         sent=ranges(spark, ("P1", SALES, "P1", 1, 2), ("P1", SALES, "P1", 6, 6), ("P2", SALES, "P1", 1, 9)),
@@ -86,20 +87,23 @@ def cycles(spark: SparkSession, *cases: Case) -> list[dict[str, tuple[timedelta 
     each = {f"o{nth}": case for nth, case in enumerate(cases)}
     here = {(org, "P1", folder): case for org, case in each.items() for folder in (HIERARCHY, SALES)}
     timed = sending.cycle(
-        spark.createDataFrame([(*at, "P1", *cns) for at in here for cns in ((1, 1), (3, 4))], RANGES),
-        agenda=spark.createDataFrame(
+        frame_of(spark, [(*at, "P1", *cns) for at in here for cns in ((1, 1), (3, 4))], RANGES),
+        agenda=frame_of(
+            spark,
             [(*at, *entry) for at, case in here.items() for entry in ((SEND, case.since), (ASK, START)) if entry[1]],
             f"{KEY}, why string, since timestamp",
         ),
-        replicas=spark.createDataFrame([(*at, case.standing) for at, case in here.items()], REPLICAS),
-        stores=spark.createDataFrame(
+        replicas=frame_of(spark, [(*at, case.standing) for at, case in here.items()], REPLICAS),
+        stores=frame_of(
+            spark,
             [(org, "P1", case.every, case.store) for org, case in each.items()],
             "org string, store string, interval_s bigint, schedule string",
         ),
-        limits=spark.createDataFrame(
-            [(*at, case.folder) for at, case in here.items() if case.folder is not None], f"{KEY}, schedule string"
+        limits=frame_of(
+            spark, [(*at, case.folder) for at, case in here.items() if case.folder is not None], f"{KEY}, schedule string"
         ),
-        clock=spark.createDataFrame(
+        clock=frame_of(
+            spark,
             [(org, NOW, START, case.suspended, 900) for org, case in each.items()],
             "org string, now timestamp, start timestamp, suspended boolean, interval_s bigint",
         ),
@@ -192,7 +196,7 @@ def test_what_was_made_upon_others_is_looked_for_among_the_items_that_go(spark: 
     made = [(SALES, "x", "post", 1), (SALES, "x", "modify", 2), (SALES, "y", "delete", 3), (SALES, "z", "modify", 4),
             ("P1:2", "x", "modify", 5)]  # fmt: skip
     rows = [("o", *each) for each in made]
-    changes = spark.createDataFrame(rows, "org string, folder string, object string, action string, cn bigint")
+    changes = frame_of(spark, rows, "org string, folder string, object string, action string, cn bigint")
     revisions = sending.revisions(changes, items=changes.where("cn in (1, 3)"))
     assert sorted(row["cn"] for row in revisions.collect()) == [2, 3]
     assert sorted(row["cn"] for row in sending.upon_others(changes).collect()) == [2, 3, 4, 5]
@@ -207,7 +211,7 @@ def test_a_version_is_superseded_where_one_is_held_that_was_made_upon_it(spark: 
         ("z", "P1", 4): [], ("z", "P1", 5): [("P2", 1)],
     }  # fmt: skip
     rows = [("o", SALES, item, origin, cn, "modify" if of else "post", 5, of) for (item, origin, cn), of in upon.items()]
-    changes = spark.createDataFrame(rows, CHANGES)
+    changes = frame_of(spark, rows, CHANGES)
     found = sending.superseded(
         sending.upon_others(changes),
         ranges=ranges(spark, ("P1", SALES, "P1", 1, 5), ("P2", SALES, "P1", 2, 2)).selectExpr("*", "null asker"),
@@ -229,8 +233,8 @@ def test_an_update_takes_its_body_along_unless_it_has_none_to_show(spark: SparkS
     )
     found = sending.updates(
         travel,
-        changes=spark.createDataFrame(rows, CHANGES),
-        superseded=spark.createDataFrame([("o", "P2", SALES, "P1", 1)], f"{KEY}, origin string, cn bigint"),
+        changes=frame_of(spark, rows, CHANGES),
+        superseded=frame_of(spark, [("o", "P2", SALES, "P1", 1)], f"{KEY}, origin string, cn bigint"),
         empty=gone,
     )
     assert sorted((row["store"], row["asker"], row["cn"], row["bytes"]) for row in found.collect()) == [
@@ -260,5 +264,5 @@ def test_changes_go_to_the_others_on_the_list(spark: SparkSession) -> None:
     """Not to oneself, nor to who was taken off it, as far as the sender sees."""
     rows = [("o", "P1", SALES, peer, listing) for peer, listing in (("P1", "listed"), ("P2", "listed"), ("P3", "removed"))]
     rows += [("o", "P3", SALES, "P1", "listed"), ("o", "P3", SALES, "P3", "removed")]
-    found = sending.recipients(spark.createDataFrame(rows, LISTS)).collect()
+    found = sending.recipients(frame_of(spark, rows, LISTS)).collect()
     assert sorted((row["store"], row["peer"]) for row in found) == [("P1", "P2"), ("P3", "P1")]

@@ -17,6 +17,7 @@ from pfspark import cntext
 from pfspark.edge.config import conf_folder
 from pfspark.rules import sources
 from pfspark.settings import load_profile
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -114,7 +115,7 @@ def test_sources_in_order(spark: SparkSession) -> None:
     """Every case twice, in one job; `asks` says what is asked of whom."""
     orgs = named_twice(SOURCES)
     given = frames(spark, orgs)
-    missing = spark.createDataFrame([(org, "ME", "/F", "X", 1, 4) for org in orgs], MISSING)
+    missing = frame_of(spark, [(org, "ME", "/F", "X", 1, 4) for org in orgs], MISSING)
     about = {name: given[name] for name in ("stores", "links", "contacts", "clock")}
     ranked = sources.rank(missing, gives=given["gives"], **about)
     order: dict[str, dict[int, str]] = defaultdict(dict)
@@ -123,7 +124,7 @@ def test_sources_in_order(spark: SparkSession) -> None:
     found = {org: [order[org][nth] for nth in sorted(order[org])] for org in orgs}
     assert found == {org: names for org, (_, names, _) in orgs.items()}
 
-    due = spark.createDataFrame([(org, "ME", "/F", "X", 1, 4, 0, 0, 0, None, NOW) for org in orgs], DUE)
+    due = frame_of(spark, [(org, "ME", "/F", "X", 1, 4, 0, 0, 0, None, NOW) for org in orgs], DUE)
     asked: dict[tuple[str, str], str] = {}
     for row in sources.choose(due, ranked=ranked, gives=given["gives"]).collect():
         piece = cntext.parse(asked.get((row["org"], row["peer"]), ""))
@@ -212,8 +213,8 @@ def named_twice(cases: list[Case]) -> Named:
 def named(spark: SparkSession, orgs: Named, rule: str) -> set[tuple[str, str, bool]]:
     """Who must answer where X:1-4 is missing: organization, peer, whether it is stamped."""
     given = frames(spark, orgs)
-    begin = spark.createDataFrame([(org, "ME", "/F", rule) for org in orgs], f"{HERE}, rule string")
-    missing = spark.createDataFrame([(org, "ME", "/F", "X", 1, 4) for org in orgs], MISSING)
+    begin = frame_of(spark, [(org, "ME", "/F", rule) for org in orgs], f"{HERE}, rule string")
+    missing = frame_of(spark, [(org, "ME", "/F", "X", 1, 4) for org in orgs], MISSING)
     about = {name: given[name] for name in ("holders", "gives", "stores", "links", "contacts", "tree", "clock")}
     found = sources.responders(begin, missing=missing, **about).collect()
     return {(row["org"], row["peer"], row["stamped"]) for row in found}
@@ -240,7 +241,7 @@ def frames(spark: SparkSession, orgs: Named) -> dict[str, DataFrame]:
             ]
             rows["holders"].append((org, "ME", "/F", name))
             rows["tree"].append((org, "ME", "/F", f"replica:{name}", (NOW - 24 * peer.age * HOUR,)))
-    return {name: spark.createDataFrame(rows[name], ddl) for name, ddl in DDL.items()}
+    return {name: frame_of(spark, rows[name], ddl) for name, ddl in DDL.items()}
 
 
 DDL = {

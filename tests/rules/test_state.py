@@ -10,6 +10,7 @@ import pytest
 from pfspark.rules import state
 from pfspark.tables import CLAIM, RANGE
 from pfspark.words import Entry
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -26,10 +27,10 @@ def test_sources_are_all_holders_of_the_list_but_oneself(spark: SparkSession) ->
     lists = [("o", "ME", "/F", peer, how) for peer, how in listed.items()]
     stores = [("o", peer, "far" if peer == "FAR" else "here") for peer in about]
     claims = state.claims(
-        spark.createDataFrame(beliefs, f"{HERE}, entry string, about string, origin string, cn_min bigint, cn_max bigint"),
-        lists=spark.createDataFrame(lists, f"{HERE}, peer string, listing string"),
-        lives=spark.createDataFrame([("o", "ME", "/F", "REBORN", 2)], f"{HERE}, peer string, life bigint"),
-        stores=spark.createDataFrame(stores, "org string, store string, site string"),
+        frame_of(spark, beliefs, f"{HERE}, entry string, about string, origin string, cn_min bigint, cn_max bigint"),
+        lists=frame_of(spark, lists, f"{HERE}, peer string, listing string"),
+        lives=frame_of(spark, [("o", "ME", "/F", "REBORN", 2)], f"{HERE}, peer string, life bigint"),
+        stores=frame_of(spark, stores, "org string, store string, site string"),
     )
     found = {row["peer"]: (row["near"], row["leaving"], row["cn_min"], row["cn_max"]) for row in claims.collect()}
     assert found == {"NEAR": (True, False, 1, 4), "FAR": (False, False, 1, 4), "LEAVER": (True, True, 1, 4)}
@@ -51,7 +52,7 @@ ME = ("o", "ME", "F")
 def told(spark: SparkSession, *mail: tuple[str, list[tuple[str, str, str, int, int]]], folder: str = "F") -> DataFrame:
     """Messages to ME: from whom, and what their status says."""
     rows: list[Any] = [("o", "ME", sender.partition("~")[0], folder, sender, status, [], []) for sender, status in mail]
-    return spark.createDataFrame(rows, MAIL)
+    return frame_of(spark, rows, MAIL)
 
 
 def ranges(rows: DataFrame, *columns: str) -> set[tuple[object, ...]]:
@@ -73,15 +74,13 @@ def test_a_store_learns_what_is_new_of_others(spark: SparkSession) -> None:
         ("C", [("C", reported, "A", 4, 6), ("D", reported, "A", 1, 1), ("D~2", reported, "A", 3, 3)]),
     )
     believed = [(*ME, reported, "B", "A", 1, 4), (*ME, reported, "C", "A", 1, 1), ("o", "ME", "G", reported, "B", "A", 1, 9)]
-    news = state.learn(
-        mail, believed=spark.createDataFrame(believed, BELIEF), lives=spark.createDataFrame([(*ME, "D", 2)], LIVES)
-    )
+    news = state.learn(mail, believed=frame_of(spark, believed, BELIEF), lives=frame_of(spark, [(*ME, "D", 2)], LIVES))
     assert {row["store"] for row in news.collect()} == {"ME"}
     assert cut(ranges(news, "about", "entry", "relayed")) == {
         ("B", reported, False): {5, 6, 7, 8, 9}, ("B", "empty", False): {2},
         ("C", reported, True): {2, 3}, ("C", reported, False): {4, 5, 6}, ("D~2", reported, True): {3},
     }  # fmt: skip
-    beliefs = spark.createDataFrame(believed, BELIEF)
+    beliefs = frame_of(spark, believed, BELIEF)
     after = state.with_news(beliefs, news)
     assert after.columns == beliefs.columns
     assert cut(ranges(after.where("folder = 'F'"), "about", "entry"))["B", reported] == {*range(1, 10)}
@@ -105,9 +104,9 @@ def test_who_is_shown_numbers_that_it_does_not_know_begins_a_new_life(spark: Spa
     stands = {"GOING": "delete now", "LEAVING": "delete pending"}
     replicas = [("o", "ME", name, 2, stands.get(name, "active")) for name in shows]
     found = state.forgotten(
-        spark.createDataFrame(mail, MAIL),
-        applied=spark.createDataFrame([*held, ("o", "ME", "HELD", "ME", 1, 3)], LINE),
-        replicas=spark.createDataFrame(replicas, STANDS),
+        frame_of(spark, mail, MAIL),
+        applied=frame_of(spark, [*held, ("o", "ME", "HELD", "ME", 1, 3)], LINE),
+        replicas=frame_of(spark, replicas, STANDS),
     )
     assert {(row["folder"], row["life"], row["standing"]) for row in found.collect()} == {
         ("BEHIND", 3, "active"), ("NOTHING", 3, "active"), ("LEAVING", 3, "delete pending"),
@@ -119,8 +118,8 @@ def test_a_new_life_begins_with_what_the_one_before_held(spark: SparkSession) ->
     said = [(*ME, "applied", "ME~2", "A", 1, 5, False), (*ME, "empty", "ME~2", "A", 2, 2, False),
             (*ME, "applied", "ME", "A", 9, 9, False), (*ME, "reported", "B", "A", 1, 7, True),
             ("o", "ME", "G", "applied", "ME~2", "A", 1, 1, False)]  # fmt: skip
-    begun = spark.createDataFrame([(*ME, 3, "active")], STANDS)
-    over = state.carried_over(spark.createDataFrame(said, STATE), begun=begun)
+    begun = frame_of(spark, [(*ME, 3, "active")], STANDS)
+    over = state.carried_over(frame_of(spark, said, STATE), begun=begun)
     assert ranges(over, "store", "folder", "entry", "about", "origin", "relayed") == {
         ("ME", "F", "applied", "ME~3", "A", False, 1, 5), ("ME", "F", "empty", "ME~3", "A", False, 2, 2),
     }  # fmt: skip
@@ -137,9 +136,9 @@ def test_what_a_store_says_of_itself_and_of_others(spark: SparkSession) -> None:
         ("o", "ME", "ERASED", "applied", "ME", "A", 1, 1, False), ("o", "ME", "ERASED", "reported", "B", "A", 1, 1, False),
         ("o", "ME", "NONE", "reported", "B", "A", 1, 1, False), ("o", "ME", "GOING", "reported", "B", "A", 8, 8, False),
     ]  # fmt: skip
-    rows = spark.createDataFrame(said, STATE)
+    rows = frame_of(spark, said, STATE)
     stands = {"F": (2, "active"), "ERASED": (1, "erased"), "GOING": (1, "delete now")}
-    replicas = spark.createDataFrame([("o", "ME", folder, *how) for folder, how in stands.items()], STANDS)
+    replicas = frame_of(spark, [("o", "ME", folder, *how) for folder, how in stands.items()], STANDS)
     believed = state.believed(rows, replicas=replicas)
     assert ranges(believed, "folder", "entry", "about", "origin") == {
         ("F", "reported", "B", "A", 1, 7), ("F", "empty", "B", "A", 5, 5), ("GOING", "reported", "B", "A", 8, 8),
@@ -156,10 +155,10 @@ def test_what_a_store_says_of_itself_and_of_others(spark: SparkSession) -> None:
 @pytest.mark.rule("R75")
 def test_what_is_held_is_said_in_as_few_ranges_as_can_be(spark: SparkSession) -> None:
     """Numbers that came, were settled, and were given here; whoever speaks of them, and of each folder by itself."""
-    issued = spark.createDataFrame([(*ME, "ME", 1, 2, 2)], f"{LINE}, rows bigint")
-    came, settled = (spark.createDataFrame(rows, LINE) for rows in ([(*ME, "A", 1, 3)], [(*ME, "A", 4, 4), (*ME, "A", 9, 9)]))
+    issued = frame_of(spark, [(*ME, "ME", 1, 2, 2)], f"{LINE}, rows bigint")
+    came, settled = (frame_of(spark, rows, LINE) for rows in ([(*ME, "A", 1, 3)], [(*ME, "A", 4, 4), (*ME, "A", 9, 9)]))
     gained = state.gain(came, settled, issued)
-    before = spark.createDataFrame([(*ME, "A", 2, 2), ("o", "ME", "G", "A", 4, 4), ("o", "B", "F", "A", 5, 5)], LINE)
+    before = frame_of(spark, [(*ME, "A", 2, 2), ("o", "ME", "G", "A", 4, 4), ("o", "B", "F", "A", 5, 5)], LINE)
     assert ranges(state.canonical(gained.unionByName(before)), "store", "folder", "origin") == {
         ("ME", "F", "A", 1, 4), ("ME", "F", "A", 9, 9), ("ME", "F", "ME", 1, 2), ("ME", "G", "A", 4, 4), ("B", "F", "A", 5, 5),
     }  # fmt: skip
@@ -167,8 +166,8 @@ def test_what_is_held_is_said_in_as_few_ranges_as_can_be(spark: SparkSession) ->
 
 def test_what_is_not_sent_yet_is_not_shown(spark: SparkSession) -> None:
     """F60: numbers of one's own; where nothing is hidden all is shown."""
-    applied = spark.createDataFrame([(*ME, "ME", 1, 9), (*ME, "A", 1, 9), ("o", "ME", "G", "ME", 1, 9)], LINE)
-    found = state.shown(applied, hidden=spark.createDataFrame([(*ME, "ME", 6, 9)], LINE))
+    applied = frame_of(spark, [(*ME, "ME", 1, 9), (*ME, "A", 1, 9), ("o", "ME", "G", "ME", 1, 9)], LINE)
+    found = state.shown(applied, hidden=frame_of(spark, [(*ME, "ME", 6, 9)], LINE))
     assert ranges(found, "folder", "origin") == {("F", "ME", 1, 5), ("F", "A", 1, 9), ("G", "ME", 1, 9)}
     assert ranges(state.shown(applied, hidden=applied.limit(0)), "folder", "origin") == ranges(applied, "folder", "origin")
 
@@ -177,17 +176,15 @@ def test_what_is_not_sent_yet_is_not_shown(spark: SparkSession) -> None:
 def test_the_status_says_what_the_sender_holds_and_if_it_relays_what_others_do(spark: SparkSession) -> None:
     """C3, F61: in the organization that relays. Who speaks of one folder says nothing of another."""
     speaking = [(org, "ME", "F", "ME~2") for org in ("relays", "silent")]
-    numbers = spark.createDataFrame(
-        [(org, "ME", folder, "A", 1, 9) for org in ("relays", "silent") for folder in ("F", "G")], LINE
-    )
+    numbers = frame_of(spark, [(org, "ME", folder, "A", 1, 9) for org in ("relays", "silent") for folder in ("F", "G")], LINE)
     said = [(org, "ME", "F", "A", "B", "B", True, False, "reported", 1, 5) for org in ("relays", "silent")]
     claims = f"{HERE}, origin string, peer string, about string, near boolean, leaving boolean, entry string, {SPAN}"
     rows = state.tell(
-        spark.createDataFrame(speaking, f"{HERE}, sender string"),
+        frame_of(spark, speaking, f"{HERE}, sender string"),
         shown=numbers,
-        empty=spark.createDataFrame([("relays", "ME", "F", "A", 2, 2)], LINE),
-        claims=spark.createDataFrame(said, claims),
-        clock=spark.createDataFrame([("relays", True), ("silent", False)], "org string, relay_status boolean"),
+        empty=frame_of(spark, [("relays", "ME", "F", "A", 2, 2)], LINE),
+        claims=frame_of(spark, said, claims),
+        clock=frame_of(spark, [("relays", True), ("silent", False)], "org string, relay_status boolean"),
     ).collect()
     own = ("ME~2", "reported", "A", 1, 9)
     assert {(row["org"], row["folder"]): [tuple(each) for each in row["status"]] for row in rows} == {
@@ -200,7 +197,7 @@ def test_where_a_store_says_that_there_is_none_it_claims_nothing(spark: SparkSes
     claims = f"{LINE}, near boolean, leaving boolean, entry string"
     said = [(*ME, "A", 1, 9, True, False, "reported"), (*ME, "A", 2, 2, True, False, "empty"),
             (*ME, "A", 1, 5, False, True, "reported"), (*ME, "A", 4, 4, False, True, "empty")]  # fmt: skip
-    layers = state.layers_of_claims(spark.createDataFrame(said, claims))
+    layers = state.layers_of_claims(frame_of(spark, said, claims))
     assert ranges(layers, "claimed", "void", "near", "leaving") == {
         (1, 0, 1, 0, 1, 9), (-1, 1, -1, 0, 2, 2), (1, 0, 0, 1, 1, 5), (-1, 1, 0, -1, 4, 4),
     }  # fmt: skip
@@ -211,12 +208,12 @@ def test_what_is_learned_is_written_down(spark: SparkSession) -> None:
     """Of the own replica under the label of its life, each number under what became of it; of others as they are. All in one
     time, that of the organization."""
     now = datetime(2026, 1, 5, 12, tzinfo=UTC)
-    gained, sending, expired, settled, returned = (spark.createDataFrame([(*ME, "A", nth, nth)], LINE) for nth in range(1, 6))
-    nobody = spark.createDataFrame([("o", "ME", "NONE", "A", 1, 1)], LINE)
+    gained, sending, expired, settled, returned = (frame_of(spark, [(*ME, "A", nth, nth)], LINE) for nth in range(1, 6))
+    nobody = frame_of(spark, [("o", "ME", "NONE", "A", 1, 1)], LINE)
     found = state.record(
-        gained.unionByName(nobody), sending, expired, spark.createDataFrame([(*ME, "reported", "B", "A", 1, 7, True)], STATE),
-        settled=settled, returned=returned, replicas=spark.createDataFrame([(*ME, 2, "active")], STANDS),
-        clock=spark.createDataFrame([("o", now)], "org string, now timestamp"),
+        gained.unionByName(nobody), sending, expired, frame_of(spark, [(*ME, "reported", "B", "A", 1, 7, True)], STATE),
+        settled=settled, returned=returned, replicas=frame_of(spark, [(*ME, 2, "active")], STANDS),
+        clock=frame_of(spark, [("o", now)], "org string, now timestamp"),
     )  # fmt: skip
     assert {row["at"].replace(tzinfo=UTC) for row in found.collect()} == {now}
     assert ranges(found, "folder", "entry", "about", "origin", "relayed") == {
@@ -235,8 +232,8 @@ def test_lives_are_read_wherever_labels_stand(spark: SparkSession) -> None:
          [(labels["C"], 1, 1)], [(labels["K"], 1, 1)]),
         ("o", "ME", "S", "F", "S~2", [], [], []), ("o", "ME", "S", "F", "S", [], [], []), ("o", "ME", "S", "G", "S", [], [], []),
     ]  # fmt: skip
-    delivered = spark.createDataFrame(mail, MAIL)
-    lives = state.read_lives(delivered, lives=spark.createDataFrame([(*ME, "T", 7), (*ME, "OLD", 2), (*ME, "S", 2)], LIVES))
+    delivered = frame_of(spark, mail, MAIL)
+    lives = state.read_lives(delivered, lives=frame_of(spark, [(*ME, "T", 7), (*ME, "OLD", 2), (*ME, "S", 2)], LIVES))
     known = {(row["store"], row["folder"], row["peer"]): row["life"] for row in lives.collect()}
     assert known == {(*ME[1:], peer): life for peer, life in dict(S=3, T=7, O=4, C=5, K=6, OLD=2).items()}
     current = state.from_current_replicas(delivered, lives=lives)

@@ -10,6 +10,7 @@ import pytest
 
 from pfspark.rules import agenda, receipt, status
 from pfspark.words import MessageType, Why
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -23,7 +24,7 @@ REQUESTS = f"{HERE}, peer string, peer_label string, status {CLAIMS}, leaver boo
 
 
 def numbers(spark: SparkSession, first: int, last: int) -> DataFrame:
-    return spark.createDataFrame([("o", "ME", "F", "A", first, last)], RANGES)
+    return frame_of(spark, [("o", "ME", "F", "A", first, last)], RANGES)
 
 
 def answered(
@@ -41,11 +42,11 @@ def answered(
     request = ("o", "ME", "F", "PEER", "PEER", [("PEER", "reported", "A", 1, asked)], leaver)
     beliefs = [("o", "ME", "F", "reported", "PEER", "A", 1, believed)]
     rows = status.answer(
-        spark.createDataFrame([request], REQUESTS),
+        frame_of(spark, [request], REQUESTS),
         shown=numbers(spark, 1, shown), applied=numbers(spark, 1, shown),
-        beliefs=spark.createDataFrame(beliefs, BELIEFS),
-        replicas=spark.createDataFrame([("o", "ME", "F", standing)], f"{HERE}, standing string"),
-        clock=spark.createDataFrame([("o", when)], "org string, answer_when string"),
+        beliefs=frame_of(spark, beliefs, BELIEFS),
+        replicas=frame_of(spark, [("o", "ME", "F", standing)], f"{HERE}, standing string"),
+        clock=frame_of(spark, [("o", when)], "org string, answer_when string"),
     ).collect()  # fmt: skip
     return list(rows[0]["flags"]) if rows else None
 
@@ -74,7 +75,7 @@ def test_who_is_named_must_answer(spark: SparkSession) -> None:
     ]
     rows.append(("o", "ME", "F", "PEER", "PEER", "0x10", ["ME"], [], []))
     ddl = "org string, recipient string, folder string, store string, sender string, type string, responders array<string>"
-    mail = spark.createDataFrame(rows, f"{ddl}, status {CLAIMS}, flags array<string>")
+    mail = frame_of(spark, rows, f"{ddl}, status {CLAIMS}, flags array<string>")
     found = status.asked_for(receipt.of_types(mail, types=(MessageType.STATUS_REQUEST,))).collect()
     assert sorted((row["peer"], row["peer_label"], row["leaver"]) for row in found) == [
         ("PEER", "PEER~2", False), ("PEER", "PEER~2", True),
@@ -85,9 +86,9 @@ def test_who_is_named_must_answer(spark: SparkSession) -> None:
 def test_who_starts_for_the_first_time_asks_all(spark: SparkSession) -> None:
     """Who was restored asks as many as the policy has it then."""
     rows = [("o", "NEW", "1-1", None), ("o", "OLD", "1-1", NOW), ("o", "OLD", "F", NOW)]
-    again = spark.createDataFrame(rows, f"{HERE}, since timestamp")
-    steps = spark.createDataFrame([("o", "MOVED", "F", "active"), ("o", "LEFT", "F", "erased")], f"{HERE}, standing string")
-    clock = spark.createDataFrame([("o", "all", "three")], "org string, responders_list_change string, responders_restore string")
+    again = frame_of(spark, rows, f"{HERE}, since timestamp")
+    steps = frame_of(spark, [("o", "MOVED", "F", "active"), ("o", "LEFT", "F", "erased")], f"{HERE}, standing string")
+    clock = frame_of(spark, [("o", "all", "three")], "org string, responders_list_change string, responders_restore string")
     found = status.begin(steps, again=again, clock=clock).collect()
     assert sorted((row["store"], row["folder"], row["rule"]) for row in found) == [
         ("MOVED", "F", "all"), ("NEW", "1-1", "all"), ("OLD", "1-1", "three"), ("OLD", "F", "three"),
@@ -104,11 +105,9 @@ def test_who_starts_for_the_first_time_asks_all(spark: SparkSession) -> None:
 )
 def test_of_two_reasons_to_ask_the_wider_counts(spark: SparkSession, by_list: str, by_restore: str, rule: str) -> None:
     """A store that is restored in the round in which it is put back on the list."""
-    again = spark.createDataFrame([("o", "ME", "F", NOW)], f"{HERE}, since timestamp")
-    steps = spark.createDataFrame([("o", "ME", "F", "active")], f"{HERE}, standing string")
-    clock = spark.createDataFrame(
-        [("o", by_list, by_restore)], "org string, responders_list_change string, responders_restore string"
-    )
+    again = frame_of(spark, [("o", "ME", "F", NOW)], f"{HERE}, since timestamp")
+    steps = frame_of(spark, [("o", "ME", "F", "active")], f"{HERE}, standing string")
+    clock = frame_of(spark, [("o", by_list, by_restore)], "org string, responders_list_change string, responders_restore string")
     assert [row["rule"] for row in status.begin(steps, again=again, clock=clock).collect()] == [rule]
 
 
@@ -119,18 +118,18 @@ def test_of_two_reasons_to_ask_the_wider_counts(spark: SparkSession, by_list: st
 )
 def test_a_quiet_folder_tells_after_a_day(spark: SparkSession, clock: list[int], due: str) -> None:
     """At the next stroke of the policy's clock, where it has one."""
-    policy = spark.createDataFrame(
-        [("o", NOW, 86_400, clock)], "org string, now timestamp, status_after_s bigint, status_clock_s array<bigint>"
+    policy = frame_of(
+        spark, [("o", NOW, 86_400, clock)], "org string, now timestamp, status_after_s bigint, status_clock_s array<bigint>"
     )
-    changed = spark.createDataFrame([("o", "ME", "F")] * 2, HERE)
+    changed = frame_of(spark, [("o", "ME", "F")] * 2, HERE)
     [row] = status.restart_clock(changed, clock=policy).collect()
     assert row["due"] == datetime.fromisoformat(due)
 
 
 def test_where_something_changes_the_wait_begins_anew(spark: SparkSession) -> None:
     entries = [("o", "ME", folder, why) for folder, why in (("F", "status"), ("G", "status"), ("H", "send"))]
-    due = agenda.of_kind(spark.createDataFrame(entries, f"{HERE}, why string"), why=Why.STATUS)
-    changed = spark.createDataFrame([("o", "ME", "G"), ("o", "YOU", "F")], HERE)
+    due = agenda.of_kind(frame_of(spark, entries, f"{HERE}, why string"), why=Why.STATUS)
+    changed = frame_of(spark, [("o", "ME", "G"), ("o", "YOU", "F")], HERE)
     assert [row["folder"] for row in status.fall_due(due, changed=changed).collect()] == ["F"]
 
 
@@ -151,14 +150,14 @@ def test_status_is_repeated_less_and_less_often(
     """`due`: in seconds from now."""
     entry = "org string, store string, folder string, attempt bigint, due timestamp"
     at = NOW + timedelta(seconds=due or 0)
-    entries = spark.createDataFrame([] if attempt is None else [("o", "ME", "F", attempt, at)], entry)
-    keys, none = spark.createDataFrame([("o", "ME", "F")], HERE), spark.createDataFrame([], HERE)
-    policies = spark.createDataFrame([("o", NOW, [60, 3_600])], "org string, now timestamp, status_again_s array<bigint>")
+    entries = frame_of(spark, [] if attempt is None else [("o", "ME", "F", attempt, at)], entry)
+    keys, none = frame_of(spark, [("o", "ME", "F")], HERE), frame_of(spark, [], HERE)
+    policies = frame_of(spark, [("o", NOW, [60, 3_600])], "org string, now timestamp, status_again_s array<bigint>")
     repeat = partial(status.repeat, strokes=entries.limit(0), keys=keys, policies=policies)
     [row] = repeat(keys if behind else none, entries, changed=none).collect()
     assert row["goes"] == goes
     after = None if wait == "off" else at if wait is None else NOW + timedelta(seconds=int(wait))
     assert row["due"] == (after and after.replace(tzinfo=None))
-    to_come = spark.createDataFrame([("o", "ME", "F", 0, NOW + timedelta(seconds=1))], entry)
+    to_come = frame_of(spark, [("o", "ME", "F", 0, NOW + timedelta(seconds=1))], entry)
     for off in (repeat(keys, entries, changed=keys), repeat(keys, entries, changed=none, strokes=to_come)):
         assert off.where("due is not null").count() == 0

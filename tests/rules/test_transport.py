@@ -11,6 +11,7 @@ import pytest
 
 from pfspark.rules import transport
 from pfspark.tables import CLAIM, RANGE, RECIPIENT
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +34,7 @@ def sent(spark: SparkSession) -> DataFrame:
         lost = "cut_off" if nth == LETTERS - 1 else None
         to = [(store, at + timedelta(minutes=20), lost) for store in sorted((BAD, SLOW, FINE))]
         rows.append(("o", f"letter {nth}", "0x4", "A", "P1:1", [("A", nth + 1, nth + 1)], [], to, ["acknowledge"], at))
-    return spark.createDataFrame(rows, COLUMNS)
+    return frame_of(spark, rows, COLUMNS)
 
 
 def test_letters_alike_in_all_but_their_order_are_struck_each_by_itself(spark: SparkSession) -> None:
@@ -42,8 +43,8 @@ def test_letters_alike_in_all_but_their_order_are_struck_each_by_itself(spark: S
         ("o", f"{nth // 3}/{nth % 3 + 1}", "0x4", "A", "P1:1", [("A", nth + 1, nth + 1)], [], [(BAD, START, None)], [], START)
         for nth in range(LETTERS // 4 * 3)
     ]
-    faults = spark.createDataFrame([("o", "A", BAD, 0.3, 0.0, 0, 7)], FAULTS)
-    fated = transport.inject_faults(spark.createDataFrame(rows, COLUMNS), faults=faults).collect()
+    faults = frame_of(spark, [("o", "A", BAD, 0.3, 0.0, 0, 7)], FAULTS)
+    fated = transport.inject_faults(frame_of(spark, rows, COLUMNS), faults=faults).collect()
     lost = {row["message_id"]: row["recipients"][0]["lost"] is not None for row in fated}
     seen = {tuple(lost[f"{moment}/{nth}"] for nth in (1, 2, 3)) for moment in range(LETTERS // 4)}
     assert len(seen) == 8 and (False, True, False) in seen
@@ -68,7 +69,7 @@ def delivered(messages: DataFrame) -> dict[str, dict[tuple[int, bool], Any]]:
 def test_faults_of_mail_are_drawn_for_each_letter_and_recipient(spark: SparkSession) -> None:
     faults = [("o", "A", BAD, 0.3, 0.5, 0, 7), ("o", "A", SLOW, 0.0, 1.0, 7200, 7), ("p", "A", FINE, 1.0, 1.0, 9, 7)]
     messages = sent(spark)
-    fated = transport.inject_faults(messages, faults=spark.createDataFrame(faults, FAULTS))
+    fated = transport.inject_faults(messages, faults=frame_of(spark, faults, FAULTS))
     assert fated.dtypes == messages.dtypes
     said = delivered(fated)
     assert said[FINE] == delivered(messages)[FINE]  # of another organization nothing is said here
@@ -95,7 +96,7 @@ def test_it_is_drawn_by_what_a_letter_is_and_by_the_seed(spark: SparkSession) ->
     late = int(int(hashlib.md5(asked.encode()).hexdigest()[:8], 16) / 2**32 * 7201)
 
     def lates(seed: int, messages: DataFrame) -> list[Any]:
-        faults = spark.createDataFrame([("o", "A", SLOW, 0.0, 0.0, 7200, seed)], FAULTS)
+        faults = frame_of(spark, [("o", "A", SLOW, 0.0, 0.0, 7200, seed)], FAULTS)
         return [told for _, told in sorted(delivered(transport.inject_faults(messages, faults=faults))[SLOW].items())]
 
     told = lates(7, sent(spark))
