@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import random
+
 import pytest
-from hypothesis import given
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
@@ -12,15 +14,28 @@ from pfspark.edge import repeats
 from pfspark.errors import UsageError
 from pfspark.rows import local, rows_of, schema_of
 
-IDS = st.sampled_from(["mail:@f:ab:1", "mail:@f:ab:2", "mine", "mine~x", "~2"])
-AGAIN = st.sampled_from(["", "again:", "again:again:"])
-ANEW = st.sampled_from(["", "~2", "~3", "~12"])
-EDITS = st.builds("{}{}{}".format, AGAIN, IDS, ANEW)
+IDS = ("mail:@f:ab:1", "mail:@f:ab:2", "mine", "mine~x", "~2")
+AGAIN = ("", "again:", "again:again:")
+ANEW = ("", "~2", "~3", "~12")
 
 
-@given(cases=st.lists(st.tuples(st.sets(EDITS, max_size=8), st.sets(EDITS, max_size=4)), min_size=30, max_size=30))
-def test_what_is_here_says_what_frames_say(spark: SparkSession, cases: list[tuple[set[str], set[str]]]) -> None:
-    """Thirty organizations at once: edits, and those of them (and others) that do not count."""
+def invented(seed: int) -> tuple[set[str], set[str]]:
+    """The edits of an organization, and those of them (and others) that do not count."""
+    of = random.Random(seed)
+    some = of.sample(IDS, of.randint(1, len(IDS)))
+
+    def edits(most: int) -> set[str]:
+        return {of.choice(AGAIN) + of.choice(some) + of.choice(ANEW) for _ in range(of.randint(0, most))}
+
+    made = edits(8)
+    return made, edits(4) | set(of.sample(sorted(made), of.randint(0, len(made) // 2)))
+
+
+@given(seeds=st.lists(st.integers(0, 2**32), min_size=300, max_size=300, unique=True))
+@settings(max_examples=10, phases=[Phase.explicit, Phase.reuse, Phase.generate])  # a smaller number is no simpler case
+def test_what_is_here_says_what_frames_say(spark: SparkSession, seeds: list[int]) -> None:
+    """In many organizations at once."""
+    cases = [invented(seed) for seed in seeds]
     edits = [{"org": str(nth), "edit_id": edit} for nth, (made, _) in enumerate(cases) for edit in made]
     refused = [{"org": str(nth), "edit_id": edit, "outcome": "refused"} for nth, (_, void) in enumerate(cases) for edit in void]
     frames = (local(spark, rows_of(name, rows), schema_of(name)) for name, rows in (("edits", edits), ("receipts", refused)))
@@ -34,6 +49,7 @@ def test_what_is_here_says_what_frames_say(spark: SparkSession, cases: list[tupl
         for nth, (ids, void) in enumerate(cases)
         for first, stands in repeats.made_here(ids, void=void).items()
     }
+    assert {stands[0] for stands in here.values()} >= {1, 2, 3, 4} and {stands[1] for stands in here.values()} == {True, False}
     assert here == by_frames
     assert repeats.anew("never", 0) == "never"
 
