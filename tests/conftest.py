@@ -26,7 +26,7 @@ __all__ = ["facts", "performance", "played"]
 
 LONG = {
     "test_amnesia", "test_archive", "test_connect", "test_ends", "test_first_start", "test_formats", "test_lost_executors",
-    "test_mailbox_through_an_outage", "test_many", "test_mixed", "test_notebooks", "test_repeats", "test_submit",
+    "test_mailbox_through_an_outage", "test_many", "test_mixed", "test_notebooks", "test_submit",
     "test_two_commands", "test_upkeep", "test_views",
 }  # fmt: skip
 """Files of few tests that take half a minute and more: they come early, so that of two processes none waits for the other."""
