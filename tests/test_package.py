@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -53,13 +54,17 @@ def test_spark_is_the_users_choice(wheel: Path) -> None:
     assert asked == [f"{package}; extra == '{extra}'" for extra, packages in extras.items() for package in packages]
 
 
-def imports(*folders: str) -> set[str]:
-    """The packages that the modules in these folders import, wherever in them, by the first part of the name."""
-    files = [file for folder in folders for file in (ROOT / folder).rglob("*.py")]
-    nodes = [node for file in files for node in ast.walk(ast.parse(file.read_text()))]
+@cache
+def imports_in(folder: str) -> frozenset[str]:
+    """The packages that the modules in this folder import, wherever in them, by the first part of the name."""
+    nodes = [node for file in (ROOT / folder).rglob("*.py") for node in ast.walk(ast.parse(file.read_text()))]
     named = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     named |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module and not node.level}
-    return {name.split(".")[0] for name in named}
+    return frozenset(name.split(".")[0] for name in named)
+
+
+def imports(*folders: str) -> set[str]:
+    return {package for folder in folders for package in imports_in(folder)}
 
 
 def test_what_is_asked_for_is_imported() -> None:
