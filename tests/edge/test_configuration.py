@@ -88,7 +88,8 @@ def test_what_does_not_fit_is_told(refused: dict[str, tuple[int, str, str]], tex
 def test_what_is_no_text_is_told(tmp_path: Path) -> None:
     (tmp_path / "pfspark.toml").write_bytes(b"\xff\xfe\x00")
     done = python(MAIN, "--version", cwd=tmp_path, **NO_JAVA)
-    assert done.stderr.startswith("pfspark: pfspark.toml: not TOML: ")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("pfspark: pfspark.toml: not TOML: ") and done.stderr.count("\n") == 1
 
 
 def test_where_none_is_nothing_is_imported_for_it(tmp_path: Path) -> None:

@@ -143,8 +143,12 @@ def test_a_stream_that_is_closed_leads_nowhere(place: Place, alone: subprocess.P
 
 
 def test_a_process_that_nobody_takes_note_of_has_ended() -> None:
-    with subprocess.Popen([sys.executable, "-c", "pass"]) as child:
-        client.wait_for(child.pid)  # it is reaped by nobody meanwhile
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(0.3)"]) as child:
+        waiting = threading.Thread(target=client.wait_for, args=(child.pid,), daemon=True)
+        waiting.start()
+        waiting.join(30)  # it is reaped by nobody meanwhile
+        assert not waiting.is_alive(), "it has ended, and is waited for"
+        assert os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT), "it is no longer waited for, and works"
 
 
 def test_a_ctrl_c_ends_the_command_and_not_the_engine(place: Place, alone: subprocess.Popen[bytes]) -> None:
@@ -258,26 +262,31 @@ def test_one_of_another_pfspark_is_ended(place: Place, alone: subprocess.Popen[b
     assert alone.wait(10) == 0
 
 
-def test_nobody_else_may_ask(place: Place, alone: subprocess.Popen[bytes]) -> None:
-    """Neither may others enter the folder, nor does who entered it all the same get an answer."""
+def test_nobody_else_may_enter(place: Place, alone: subprocess.Popen[bytes]) -> None:
     folder = place.socket.parent
     assert (folder.stat().st_mode & 0o777, place.socket.stat().st_mode & 0o777) == (0o700, 0o600)
-    if os.getuid() == 0:  # who may become somebody else
-        folder.chmod(0o755)
-        (named := place.socket).chmod(0o666)
-        child = os.fork()
-        if child == 0:
-            answered = True
-            with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
-                os.chdir(folder)
-                os.setuid(65534)
-                connection.settimeout(5)
-                connection.connect(named.name)
-                answered = connection.recv(1) != b""
-            os._exit(answered)
-        assert os.waitpid(child, 0)[1] == 0
-        folder.chmod(0o700)
-        assert place.status()["done"] == 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may become somebody else")
+def test_nobody_else_who_entered_all_the_same_is_answered(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    folder = place.socket.parent
+    folder.chmod(0o755)
+    (named := place.socket).chmod(0o666)
+    child = os.fork()
+    if child == 0:
+        answered = True
+        with contextlib.suppress(OSError), socket.socket(socket.AF_UNIX) as connection:
+            os.chdir(folder)
+            os.setuid(65534)
+            connection.settimeout(5)
+            connection.connect(named.name)
+            answered = False
+            connection.sendall(b'{"ask": "status"}\n')
+            answered = connection.recv(1) != b""
+        os._exit(answered)
+    assert os.waitpid(child, 0)[1] == 0
+    folder.chmod(0o700)
+    assert place.status()["done"] == 0
 
 
 def test_a_folder_that_others_may_enter_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

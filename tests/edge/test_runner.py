@@ -158,7 +158,8 @@ def test_who_knows_the_world_looks_whether_others_played_since(resting: Path, sp
         one.close()
         assert [*one.lines("state")]  # knows it
         other.post("PFS1", "/Sales", b"news", at=f"{DAY}03:00:00Z")
-        [played] = {other.round(f"{DAY}03:00:00Z").round}
+        played = other.round(f"{DAY}03:00:00Z").round
+        assert played is not None
         other.close()
         assert one.run(until_quiet=True) > 0, f"mail of round {played} is under way"
 
