@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
@@ -119,7 +121,7 @@ def played(spark: SparkSession) -> Iterator[str]:
         for store in ("PFS1", "PFS2"):
             lake.store(store, site="Redmond")
         lake.folder_create("PFS1", "/Sales", replicas=["PFS1", "PFS2"], at=START)
-        lake.run(until=START + timedelta(minutes=30))
+        lake.round(now=START)
         lake.post("PFS1", "/Sales", name="one", body=b"text", at=START + timedelta(minutes=31))
     yield where
     spark.sql(f"DROP SCHEMA {where} CASCADE")
@@ -138,7 +140,7 @@ def play_on(lake: Lake) -> None:
     """A round in which there is something to do."""
     at = START + timedelta(minutes=next(MINUTES))
     lake.post("PFS1", "/Sales", name="one more", body=b"text", at=at)
-    assert lake.round(now=at) is not None
+    assert lake.round(now=at).round is not None
 
 
 def is_at_hand(where: str, spark: SparkSession) -> bool:
@@ -187,13 +189,27 @@ def test_what_does_not_count(left: str, spark: SparkSession) -> None:
 def test_upkeep_removes_those_that_are_old(left: str, spark: SparkSession) -> None:
     """Each that is left stands in the place of the one before, whose files stay as long as its history is kept."""
     tables = Tables.open(spark, left)
+    spark.sql(f"UPDATE {left}.base SET digest = digest")  # the same in another file
+    place = Path(urlsplit(spark.sql(f"DESCRIBE DETAIL {left}.base").head()["location"]).path)
+    files = {*place.glob("*.parquet")}
+    young, old = (copy_of(max(files), name, age) for name, age in (("young", timedelta(0)), ("old", timedelta(days=365))))
     before = tables.version(bases_by_spark.NAME)
     bases_by_spark.tidy(tables)
+    assert len(files) > 1 and {*place.glob("*.parquet")} == {*files, young}, f"{old.name} went, and nothing else"
     done = spark.sql(f"DESCRIBE HISTORY {left}.base").where(f"version > {before}").select("operation").collect()
     assert {each["operation"] for each in done} >= {"VACUUM START", "VACUUM END"}
     assert is_at_hand(left, spark)
     spark.sql(f"DROP TABLE {left}.base")
     bases_by_spark.tidy(tables)
+
+
+def copy_of(file: Path, name: str, age: timedelta) -> Path:
+    """Rows that no version of the table has any more, so old."""
+    copy = file.with_name(f"{name}.parquet")
+    copy.write_bytes(file.read_bytes())
+    written = (datetime.now(UTC) - age).timestamp()
+    os.utime(copy, (written, written))
+    return copy
 
 
 def test_what_the_killed_have_left_goes_with_upkeep(played: str, begun: Path, spark: SparkSession) -> None:
