@@ -705,7 +705,7 @@ def expire(world: World, due: Due, known: Known, edits: Edits, dirty: DataFrame,
     limits = hierarchy.properties(tree, names=(aging.OWN_LIMIT,))
     limited = aging.limited(replicas, limits=limits, policies=aging.policies(clock))
     noted, due_now = (agenda.of_kind(entries, why=Why.EXPIRE) for entries in (due.agenda, due.entries))
-    newly = aging.newly_limited(limited, noted=noted, tonight=aging.tonight(clock))
+    newly = aging.newly_limited(limited, noted=noted, before=in_folders(world.replicas, dirty), tonight=aging.tonight(clock))
     night = aging.at_night(limited, due=due_now, newly=newly, clock=clock)
     held = once(state.contents(in_folders(known.applied, night), empty=known.empty))
     changes = _changes(world, edits, held)

@@ -41,11 +41,12 @@ def tonight(clock: DataFrame) -> DataFrame:
 
 
 @rule("keys", needs=("limited", "tonight"))
-def newly_limited(limited: DataFrame, *, noted: DataFrame, tonight: DataFrame) -> DataFrame:
+def newly_limited(limited: DataFrame, *, noted: DataFrame, before: DataFrame, tonight: DataFrame) -> DataFrame:
     """Those of the limited folders of whose next night nothing is `noted`, as they had no limit before this round, and whose
-    organization has its night now: what is set by then counts."""
-    there = limited.join(tonight, "org", "left_semi")
-    return there.join(noted.select(*HERE), list(HERE), "left_anti").select(*HERE)
+    organization has its night now: what is set by then counts. Not those that were no replica `before`: theirs is the next."""
+    there = before.where(F.col("standing").isin(*LIVE)).select(*HERE)
+    new = limited.join(tonight, "org", "left_semi").join(there, list(HERE), "left_semi")
+    return new.join(noted.select(*HERE), list(HERE), "left_anti").select(*HERE)
 
 
 @rule("night_shift", drives=("due", "newly"), needs=("limited",))

@@ -61,13 +61,17 @@ def test_who_lives_grows_old(spark: SparkSession, standing: str, folder: str, gr
 
 @pytest.mark.parametrize("night", [True, False])
 def test_a_limit_that_comes_by_the_night_counts_that_night(spark: SparkSession, night: bool) -> None:
-    """Of folders that had none before; one that had waits for its own night, and one without a limit has none."""
+    """Of folders that had none before; one that had waits for its own night, and one without a limit has none, nor one of which
+    the replica has only begun."""
     here = "org string, store string, folder string"
-    limited = spark.createDataFrame([("o", "A", folder, DAY) for folder in ("new", "noted", "due")], f"{here}, limit_s bigint")
-    noted = spark.createDataFrame([("o", "A", folder) for folder in ("noted", "due", "unlimited")], here)
+    rows = [("o", "A", folder, DAY) for folder in ("new", "noted", "due", "begun", "reborn")]
+    limited = frame_of(spark, rows, f"{here}, limit_s bigint")
+    noted = frame_of(spark, [("o", "A", folder) for folder in ("noted", "due", "unlimited")], here)
+    stood = {"new": "delete pending", "noted": "active", "due": "active", "unlimited": "active", "reborn": "erased"}
+    before = frame_of(spark, [("o", "A", *each) for each in stood.items()], f"{here}, standing string")
+    clock = frame_of(spark, [("o", NOW, night)], "org string, now timestamp, night boolean")
+    newly = aging.newly_limited(limited, noted=noted, before=before, tonight=aging.tonight(clock))
     due = noted.where("folder = 'due'")
-    clock = spark.createDataFrame([("o", NOW, night)], "org string, now timestamp, night boolean")
-    newly = aging.newly_limited(limited, noted=noted, tonight=aging.tonight(clock))
     looked_at = aging.at_night(limited, due=due, newly=newly, clock=clock).collect()
     assert sorted((row["folder"], row["now"].replace(tzinfo=UTC), row["limit_s"]) for row in looked_at) == [
         (folder, NOW, DAY) for folder in (["due", "new"] if night else ["due"])

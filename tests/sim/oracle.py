@@ -48,7 +48,8 @@ Readings, where the texts are silent:
 - A repeat of status goes to all holders; it is armed whenever a listed replica is believed to lack what is shown here
   and no timer runs.
 - An item expires whole, by the time of its winner; deletions never do. Maintenance ends a round; one missed by a store
-  that is down is made up when it is up. The first night of a replica is the next after it begins.
+  that is down is made up when it is up, of folders that had a limit by then; a limit that comes in the round of the night
+  counts. The first night of a replica is the next after it begins.
 - Conflict: more than one undominated version, deletions included; under conflict method 1 the flag is off, the losers
   are listed all the same.
 - Text of properties: sizes in bytes, durations as `2d`, `none`, `deleted` = `true`; the root is the empty parent.
@@ -227,6 +228,7 @@ class Replica:
     gone_since: datetime | None = None
     repeat_due: datetime | None = None
     repeat_wait: timedelta = timedelta(0)
+    limited: bool = False  # whether its items grew old when the store played last
 
     @property
     def life(self) -> int:
@@ -354,6 +356,8 @@ class World:
         for server in self.servers.values():
             server.tree = self.see(server)
             server.maintained = self._maintenance()
+            self._note_limits(server)
+        self.night = self._maintenance()
         self._keep()
 
     def _keep(self) -> None:
@@ -404,6 +408,7 @@ class World:
         for play_step in (*before_sending, self.remove, self.pack, self.repeat, self.dispatch, self.maintain):
             for server in playing:
                 play_step(server)
+        self.night = self._maintenance()
         self._keep()
         refused = sorted((line for line in self.lines if line["kind"] == "refused"), key=_refused_order)
         messages = [line for line in self.lines if line["kind"] == "message"]
@@ -1090,6 +1095,9 @@ class World:
 
     def maintain(self, server: Server) -> None:
         """The nightly maintenance: expiry, and erasure of what is delete now (F56, F58, D8)."""
+        is_night = self.night < self._maintenance()
+        in_time = {folder for folder, replica in server.replicas.items() if folder != HIERARCHY and (replica.limited or is_night)}
+        self._note_limits(server)
         if server.maintained >= self._maintenance():
             return
         server.maintained = self._maintenance()
@@ -1099,12 +1107,19 @@ class World:
                 elsewhere = NONE.union(*(other.applied for other in others if other.live))
                 if server.tree[folder].deleted or replica.applied - replica.empty <= elsewhere:
                     server.replicas[folder] = Replica(replica.label, Standing.ERASED)
-            elif replica.live and replica.before in LIVE and folder != HIERARCHY:  # so is that of who begins now
+            elif replica.live and replica.before in LIVE and folder in in_time:  # the night of who begins now is the next, too
                 replica.empty |= self._expired(server, folder, replica)
 
-    def _expired(self, server: Server, folder: str, replica: Replica) -> set[Number]:
+    def _note_limits(self, server: Server) -> None:
+        for folder, replica in server.live():
+            replica.limited = folder != HIERARCHY and self._age_limit(server, folder) is not None
+
+    def _age_limit(self, server: Server, folder: str) -> timedelta | None:
         text = server.tree[folder].text("age_limit")
-        limit = self.policy.age_limit if text is None else None if text == "none" else parse_duration(text)
+        return self.policy.age_limit if text is None else None if text == "none" else parse_duration(text)
+
+    def _expired(self, server: Server, folder: str, replica: Replica) -> set[Number]:
+        limit = self._age_limit(server, folder)
         expired: set[Number] = set()
         for item in self._items(replica, folder) if limit else ():
             winner = self.heads(replica, folder, item)[0]
