@@ -20,13 +20,14 @@ from pfspark.ask.stores import ByOrg, Stores
 from pfspark.edge.asked import naming
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.delta.damage import damage
+from pfspark.edge.spark.crossing import handed
 from pfspark.edge.world.directory import directory, policies_of, policy_of
 from pfspark.edge.world.facts import clocks, world_between
 from pfspark.errors import LakeError, UsageError
 from pfspark.keys import HERE
 from pfspark.lake.known import Known, Line, When, round_or_time
 from pfspark.printed import LINES
-from pfspark.rows import local, of_lines, struct
+from pfspark.rows import arrow, local, of_lines, struct
 from pfspark.rules import items, state
 from pfspark.units import nearest, unfit, unknown
 from pfspark.words import HIERARCHY
@@ -437,14 +438,14 @@ class Questions(Known):
 
     def _paths(self, seen: Answers) -> DataFrame:
         """The `path` of each folder that a store sees, and whether its conflicts are `quiet`: there the last writer wins."""
-        quiet = seen.quiet()
-        rows = [
-            (org, store, folder, stores.path(store, folder), (org, store, folder) in quiet)
+        quiet, schema = seen.quiet(), struct("org string, store string, folder string, path string, quiet boolean")
+        rows = (
+            {**dict(zip(HERE, here, strict=True)), "path": stores.path(*here[1:]), "quiet": here in quiet}
             for org, stores in seen.views.items()
             for store in stores.stores
-            for folder in stores.tree[store]
-        ]
-        return self._tables.spark.createDataFrame(rows, "org string, store string, folder string, path string, quiet boolean")
+            for here in ((org, store, folder) for folder in stores.tree[store])
+        )
+        return handed(self._tables.spark, arrow(schema, rows), schema)
 
     def _frame(self, kind: str, rows: Iterable[Line]) -> DataFrame:
         """Lines of a kind as rows of a frame, their times as timestamps."""
