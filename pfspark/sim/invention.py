@@ -310,7 +310,8 @@ def faults(scenario: Scenario, now: datetime) -> Iterator[Row]:
         }
 
 
-def turn(scenario: Scenario, now: datetime, *, suspended: bool) -> Row:
-    """The scenario's row of `clock` at that time."""
-    night = is_night(scenario.policy.maintenance_at, max(scenario.start, now - scenario.interval), now)
+def turn(scenario: Scenario, now: datetime, *, suspended: bool, before: datetime | None = None) -> Row:
+    """The scenario's row of `clock` at that time; `before`: what the clock said in the round before, played or not."""
+    since = now - scenario.interval if before is None else before
+    night = is_night(scenario.policy.maintenance_at, max(scenario.start, since), now)
     return {"now": now, "start": scenario.start, "suspended": suspended, "night": night, **scenario.policy.columns()}

@@ -77,6 +77,8 @@ class Playing:
         self.wrong = timedelta(0)
         self.place = -1 if last is None else (last - scenario.start) // scenario.interval
         self.now = scenario.start - TICK if last is None else last
+        self.before = self.now
+        """What the clock said in the round before, played or not."""
         self.past: list[tuple[datetime, datetime, Mapping[str, pa.Table]]] = []
         self.violations: Counter[str] = Counter()
 
@@ -111,7 +113,7 @@ class Playing:
     def take_steps(self, place: int) -> list[Step]:
         """The steps that the round at this place sees, dated by its clock; their conditions set."""
         skipped, self.place = place - self.place - 1, place
-        before = max(self.time - self.scenario.interval + self.wrong, self.now + skipped * TICK)
+        self.before = max(self.time - self.scenario.interval + self.wrong, self.now + skipped * TICK)
         steps = [step for step in self.to_come if step.at <= self.time]
         self.to_come = self.to_come[len(steps) :]
         self.started = set()
@@ -132,8 +134,12 @@ class Playing:
                     self.suspended = step.verb == "suspend"
                 case "clock":
                     self.wrong = step.args["wrong"]
-        self.now = max(self.time + self.wrong, before + TICK)
+        self.now = max(self.time + self.wrong, self.before + TICK)
         return [replace(step, at=step.at + self.wrong) for step in steps]
+
+    def turn(self) -> Line:
+        """Its row of `clock` in that round, but its name."""
+        return invention.turn(self.scenario, self.now, suspended=self.suspended, before=self.before)
 
 
 def play(
@@ -223,7 +229,7 @@ def _round(
         ],
     )
     world.reset("faults", [row for org in turns for row in invention.faults(playing[org].scenario, playing[org].time)])
-    clock = {org: invention.turn(playing[org].scenario, now, suspended=playing[org].suspended) for org, now in turns.items()}
+    clock = {org: playing[org].turn() for org in turns}
     made = world.play(clock)
     past.remember(made, edits, turns, places)
     for row in made["violations"].to_pylist():
