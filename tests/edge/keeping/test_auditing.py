@@ -122,7 +122,7 @@ def test_rows_of_no_round_there_ever_was_are_found(tended: bool, played_once: Co
 def test_rows_of_the_round_that_somebody_is_writing_are_no_forgery(played_once: Copy, spark: SparkSession) -> None:
     """Another plays while the audit looks: the row of the ledger comes last. Of a round after that one nobody writes yet."""
     with Lake.open(played_once("lake"), spark) as lake, Lake.open(lake.where, spark) as other:
-        before = replace(lake._tables.snapshot(), standing=True)
+        before = replace(lake._tables.snapshot(), as_found=True)
         lake.post("PFS1", "/Sales", b"second", at=f"{DAY}00:05:00Z")
         lake.round(f"{DAY}00:05:00Z")
         rows = lake._tables.arrow("messages")

@@ -128,7 +128,7 @@ def test_what_people_do_meanwhile_is_no_disagreement(place: Path, spark: SparkSe
         Lake.open(place, spark).store("PFS9", "Paris")
         return lake._runner.at_hand_after(round)
 
-    *lines, _ = auditing.audit(lake._tables, lambda: lake.answers(standing=True), world_after)
+    *lines, _ = auditing.audit(lake._tables, lambda: lake.answers(as_found=True), world_after)
     assert "base" not in {line["id"] for line in lines}
     assert not any(line["rows"] for line in lines)
     checked = {line["id"]: line["rows"] for line in lake.audit() if line["kind"] == "check"}
