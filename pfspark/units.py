@@ -40,6 +40,15 @@ def parse_duration(text: object) -> timedelta:
     return timedelta(seconds=sum(int(count or 0) * unit for count, unit in zip(found.groups(), UNITS.values(), strict=True)))
 
 
+def before(moment: datetime, span: timedelta) -> datetime:
+    """So long before that moment, or the first there is.
+
+    >>> before(datetime(2026, 1, 5, tzinfo=UTC), timedelta.max) == FIRST
+    True
+    """
+    return moment - min(span, moment - FIRST)
+
+
 def show_duration(duration: timedelta) -> str:
     """The shortest text of a length of time, in whole seconds.
 

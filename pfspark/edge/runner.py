@@ -27,7 +27,7 @@ from pfspark.edge.world.facts import as_between
 from pfspark.edge.world.scratch import Scratch
 from pfspark.rows import rows_of
 from pfspark.tables import TABLES
-from pfspark.words import FIRST, LAST, Kind
+from pfspark.words import LAST, Kind
 
 QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
@@ -174,10 +174,8 @@ class Runner:
         def keep_up(known: Carried) -> tuple[dict[str, int], dict[str, str]]:
             now = {org: max(moment, known.last.get(org, row["start"])) for org, (row, _) in known.policies.items()}
             policies = {org: policy for org, (_, policy) in known.policies.items()}
-            retention = upkeep.Retention.of(known.world.tables, now, policies)
-            kept = dict.fromkeys(known.unfit, FIRST)  # of who cannot say how long, all is kept
-            whole = replace(retention, of_orgs={**retention.of_orgs, **kept})
-            return upkeep.keep_up(self._tables.snapshot(), whole, told)
+            retention = upkeep.Retention.of(known.world.tables, now, policies, known.unfit)
+            return upkeep.keep_up(self._tables.snapshot(), retention, told)
 
         return self.tend(keep_up)
 

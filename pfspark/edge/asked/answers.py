@@ -28,7 +28,8 @@ from pfspark.keys import HERE
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.rules import items, referral, state
 from pfspark.settings import OPTIONS, Policy, load_profile, text_of
-from pfspark.words import FIRST, HIERARCHY
+from pfspark.units import before
+from pfspark.words import HIERARCHY
 
 Line = dict[str, Any]
 
@@ -94,7 +95,7 @@ class Answers:
         """What is missing, waits or is due for longer than that, a sentence each; `now` None: by each organization's clock."""
         for org, stores in self.views.items():
             by = now or self.at[org]
-            long_ago = by - min(age, by - FIRST)
+            long_ago = before(by, age)
             yield from standing.overdue(self.world, stores, org, long_ago)
             due = self.due(org)
             if due and due < long_ago:

@@ -16,8 +16,8 @@ from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.answers import NONE, PANEL, OfFolder, OfStore
 from pfspark.edge.cli.files import Format
 from pfspark.errors import CnSetError, UsageError
-from pfspark.units import parse_time
-from pfspark.words import FIRST, Outcome
+from pfspark.units import before, parse_time
+from pfspark.words import Outcome
 
 if TYPE_CHECKING:
     from pfspark.ask.events import Log
@@ -161,7 +161,7 @@ def tail(
     if isinstance(since, timedelta):
         found = list(found)
         last = max(filter(None, map(at, found)), default=None)
-        since = last and last - min(since, last - FIRST)
+        since = last and before(last, since)
     if since is not None:
         begin = since
         found = (each for each in found if (when := at(each)) and when >= begin)

@@ -7,7 +7,7 @@ What grows old at night, and which replica is erased, rounds decide (`rules.agin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
@@ -30,6 +30,7 @@ from pfspark.keys import AGENDA, FOLDER, HERE, OBJECT
 from pfspark.rules import items, state
 from pfspark.settings import Policy
 from pfspark.tables import TABLES
+from pfspark.units import before
 from pfspark.words import FIRST, LIVE, Outcome
 
 OWN_RETENTION = "deleted_item_retention"
@@ -77,8 +78,11 @@ class Retention:
     of_folders: Mapping[tuple[str, str], datetime]
 
     @classmethod
-    def of(cls, world: Mapping[str, pa.Table], now: Mapping[str, datetime], policies: Mapping[str, Policy]) -> Retention:
-        """At those times, by the `policies`; where replicas of a folder see several values the longest counts."""
+    def of(
+        cls, world: Mapping[str, pa.Table], now: Mapping[str, datetime], policies: Mapping[str, Policy], unfit: Iterable[str]
+    ) -> Retention:
+        """At those times, by the `policies`; where replicas of a folder see several values the longest counts. Of organizations
+        that are `unfit`, and cannot say how long, all stays."""
         said = world["tree"].filter(pc.field("property") == OWN_RETENTION)
         own = {(row["org"], row["store"], row["folder"]): row["value"] for row in said.to_pylist()}
         live = world["replicas"].filter(pc.field("standing").isin([*map(str, LIVE)]))
@@ -89,14 +93,10 @@ class Retention:
                 kept = policies[row["org"]].deleted_item_retention if value is None else timedelta(seconds=int(value))
                 longest[of] = max(kept, longest.get(of, kept))
         return cls(
-            {org: _before(now[org], policy.deleted_item_retention) for org, policy in policies.items()},
-            {(org, folder): _before(now[org], kept) for (org, folder), kept in longest.items()},
+            {org: before(now[org], policy.deleted_item_retention) for org, policy in policies.items()}
+            | dict.fromkeys(unfit, FIRST),
+            {(org, folder): before(now[org], kept) for (org, folder), kept in longest.items()},
         )
-
-
-def _before(now: datetime, span: timedelta) -> datetime:
-    """So long before, or the first moment there is."""
-    return now - min(span, now - FIRST)
 
 
 def unneeded_bodies(snapshot: Snapshot, retention: Retention) -> DataFrame:
@@ -127,7 +127,7 @@ def keep_up(snapshot: Snapshot, retention: Retention, told: Callable[[str], obje
     `told` is told what is being done.
     """
     tables, began = snapshot.tables, datetime.now(UTC)
-    before = {name: tables.count(name) for name in FACTS}
+    stood = {name: tables.count(name) for name in FACTS}
     void = sorted(snapshot.void)
     for name in FACTS if void else ():
         told(f"sweeping {name}")
@@ -153,6 +153,5 @@ def keep_up(snapshot: Snapshot, retention: Retention, told: Callable[[str], obje
         tables.tidy(name)
     bases_by_spark.tidy(tables)
     scratch.sweep(tables)
-    after = {name: tables.count(name) for name in before}
-    went = {name: before[name] - after[name] for name in before} | {"content": bodies}
+    went = {name: rows - tables.count(name) for name, rows in stood.items()} | {"content": bodies}
     return {name: rows for name, rows in went.items() if rows}, facts

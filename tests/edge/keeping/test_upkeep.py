@@ -17,6 +17,7 @@ from pfspark.edge.runner import Runner
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from pfspark.settings import load_profile, override
+from pfspark.words import FIRST
 from tests.edge.lakes import DAY, Copy, Ended, broken, ending_at, facts
 
 
@@ -146,8 +147,9 @@ def test_how_long_bodies_stay_a_folder_says_before_the_policy() -> None:
         {"org": "o", "store": store, "folder": folder, "standing": standing, "life": 1, "at": now["o"]}
         for folder in "ABCDE" for store, standing in stands.items()
     ]  # fmt: skip
-    found = Retention.of({"tree": rows_of("tree", tree), "replicas": rows_of("replicas", replicas)}, now, policies)
-    assert {org: (now[org] - since).days for org, since in found.of_orgs.items()} == {"o": 14, "other": 3}
+    found = Retention.of({"tree": rows_of("tree", tree), "replicas": rows_of("replicas", replicas)}, now, policies, {"unfit"})
+    assert found.of_orgs["unfit"] == FIRST
+    assert {org: (at - found.of_orgs[org]).days for org, at in now.items()} == {"o": 14, "other": 3}
     kept = {folder: (now["o"] - since).days for (_, folder), since in found.of_folders.items()}
     assert kept == {"A": 60, "B": 1, "C": 14, "D": 14}
 
