@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from pfspark.edge import cli
 from pfspark.lake import Lake
 from tests.declared import assert_declared
-from tests.edge.lakes import DAY, LAKES, Copy, two_stores
+from tests.edge.lakes import DAY, LAKES, Copy, played_on, two_stores
 
 
 @pytest.fixture
@@ -54,10 +54,8 @@ def copied(begun: Path, tmp_path: Path) -> Copy:
 @pytest.fixture(scope="session")
 def one_round(begun: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That lake after its first round: a folder and an item in it."""
-    place = Path(shutil.copytree(begun, tmp_path_factory.mktemp("one round") / "lake"))
-    with Lake.open(place, spark) as lake:
-        lake.round(f"{DAY}00:00:00Z")
-    return place
+    place = tmp_path_factory.mktemp("one round") / "lake"
+    return played_on(begun, place, spark, lambda lake: lake.round(f"{DAY}00:00:00Z"))
 
 
 @pytest.fixture
@@ -69,10 +67,8 @@ def played_once(one_round: Path, tmp_path: Path) -> Copy:
 @pytest.fixture(scope="session")
 def at_rest(one_round: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That lake when nothing is due any more."""
-    place = Path(shutil.copytree(one_round, tmp_path_factory.mktemp("at rest") / "lake"))
-    with Lake.open(place, spark) as lake:
-        lake.run(until_quiet=True)
-    return place
+    place = tmp_path_factory.mktemp("at rest") / "lake"
+    return played_on(one_round, place, spark, lambda lake: lake.run(until_quiet=True))
 
 
 @pytest.fixture

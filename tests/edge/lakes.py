@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
 
 from pfspark import cntext
 from pfspark.edge.delta.ledger import FACTS
@@ -38,6 +40,13 @@ def two_stores(lake: Lake, item: str = "first") -> None:
     lake.store("PFS2", "Redmond")
     lake.folder_create("PFS1", "/Sales", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
     lake.post("PFS1", "/Sales", b"first", name=item, at=f"{DAY}00:00:00Z")
+
+
+def played_on(lake: Path, place: Path, spark: SparkSession, play: Callable[[Lake], object]) -> Path:
+    """A copy of a lake at that place, in which that was played."""
+    with Lake.open(shutil.copytree(lake, place), spark) as copied:
+        play(copied)
+    return place
 
 
 def rows(name: str, table: pa.Table) -> set[str] | dict[str, Any]:

@@ -16,7 +16,7 @@ from pfspark.edge.world.facts import world
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from pfspark.tables import TABLES
-from tests.edge.lakes import DAY, Copy, Point, assert_same_world, broken, facts, ledger, once_at, read_only
+from tests.edge.lakes import DAY, Copy, Point, assert_same_world, broken, facts, ledger, once_at, played_on, read_only
 from tests.edge.processes import kill, talking
 
 pytestmark = pytest.mark.lakes
@@ -214,10 +214,8 @@ ITEMS_OF_PFS1_AT_PFS2 = "store = 'PFS2' AND folder != '1-1' AND entry = 'applied
 @pytest.fixture(scope="module")
 def quiet(troubled: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """That lake, after all have all."""
-    place = Path(shutil.copytree(troubled, tmp_path_factory.mktemp("quiet") / "lake"))
-    with Lake.open(place, spark) as lake:
-        lake.run(until_quiet=True)
-    return place
+    place = tmp_path_factory.mktemp("quiet") / "lake"
+    return played_on(troubled, place, spark, lambda lake: lake.run(until_quiet=True))
 
 
 @pytest.mark.parametrize(

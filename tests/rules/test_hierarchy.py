@@ -132,8 +132,8 @@ def test_of_one_moment_the_later_label_wins(spark: SparkSession, whole: list[str
             of = {**stamp(1), "origin": origin}
             said = {"properties": [{"name": "name", "value": origin, "stamp": of}], "origin": origin, "edit_id": origin}
             rows.append({**change(1, str(store)), **said})
-    learned = spark.createDataFrame([tuple(row.get(name) for name in schema.names) for row in rows], schema)
-    of_whole = spark.createDataFrame([(org,) for org in whole], "org string")
-    made = hierarchy.merge(spark.createDataFrame([], schema_of("tree")), learned, whole=of_whole).collect()
+    learned = frame_of(spark, [tuple(row.get(name) for name in schema.names) for row in rows], schema)
+    of_whole = frame_of(spark, [(org,) for org in whole], "org string")
+    made = hierarchy.merge(frame_of(spark, [], schema_of("tree")), learned, whole=of_whole).collect()
     named = {row["store"]: row["value"] for row in made if row["property"] == "name"}
     assert named == {str(store): later for store, later in enumerate(ascending[1:])}
