@@ -82,12 +82,6 @@ class Edits(Questions):
 
         door.check(self._tree_world(), row, called, nearest_store)
 
-    def _expect_in_use(self, org: str, *stores: str) -> None:
-        """Raises RefusedError where one of them is retired."""
-        for store in stores:
-            if self._directory("stores")[org, store]["retired"]:
-                raise RefusedError(f"{store} is retired: what is done there reaches nobody; take another store")
-
     def _id_of(self, org: str, edit_id: str) -> str:
         """That id, unless the edit of that id was refused or is lost: then one that is new (`repeats`)."""
         times, counts = self._made_here(org, edit_id).get(edit_id, repeats.NEVER)

@@ -139,6 +139,13 @@ class Known:
             told = {tuple(row[key] for key in DIRECTORY[name]): row for row in said.to_pylist()}
             self._entries[name] = version + 1, {**entries, **told}
 
+    def _expect_in_use(self, org: str, *stores: str) -> None:
+        """Raises RefusedError where one of them is retired."""
+        for store in stores:
+            if self._directory("stores")[org, store]["retired"]:
+                back = f"`pfspark store set {store} --not-retired`"
+                raise RefusedError(f"{store} is retired: what is done there reaches nobody; take another, or {back}")
+
     def _at(self, said: When) -> datetime | None:
         """A time that somebody says; one far ahead must be meant."""
         at = time_of(said)

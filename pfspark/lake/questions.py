@@ -246,9 +246,8 @@ class Questions(Known):
         if org is not None:
             expect_there(seen, org)
         if org is not None and folder is not None:
-            named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
-            members = seen.views[org].members if folder == HIERARCHY else seen.views[org].stores
-            stores = [store] if store is not None else members
+            named = sorted(naming.folders_named(seen.world, org, None, folder))
+            stores = [store] if store is not None else seen.views[org].members
             about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
         else:
             about = [each for each in explained.replicas_that_should(seen) if store in (None, each.store)]
@@ -280,7 +279,7 @@ class Questions(Known):
 
         org = self._org(org, store)
         seen = self.answers(as_of, org)
-        named = [HIERARCHY] if folder == HIERARCHY else sorted(naming.folders_named(seen.world, org, None, folder))
+        named = sorted(naming.folders_named(seen.world, org, None, folder))
         asked = [row for one in named for row in About.of(seen.world, org, "", one, item).ranges()]
         found = explained.follow(seen, asked, partial(self._when_asking, org))
         first = next(found, None)

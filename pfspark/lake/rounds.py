@@ -112,13 +112,14 @@ class Rounds(Questions):
         What others hold comes back by backfill. What it alone held (`losses`) is lost, or taken in `again` under new
         numbers, as the edits that people made. Bodies that it shows again and upkeep had let go of come back first.
         `agreed`: the `losses` that somebody has agreed to; raises RefusedError where there are more by now, unless
-        they are taken in again.
+        they are taken in again, and for a store that is retired.
 
         Source: R132, F8.
         """
         from pfspark.edge.keeping import repair
 
         org = self._org(org, store)
+        self._expect_in_use(org, store)
         number = self._earlier(to, org).row.round
         repair.bring_back(self.answers(number, org), store, datetime.now(UTC))
         return self._runner.restore(org, store, number, self._world(number), self._at(now), again=again, agreed=agreed)

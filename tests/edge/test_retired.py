@@ -44,6 +44,8 @@ def test_nothing_is_done_there(lake: Lake) -> None:
         lake.replica_add("PFS2", "/Sales", "PFS1", at=f"{DAY}06:00:00Z")
     with pytest.raises(RefusedError, match="PFS1 is retired"):
         lake.resolve("PFS1", "/Sales", "anything", "all")
+    with pytest.raises(RefusedError, match=r"PFS1 is retired.*store set PFS1 --not-retired"):
+        lake.restore("PFS1", 1)
     said = lake.declared()
     assert lake.plan(said, at=f"{DAY}06:00:00Z").rows.get("edits", []) == []  # at PFS1 the others' folders would be made anew
     assert said["stores"]["PFS1"]["retired"] is True
@@ -83,7 +85,8 @@ def test_what_lay_beneath_a_deleted_folder_comes_back(lake: Lake) -> None:
 
 
 def test_nobody_waits_for_it(lake: Lake) -> None:
-    """Played on by whoever waits, the replica has moved."""
+    """Played on by whoever waits, the replica has moved; what PFS1 saw last still lists PFS2, which lacks what it let go of."""
+    lake.post("PFS2", "/Sales", b"sold", name="sold", at=f"{DAY}07:30:00Z")
     times = iter(range(20))
 
     def wait(what: str) -> None:
@@ -95,6 +98,10 @@ def test_nobody_waits_for_it(lake: Lake) -> None:
     lake.run(f"{DAY}14:00:00Z")
     seen = {(line["store"], line["path"]): line["replicas"] for line in lake.lines("folders")}
     assert seen["PFS3", "/Sales"] == {"PFS3": "active"}
+    lake.run("2026-01-06T06:00:00Z")  # at night PFS2 has erased it
+    assert [*lake.why_lines()] == []
+    told = {line["store"]: line["cause"] for line in lake.why_lines("sold", folder="/Sales")}
+    assert told == {"PFS2": "no_replica", "PFS3": "here"}
 
 
 def test_what_was_not_there_yet_is_told(lake: Lake) -> None:

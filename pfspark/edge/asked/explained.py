@@ -31,11 +31,12 @@ stores went by is read for each of them, which takes seconds."""
 
 
 def replicas_that_should(seen: Answers) -> list[About]:
-    """Every replica that stands, and every store that some store's list calls a replica."""
+    """Every replica that stands, and every store that the list of some store that is not retired calls a replica."""
     present = {(org, *here) for org, stores in seen.views.items() for here in stores.present()}
     lists = seen.world["lists"]
-    listed = distinct(lists.filter(pc.equal(lists["listing"], Listing.LISTED)), ["org", "peer", "folder"])
-    named = {(row["org"], row["peer"], row["folder"]) for row in listed.to_pylist() if row["org"] in seen.views}
+    listed = distinct(lists.filter(pc.equal(lists["listing"], Listing.LISTED)), ["org", "store", "peer", "folder"]).to_pylist()
+    viewers = {org: {*stores.members} for org, stores in seen.views.items()}
+    named = {(row["org"], row["peer"], row["folder"]) for row in listed if row["store"] in viewers.get(row["org"], ())}
     return [About(org, store, folder) for org, store, folder in sorted(present | named)]
 
 

@@ -61,10 +61,12 @@ def of_path(world: World, org: str, store: str, folder: str) -> Sequence[str]:
 
 
 def folders_named(world: World, org: str, store: str | None, folder: str) -> set[str]:
-    """The folders that a store, or any store, sees by that path or id.
+    """The folders that a store, or any store, sees by that path or id; of the hierarchy, itself.
 
     Raises UsageError where there is none.
     """
+    if folder == HIERARCHY:
+        return {HIERARCHY}
     viewers = [store] if store is not None else stores_of(world, org)
     named = {each for viewer in viewers if (each := folder_named(world, org, viewer, folder)) is not None}
     if not named or not any(map(partial(_is_there, world, org), named)):

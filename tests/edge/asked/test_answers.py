@@ -276,6 +276,9 @@ def test_answers_are_filtered_by_store_folder_and_organization(lake: Lake) -> No
         about = [*lake.lines(kind, folder="/Sales")]
         for called in ("Sales", "/Sales/", "PFS1:1"):
             assert [*lake.lines(kind, folder=called)] == about != [], (kind, called)
+    assert {line["type"] for line in lake.lines("messages", folder="1-1")} >= {"0x2"}
+    of_hierarchy = rows(lake.messages(folder="1-1"))
+    assert of_hierarchy and {row["folder"] for row in of_hierarchy} == {"1-1"} and [*lake.refer(folder="1-1")] == []
     everything = rows(lake.messages())
     of_sales = rows(lake.messages(folder="/Sales"))
     assert 0 < len(of_sales) < len(everything) and {row["folder"] for row in of_sales} == {"PFS1:1"}
