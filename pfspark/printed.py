@@ -297,6 +297,7 @@ lost_now | array<struct<folder:string,numbers:string>> | what nobody else has: w
 {_OF.strip()}
 replicas | bigint | how many there are
 played | boolean | whether it has had a round; before, what was said and done there waits
+suspended | boolean | whether replication of content is suspended for the whole organization
 equal | boolean | whether the active ones of each folder hold the same
 waiting | bigint | edits that no round has taken in
 missing | bigint | numbers in open arrays that somebody claims to have

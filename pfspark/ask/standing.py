@@ -19,7 +19,15 @@ Line = dict[str, Any]
 
 
 def organization(
-    stores: Stores, org: str, at: datetime, *, played: bool, waiting: int, due: datetime | None, now: datetime | None
+    stores: Stores,
+    org: str,
+    at: datetime,
+    *,
+    played: bool,
+    suspended: bool,
+    waiting: int,
+    due: datetime | None,
+    now: datetime | None,
 ) -> Line:
     """One line: whether its active replicas are equal, and what is still to come.
 
@@ -28,7 +36,7 @@ def organization(
     holes = [(missing, lost) for _, _, missing, lost in stores.holes()]
     return {
         "org": org, "at": lines.moment(at), "kind": "status", "replicas": stores.count(), "played": played,
-        "equal": played and equal(stores), "waiting": waiting,
+        "suspended": suspended, "equal": played and equal(stores), "waiting": waiting,
         "missing": sum(cntext.size(missing) for missing, _ in holes),
         "lost": sum(cntext.size(lost) for _, lost in holes),
         "due": due and lines.moment(due), "ahead": show_span(at - now) if played and now and at > now else None,
@@ -39,9 +47,10 @@ def called(line: Mapping[str, Any]) -> str:
     """The same as words."""
     stands = ("equal" if line["equal"] else "not equal") if line["played"] else "not played yet"
     amounts = [f"{line[name]:,} {word}" for name, word in (("missing", "missing"), ("lost", "lost")) if line[name]]
+    held_back = ["content suspended"] if line["suspended"] else []
     edits = [f"{line['waiting']:,} edit{'s' * (line['waiting'] != 1)} waiting"] if line["waiting"] else []
     replicas = f"{line['replicas']:,} replica{'s' * (line['replicas'] != 1)}"
-    return ", ".join([replicas, stands, *amounts, *edits]) + f", at {line['at']}"
+    return ", ".join([replicas, stands, *held_back, *amounts, *edits]) + f", at {line['at']}"
 
 
 def overdue(tables: Mapping[str, pa.Table], stores: Stores, org: str, since: datetime) -> Iterator[str]:

@@ -6,7 +6,7 @@ import html
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +89,14 @@ def figures(answers: Answers, org: str) -> Figures:
     folders = list(by_id.values())
     cells = [cell for folder in folders for cell in folder["cells"] if cell]
     why = explained.why(answers, (each for each in explained.replicas_that_should(answers) if each.org == org))
-    ages = [cell["age_s"] for cell in cells if cell["age_s"] is not None]
+    since = (stores.since(store, folder, claimed) for store, folder, claimed, _ in stores.holes())
+    ages = [at - each for each in since if each]
     return {
         "org": org, "at": lines.moment(at), "span": [int(each.timestamp()) for each in (answers.organizations[org]["start"], at)],
         "round": row.round, "digest": row.digest, "stores": stores.stores,
         "folders": folders, "replicas": len(cells), "equal": answers.played[org] and all(each["equal"] for each in folders),
         "missing": sum(cell["missing"] for cell in cells), "lost": sum(cell["lost"] for cell in cells),
-        "oldest": show_span(timedelta(seconds=max(ages))) if ages else None,
+        "oldest": show_span(max(ages)) if ages else None,
         "waiting": answers.world["edits"]["org"].to_pylist().count(org),
         "audit": audited(answers.snapshot), "sets": list(_sets(by_folder, by_id, stores.stores)),
         "causes": list(counted(why))[:TOLD_CAUSES],

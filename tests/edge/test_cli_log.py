@@ -21,6 +21,7 @@ from pfspark.ask import edits
 from pfspark.edge import cli
 from pfspark.edge.cli import ends, files, live, logs, playing
 from pfspark.lake import Lake
+from pfspark.printed import LINES
 from pfspark.rows import rows_of
 from pfspark.units import TICK
 from tests.declared import assert_declared
@@ -305,7 +306,18 @@ def test_answers_as_files(lake: str, capfdbinary: pytest.CaptureFixture[bytes]) 
     assert table["at"].type == pa.timestamp("us", "UTC")
     assert table["at"].to_pylist()[0] == AT + timedelta(minutes=30)
     assert [dict(cell) for cell in table["reported"].to_pylist()] == [line["reported"] for line in told]
-    assert answers_of(capfdbinary, "log", "edits", "--refused", "--format", "csv", "--lake", lake) == b""
+
+
+def test_a_file_without_rows_has_its_columns(lake: str, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    """What reads one every night reads the one of the night in which nothing is missing."""
+    nothing = ("log", "edits", "--refused", "--lake", lake, "--format")
+    table = pq.read_table(pa.BufferReader(answers_of(capfdbinary, *nothing, "parquet")))
+    names = [key.name.removesuffix("?") for key in LINES["edit"].keys]
+    assert (table.num_rows, table.column_names) == (0, names)
+    assert table["at"].type == pa.timestamp("us", "UTC")
+    assert answers_of(capfdbinary, *nothing, "csv").decode() == ",".join(names) + "\n"
+    none = answers_of(capfdbinary, "why", "--all", "--lake", lake, "--format", "parquet")
+    assert pq.read_table(pa.BufferReader(none)).column_names == [key.name.removesuffix("?") for key in LINES["cause"].keys]
 
 
 def answers_of(capture: pytest.CaptureFixture[bytes], *words: str) -> bytes:
@@ -316,7 +328,7 @@ def answers_of(capture: pytest.CaptureFixture[bytes], *words: str) -> bytes:
 def test_no_cell_of_a_csv_file_is_a_formula(capsys: pytest.CaptureFixture[str]) -> None:
     """Names and subjects are data that somebody chose; a number below zero stays one."""
     names = ['=HYPERLINK("http://x","y")', "+1", "-1", "@a", "\tb", "plain", ""]
-    files.write([{"kind": "link", "from_site": name, "cost": -1} for name in names], files.Format.CSV)
+    files.write([{"kind": "link", "from_site": name, "cost": -1} for name in names], files.Format.CSV, "link")
     rows = [*csv.DictReader(io.StringIO(capsys.readouterr().out, newline=""))]
     assert [row["from_site"] for row in rows] == [f"'{name}" for name in names[:5]] + names[5:]
     assert {row["cost"] for row in rows} == {"-1"}

@@ -680,8 +680,9 @@ def test_options_links_and_the_switch(pfspark: Run) -> None:
     assert pfspark("org", "set", "--profile", "exchange_2003")[0] == 0
     assert "suspended" not in pfspark("show")[1]
     assert [pfspark(verb)[0] for verb in ("suspend", "suspend")] == [0, 0]
-    assert "suspended = true" in pfspark("show")[1]
+    assert "suspended = true" in pfspark("show")[1] and "replication of content is suspended" in pfspark("status")[1]
     assert pfspark("resume")[0] == 0
+    assert "suspended" not in pfspark("status")[1]
     assert 'profile = "exchange_2003"\n' in (shown := pfspark("show")[1])
     assert "suspended" not in shown
     assert pfspark("link", "--cost", "7", "Paris", "Redmond", "--one-way")[0] == 0

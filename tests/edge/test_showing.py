@@ -13,8 +13,8 @@ from pfspark.errors import UsageError
 from pfspark.lake import Lake, portrait
 
 LINE = {
-    "org": "ma<in>\x1b[1m", "at": "2026-01-05T08:00:00Z", "replicas": 6, "played": True, "equal": False, "missing": 1_200,
-    "lost": 0, "waiting": 1, "due": None,
+    "org": "ma<in>\x1b[1m", "at": "2026-01-05T08:00:00Z", "replicas": 6, "played": True, "suspended": False, "equal": False,
+    "missing": 1_200, "lost": 0, "waiting": 1, "due": None,
 }  # fmt: skip
 
 
@@ -26,6 +26,7 @@ def test_it_says_how_its_organizations_stand() -> None:
         "  b: 6 replicas, equal, 2 lost, at 2026-01-05T08:00:00Z",
     ]
     assert portrait.words("x", 1, []).splitlines()[1] == "  no organization yet"
+    assert "6 replicas, not equal, content suspended, 1,200" in portrait.words("x", 1, [{**LINE, "suspended": True}])
     assert "not played yet" in portrait.words("x", 1, [{**LINE, "played": False}])
 
 

@@ -82,8 +82,8 @@ class Answers:
         waiting = Counter({each["values"]: each["counts"] for each in counted})
         for org, stores in self.views.items():
             yield standing.organization(
-                stores, org, self.at[org], played=self.played[org], waiting=waiting[org],
-                due=self.due(org), now=now,
+                stores, org, self.at[org], played=self.played[org], suspended=bool(self.organizations[org]["suspended"]),
+                waiting=waiting[org], due=self.due(org), now=now,
             )  # fmt: skip
 
     def due(self, org: str) -> datetime | None:

@@ -112,7 +112,8 @@ def why(
     with given.opened(lake) as there:
         several = org is None and len(there.organizations) > 1
         found = there.why_lines(item, folder=folder, store=store, as_of=when, org=org)
-        screen.lines(counted(found) if all_ else found, json=json, orgs=several, none="nothing is missing")
+        kind, told = ("cause", counted(found)) if all_ else ("why", found)
+        screen.lines(told, json=json, orgs=several, none="nothing is missing", kind=kind)
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -141,7 +142,7 @@ def diff(
     with given.opened(lake) as there:
         several = org is None and len(there.organizations) > 1
         found = there.diff_lines(*moments, store=store, folder=folder, org=org)
-        screen.lines(found, json=json, orgs=several, none="nothing changed")
+        screen.lines(found, json=json, orgs=several, none="nothing changed", kind="diff")
 
 
 @verbs.command(rich_help_panel=PANEL)
@@ -182,7 +183,7 @@ def referrals(
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
         found = list(there.refer(store, folder, when, site=site, org=org))
-    screen.lines(found, json=json, orgs=len({line["org"] for line in found}) > 1, none="no folders yet")
+    screen.lines(found, json=json, orgs=len({line["org"] for line in found}) > 1, none="no folders yet", kind="referral")
 
 
 def answer(
@@ -192,4 +193,5 @@ def answer(
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
         several = org is None and kind != "rounds" and len(there.organizations) > 1
-        screen.lines(there.lines(kind, when, org=org, store=store, folder=folder), json=json, orgs=several, none=NONE[kind])
+        found = there.lines(kind, when, org=org, store=store, folder=folder)
+        screen.lines(found, json=json, orgs=several, none=NONE[kind], kind=kind.removesuffix("s"))

@@ -25,8 +25,8 @@ class Format(StrEnum):
     PARQUET = "parquet"
 
 
-def write(found: Iterable[Mapping[str, Any]], form: Format) -> bool:
-    """Prints lines of one kind as a file; whether there were any.
+def write(found: Iterable[Mapping[str, Any]], form: Format, kind: str) -> bool:
+    """Prints lines of one kind as a file, which has their columns also where there are none; whether there were any.
 
     CSV has a row of names, texts within, and JSON where a value is a list or a table; a text that a spreadsheet would take for a
     formula begins with `'`. Raises UsageError where Parquet would go to a terminal.
@@ -34,16 +34,16 @@ def write(found: Iterable[Mapping[str, Any]], form: Format) -> bool:
     if form == Format.PARQUET and sys.stdout.isatty():
         raise UsageError("Parquet is no text for a terminal: send it to a file, > answer.parquet")
     rows = list(found)
-    if rows and form == Format.CSV:
-        _csv(rows)
-    elif rows:
-        _parquet(rows)
+    if form == Format.CSV:
+        _csv(rows, kind)
+    else:
+        _parquet(rows, kind)
     return bool(rows)
 
 
-def _csv(rows: list[Mapping[str, Any]]) -> None:
+def _csv(rows: list[Mapping[str, Any]], kind: str) -> None:
     written = csv.writer(sys.stdout, lineterminator="\n")
-    names = [key.name.removesuffix("?") for key in LINES[rows[0]["kind"]].keys]
+    names = [key.name.removesuffix("?") for key in LINES[kind].keys]
     written.writerow(names)
     for row in rows:
         cells = (_cell(row.get(name)) for name in names)
@@ -62,13 +62,12 @@ def _cell(value: object) -> object:
     return value
 
 
-def _parquet(rows: list[Mapping[str, Any]]) -> None:
+def _parquet(rows: list[Mapping[str, Any]], kind: str) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from pfspark.rows import of_lines, struct
 
-    kind = rows[0]["kind"]
     table = of_lines(kind, rows)
     for place, field in enumerate(struct(LINES[kind].ddl)):
         if field.dataType.typeName() == "timestamp":

@@ -97,7 +97,8 @@ def set_properties(
     properties: Annotated[list[str], typer.Argument(help="Such as age_limit=30d.", metavar="NAME=VALUE…")],
     store: given.Store, lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
-    """Set properties of a folder: schedule, size_limit, age_limit, conflict, priority, description, note, permissions."""
+    """Set properties of a folder: schedule, size_limit, age_limit, conflict, priority, deleted_item_retention,
+    description, note, permissions."""
     sets, at = given.values(properties, texts=TEXTS), given.moment(now)
     with given.opened(lake) as there:
         edit = there.folder_set(store, path, org=org, at=at, **sets)
@@ -131,7 +132,7 @@ def show(
         several = org is None and len(there.organizations) > 1
         found = there.folder_lines(path, store=store, as_of=when, org=org)
         nobody = f"{store} does not see it" if store else "no store sees it yet: its edit waits for a round"
-        screen.lines(found, json=json, orgs=several, none=nobody)
+        screen.lines(found, json=json, orgs=several, none=nobody, kind="folder")
 
 
 @folder.command("list")

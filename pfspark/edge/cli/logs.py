@@ -100,7 +100,10 @@ def log_rounds(
     since: Since = None, limit: Limit = None, follow: Follow = False,
     lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
-    """Print the ledger: the rounds, when they were played, and what they wrote; of an organization those that it played."""
+    """Print the ledger: the rounds, when they were played, and what they wrote; of an organization those that it played.
+
+    --since goes by when they were written, by the clock on the wall.
+    """
     _log("rounds", None, None, since, limit, follow, lake, org, as_of, json)
 
 
@@ -119,7 +122,7 @@ def _log(
             return filter(keep, there.lines(kind, when, org=org, store=store, folder=folder))
 
         for found in _looks(there, look, begin, limit, follow, at=_at, of=lambda line: line.get("org")):
-            screen.lines(found, json=json, orgs=several, none=none)
+            screen.lines(found, json=json, orgs=several, none=none, kind=kind.removesuffix("s"))
             none = ""
 
 

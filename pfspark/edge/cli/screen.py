@@ -110,10 +110,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[Part]], title: str = "
     show(drawn)
 
 
-def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = "") -> None:
+def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = "", kind: str = "") -> None:
     """Prints lines of the contract as they come; tables of what belongs together.
 
-    `orgs`: name each organization. `none`: what a person is told where there is no line at all.
+    `orgs`: name each organization. `none`: what a person is told where there is no line at all. `kind`: of which kind they are,
+    where they may be asked for as a file.
     """
     form = FORMAT.get()
     if json and form not in (None, Format.JSON):
@@ -123,8 +124,8 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = 
             json_line(line)
         return
     if form:
-        if not write(found, form):
-            note((none or "nothing to write", "dim"))
+        if not write(found, form, kind):
+            note((none, "dim"))
         return
     named = None
     for (org, kind, at), group in groupby(found, _together):
@@ -165,7 +166,7 @@ def whatif(found: Sequence[Line], *, json: bool) -> None:
         elif line["variant"]:
             say((name, "bold"), ": nothing differs")
         for lost in line["lost"]:
-            note((name, "bold"), f": lost for ever at {lost['store']} in {lost['folder']}: {lost['numbers']}")
+            say((name, "bold"), f": lost for ever at {lost['store']} in {lost['folder']}: {lost['numbers']}")
 
 
 def timeline(whole: Sequence[Line], store: str | None, *, json: bool) -> None:
@@ -319,6 +320,8 @@ def _status(line: Line) -> Iterable[Part]:
         yield ("equal", "green") if line["equal"] else ("not equal", "yellow")
     else:
         yield "not played yet", "yellow"
+    if line["suspended"]:
+        yield "; replication of content is suspended", "yellow"
     yield f"; {number(line['waiting'], 'edit')} waiting, {line['missing']:,} missing, {line['lost']:,} lost"
     yield f"; next at {clock(line['due'])}" if line["due"] else "; nothing due"
     if line["ahead"]:
@@ -327,13 +330,16 @@ def _status(line: Line) -> Iterable[Part]:
 
 def _drain(line: Line) -> Iterable[Part]:
     yield line["store"], "bold"
+    if not line["replicas"]:
+        yield " has no replicas: it can be switched off", "green"
+        return
     yield f" has {number(line['replicas'], 'replica')}; "
     if line["empty"]:
         yield f"if they leave their lists now, the last is erased at {clock(line['empty'])}"
     else:
         yield f"{len(line['released'])} of them would be erased by {clock(line['until'])}", "yellow"
     if line["needs_another"]:
-        yield f"; the only one there is, so that another is needed first: {', '.join(line['needs_another'])}", "yellow"
+        yield f"; another replica is needed first, as there is no other, of {', '.join(line['needs_another'])}", "yellow"
     lost = (f"{each['numbers']} of {each['folder']}" for each in line["lost_now"])
     yield f"; switched off now, lost would be {', '.join(lost) or 'nothing'}", "red" if line["lost_now"] else "green"
 
@@ -464,7 +470,7 @@ def _why(line: Line) -> Sequence[Part]:
 
 def _cause(line: Line) -> Sequence[Part]:
     numbers, replicas = f"{line['numbers']:,}", f"{line['replicas']:,}"
-    return (line["cause"], "yellow"), numbers, replicas, clock(line["since"] or ""), line["says"]
+    return (line["cause"], "yellow"), numbers, replicas, clock(line["since"] or ""), _folder_of(line), line["says"]
 
 
 def _diff(line: Line) -> Sequence[Part]:
@@ -473,8 +479,11 @@ def _diff(line: Line) -> Sequence[Part]:
 
 
 def _store(line: Line) -> Sequence[Part]:
+    from pfspark.edge.plan import spell_store
+
     marks = [word for word in ("preferred", "retired") if line[word]]
-    return line["store"], line["site"], line["version"], ", ".join(marks)
+    own = (f"{name} {said}" for name, said in spell_store(line).items() if name not in line or name in ("size_limit", "schedule"))
+    return line["store"], line["site"], line["version"], ", ".join(own), ", ".join(marks)
 
 
 def _round(line: Line) -> Sequence[Part]:
@@ -517,10 +526,10 @@ _TABLES: Mapping[str, tuple[str, Sequence[str], Callable[[Line], Sequence[Part]]
     "loss": ("nobody else holds", ("store", "folder", "numbers", "changes"), _loss),
     "gap": ("gaps", ("store", "folder", "missing", "since", "asked", "asks (again) at"), _gap),
     "why": ("why", ("store", "folder", "item", "cause", "since", "", "by"), _why),
-    "cause": ("causes", ("cause", "numbers", "replicas", "oldest", ""), _cause),
+    "cause": ("causes", ("cause", "numbers", "replicas", "the oldest", "in", ""), _cause),
     "diff": ("what changed", ("store", "folder", "", "before, or gone", "after, or new"), _diff),
     "referral": ("referrals", ("reader at", "folder", "sent to (cost)", "else to"), _referral),
-    "store": ("stores", ("store", "site", "version", ""), _store),
+    "store": ("stores", ("store", "site", "version", "its own", ""), _store),
     "round": ("rounds", ("round", "kind", "played", "written at", "rows"), _round),
 }
 """Kinds of lines that are shown as rows of a table: its name, its columns, a row."""
