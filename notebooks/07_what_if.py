@@ -71,7 +71,7 @@ worlds[["variant", "equal", "most", "messages", "letters", "bytes"]]
 # MAGIC %md
 # MAGIC ## What differs first
 # MAGIC
-# MAGIC Each world says what it does first that the others do not, and by which rule.
+# MAGIC Each world says what it does first that the world as it comes does not, and by which rule.
 
 # COMMAND ----------
 

@@ -37,8 +37,8 @@ lake = Lake.create(schema, spark)
 # MAGIC %md
 # MAGIC ## A lake in a schema
 # MAGIC
-# MAGIC The tables are managed tables of that schema; whoever may read it may ask the lake, whoever may append to `edits` may write at its
-# MAGIC stores, and one writer plays the rounds.
+# MAGIC The tables are managed tables of that schema; whoever may read it may ask the lake, whoever may append to `content` and
+# MAGIC `edits` may write at its stores, and one writer plays the rounds.
 
 # COMMAND ----------
 
@@ -136,4 +136,5 @@ lake.close()
 # MAGIC
 # MAGIC 1. Write a SQL view over `messages` that tells, for each pair of stores and day, how many letters went and how many of them `receipts`
 # MAGIC    calls lost.
-# MAGIC 2. Give a colleague the right to read the schema and to append to `edits`, and nothing else. Which of `post`, `round` and `why` can he do?
+# MAGIC 2. Give a colleague the right to read the schema and to append to `content` and `edits`, and nothing else. Which of `post`, `round`
+# MAGIC    and `why` can he do?

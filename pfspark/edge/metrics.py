@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
 OLD = timedelta(days=1)
-"""How old a belief may be before it is told: an unasked status comes as often (R136)."""
+"""How old a belief may be before it is told. Who lacks something is told as often, unasked, in a `modern` organization (R136);
+where nothing concerns two stores neither hears from the other, and no fault is in that."""
 GAUGES: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "replicas": ("replicas that are not erased", ("org",)),
     "missing_numbers": ("numbers that a store has heard of, that others claim, and that it does not hold", ("org", "store")),

@@ -40,7 +40,7 @@ class Folders(Edits):
     ) -> str:
         """Creates a folder at a store, with replicas at these stores (none named: there); gives the edit's id.
 
-        `props`: schedule, size_limit, age_limit, conflict, priority, description, note, permissions.
+        `props`: schedule, size_limit, age_limit, conflict, priority, deleted_item_retention, description, note, permissions.
         """
         above, _, name = path.rstrip("/").rpartition("/")
         stores = list(replicas or [store])
