@@ -149,8 +149,8 @@ def nearest(seen: object, known: Iterable[object]) -> str:
 
 
 def unfit(seen: object, expected: str) -> UsageError:
-    """What is said of a text that is no such thing."""
-    return UsageError(f"found {seen!r}, expected {expected}")
+    """What is said of a value that is no such thing; a time as a file has it."""
+    return UsageError(f"found {seen if isinstance(seen, date | time) else repr(seen)}, expected {expected}")
 
 
 def unknown(what: str, seen: object, known: Iterable[object], where: str = "", *, expected: str = "") -> UsageError:

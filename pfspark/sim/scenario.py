@@ -22,6 +22,7 @@ from pfspark.sim import language, steps, values
 from pfspark.sim.documents import text_of, toml
 from pfspark.sim.properties import DEFAULT_SITE
 from pfspark.sim.steps import Step
+from pfspark.units import unfit
 
 
 @dataclass(frozen=True)
@@ -171,7 +172,7 @@ def _scenario(document: dict[str, Any], file: str, conf_folder: Path) -> Scenari
     with values.within("end"):
         end = values.time_from(start)(said.end)
         if end < start:
-            raise UsageError(f"found {said.end!r}, expected a time not before the start, {start:%Y-%m-%dT%H:%M:%SZ}")
+            raise unfit(said.end, f"a time not before the start, {start:%Y-%m-%dT%H:%M:%SZ}")
     with values.within("profile"):
         policy = profile_named(said.profile or PROFILE, conf_folder)
     with values.within("policy"):
@@ -278,6 +279,6 @@ def by_path(table: Mapping[str, Any]) -> dict[str, Any]:
     for written, entry in table.items():
         with values.within(f'folders."{written}"'):
             if (path := values.path(written)) in told:
-                raise UsageError("is declared twice")
+                raise UsageError(f"found a second entry of {path}, expected one")
             told[path] = entry
     return told

@@ -11,7 +11,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.sim import language, values
-from pfspark.units import show_duration, unknown
+from pfspark.units import show_duration, unfit, unknown
 
 FolderRef = tuple[str, int | str]
 """`("initial", index)` of the file's folders, `("step", number)` of the step that creates it, or `("id", "PFS1:7")`."""
@@ -62,7 +62,8 @@ def read(entries: list[Any], stores: list[str], start: datetime) -> list[Step]:
                 verbs = ", ".join(language.VERBS)
                 raise UsageError(f"found {' and '.join(done) or 'nothing to do'}, expected at and one verb: {verbs}")
             if said.at < start:
-                raise UsageError(f"at: found {entry['at']!r}, expected a time not before the start")
+                with values.within("at"):
+                    raise unfit(entry["at"], "a time not before the start")
             [(verb, args)] = done.items()
             steps.append(Step(number, said.at, verb, args))
     return steps

@@ -11,7 +11,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.schedules import parse_schedule
-from pfspark.units import nearest, parse_duration, parse_time, unknown
+from pfspark.units import nearest, parse_duration, parse_time, unfit, unknown
 from pfspark.words import LARGEST, LAST, LEVELS, PRIORITIES
 
 
@@ -26,7 +26,7 @@ def within(place: str) -> Iterator[None]:
 
 def word(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"found {value!r}, expected a text")
+        raise unfit(value, "a text")
     return value
 
 
@@ -41,7 +41,7 @@ def number(least: int, most: int = LARGEST - 1) -> Callable[[object], int]:
 
     def read_number(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
-            raise UsageError(f"found {value!r}, expected a whole number {range}")
+            raise unfit(value, f"a whole number {range}")
         return value
 
     return read_number
@@ -49,7 +49,7 @@ def number(least: int, most: int = LARGEST - 1) -> Callable[[object], int]:
 
 def share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
-        raise UsageError(f"found {value!r}, expected a share from 0 to 1, such as 0.2")
+        raise unfit(value, "a share from 0 to 1, such as 0.2")
     return float(value)
 
 
@@ -60,9 +60,9 @@ CENTURY = timedelta(days=36_500)
 def span(value: object) -> timedelta:
     duration = parse_duration(value)
     if not duration:
-        raise UsageError(f"found {value!r}, expected a duration longer than nothing")
+        raise unfit(value, "a duration longer than nothing")
     if duration > CENTURY:
-        raise UsageError(f"found {value!r}, expected a century at most: 36500d")
+        raise unfit(value, "a century at most: 36500d")
     return duration
 
 
@@ -71,7 +71,7 @@ def offset(value: object) -> timedelta:
     is_behind = isinstance(value, str) and value.startswith("-")
     wrong_by = parse_duration(str(value)[1:] if is_behind else value)
     if wrong_by > CENTURY:
-        raise UsageError(f"found {value!r}, expected a clock that is wrong by {CENTURY.days}d at most")
+        raise unfit(value, f"a clock that is wrong by {CENTURY.days}d at most")
     return -wrong_by if is_behind else wrong_by
 
 
@@ -82,7 +82,7 @@ def time_from(start: datetime) -> Callable[[object], datetime]:
         if isinstance(value, str) and "-" not in value:
             offset = parse_duration(value)
             if offset > LAST - start:
-                raise UsageError(f"found {value!r}, expected an offset that ends before the year {LAST.year + 1}")
+                raise unfit(value, f"an offset that ends before the year {LAST.year + 1}")
             return start + offset
         try:
             return parse_time(value)
@@ -116,7 +116,7 @@ def many(one: Callable[[Any], str]) -> Callable[[object], tuple[str, ...]]:
 def version(value: object) -> str:
     text = str(value)
     if isinstance(value, bool) or not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,9})?", text):
-        raise UsageError(f"found {value!r}, expected a version such as 5.5, 2000, 2003 or 2007")
+        raise unfit(value, "a version such as 5.5, 2000, 2003 or 2007")
     return text
 
 
@@ -131,20 +131,20 @@ def age(value: object) -> timedelta | None:
 
 def yes(value: object) -> bool:
     if value is not True:
-        raise UsageError(f"found {value!r}, expected true")
+        raise unfit(value, "true")
     return True
 
 
 def priority(value: object) -> str:
     if value not in PRIORITIES:
-        raise UsageError(f"found {value!r}, expected one of {', '.join(PRIORITIES)}")
+        raise unfit(value, f"one of {', '.join(PRIORITIES)}")
     return str(value)
 
 
 def cnset(stores: Sequence[str]) -> Callable[[object], cntext.CnSet]:
     def read_cnset(value: object) -> cntext.CnSet:
         if not isinstance(value, str):
-            raise UsageError(f"found {value!r}, expected a set such as PFS1:1-10,PFS2:1-20")
+            raise unfit(value, "a set such as PFS1:1-10,PFS2:1-20")
         try:
             cnset = cntext.parse(value)
         except CnSetError as error:
@@ -162,7 +162,7 @@ def cnset(stores: Sequence[str]) -> Callable[[object], cntext.CnSet]:
 def folder_word(value: object) -> str:
     name = word(value)
     if "/" in name or len(name) > 255 or any(ord(char) < 32 or 127 <= ord(char) < 160 for char in name):
-        raise UsageError(f"found {value!r}, expected a folder name: no / and no control characters, at most 255 characters")
+        raise unfit(value, "a folder name: no / and no control characters, at most 255 characters")
     return name
 
 
@@ -171,7 +171,7 @@ def path(value: object) -> str:
     path = word(value)
     parts = path.rstrip("/").split("/")
     if parts[0] or len(parts) < 2:
-        raise UsageError(f"found {value!r}, expected a path such as /Sales or /Sales/North")
+        raise unfit(value, "a path such as /Sales or /Sales/North")
     if len(parts) - 1 > LEVELS:
         raise UsageError(f"found a path of {len(parts) - 1} folders, expected at most {LEVELS}, one beneath the other")
     return "/".join(["", *map(folder_word, parts[1:])])

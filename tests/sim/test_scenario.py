@@ -578,7 +578,7 @@ start = 2026-01-05T00:00:00Z ⇒
 2026-01-05T00:00:00Z ⇒ "5 January"
     start: found '5 January', expected a time such as 2026
 "4h" ⇒ 2026-01-04T00:00:00Z
-    expected a time not before the start, 2026-01-05T00:00:00Z
+    found 2026-01-04 00:00:00+00:00, expected a time not before the start, 2026-01-05T00:00:00Z
 "4h" ⇒ 30
     n.toml: end: found 30, expected a time such as 2026-01-05T00:00:00Z, or an offset from the start such as 15m
 "4h" ⇒ "4"
@@ -628,7 +628,7 @@ end = "4h" ⇒
 "/Sales/North" ⇒ "/Sales//North"
     found '', expected a text
 "/Sales/North" ⇒ "/Sales/"
-    folders."/Sales/": is declared twice
+    folders."/Sales/": found a second entry of /Sales, expected one
 [stores.PFS2] ⇒ [stores.PFS2]; site = "X"; [[links]]; sites = ["X", "Y"]
     links 1: sites: site 'Y' is not known, expected X, default
 [stores.PFS2] ⇒ [stores.PFS2]; site = "X"; [[links]]; sites = ["X", "X"]
