@@ -15,9 +15,11 @@ from pfspark.ask.stores import Stores
 from pfspark.edge import copying
 from pfspark.edge.asked import naming
 from pfspark.errors import LakeError, RefusedError, UsageError
+from pfspark.keys import NUMBER
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time
 from pfspark.rows import rows_of
+from pfspark.rules import items, state
 from pfspark.sim.properties import set_properties
 from pfspark.units import nearest
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing
@@ -74,19 +76,17 @@ class Folders(Edits):
         org: str | None = None,
         at: When = None,
     ) -> str:
-        """Copies a deleted folder, with the items that its readers saw, into a new one; gives the id of its edit.
+        """Copies a deleted folder, with the items that a reader of any store saw, into a new one; gives the id of its edit.
 
-        `folder`: its id, or the path it had. `as_of`: the round to copy from, if none is told the last before the deletion.
+        `folder`: its id, or the path it had. `as_of`: the round to copy from; if none is told the last before the deletion, with
+        what was taken in later, at stores that had not heard of it.
         `name`: of the copy, which lies at the top; `… recovered` unless told. The copy has one replica, at `store`.
 
         Source: R141, R149; F59.
         """
         org = self._org(org, store)
         target, earlier = self._deleted(org, folder) if as_of is None else (folder, round_or_time(as_of))
-        seen = self.items(None, target, earlier, org=org).where("not deleted").toArrow().to_pylist()
-        viewers = {viewer: [row for row in seen if row["store"] == viewer] for viewer in {row["store"] for row in seen}}
-        copied = max(viewers.items(), key=lambda pair: (len(pair[1]), pair[0] == store, pair[0]), default=(store, []))[1]
-        path = str(copied[0]["path"]) if copied else folder
+        copied, path = self._seen_by_any(org, target, earlier, later=as_of is None)
         rows = copying.recovered(
             sorted(copied, key=lambda row: naming.place_of(row["item"])),
             org=org, store=store, name=_folder_name(name or f"{path.rpartition('/')[2]} recovered"), parent=ROOT,
@@ -106,6 +106,25 @@ class Folders(Edits):
         self._tables.append("content", bodies.withColumn("at", F.lit(datetime.now(UTC))))
         self._tables.append("edits", rows_of("edits", rows))
         return str(rows[0]["edit_id"])
+
+    def _seen_by_any(self, org: str, folder: str, as_of: When, *, later: bool) -> tuple[list[dict[str, Any]], str]:
+        """The items of a folder as one reader would see them who saw what the readers of all its replicas do, and its path.
+        `later`: with what was numbered there since."""
+        seen = self.answers(as_of, org)
+        named = sorted(naming.folders_named(seen.world, org, None, folder))
+        here = (F.col("org") == org) & F.col("folder").isin(named)
+        shown = items.open_to_readers(self._frame_of("replicas", seen.world)).where(here)
+        held = items.seen(
+            self._frame_of("changes", seen.world), applied=state.contents_of(self._frame_of("state", seen.world), replicas=shown)
+        )
+        if later:
+            since = self._tables.read("changes").where(here & (F.col("round") > seen.snapshot.row.round))
+            held = held.unionByName(since.withColumn("store", F.lit("")).select(*held.columns))
+        one = held.withColumn("store", F.lit("")).dropDuplicates(list(NUMBER))
+        found = items.readable(items.versions(one)).where("not deleted").withColumnRenamed("object", "item")
+        stores = seen.views[org]
+        paths = sorted(stores.path(*each) for each in stores.present() if each[1] in named)
+        return found.toArrow().to_pylist(), next((path for path in paths if path.startswith("/")), folder)
 
     def _deleted(self, org: str, folder: str) -> tuple[str, int]:
         """The id of a deleted folder, named by it or by the path it had, and the last round before it was deleted."""

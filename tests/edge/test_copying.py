@@ -109,3 +109,23 @@ def test_a_conflict_and_a_deleted_folder(spark: SparkSession, tmp_path: Path) ->
         assert (copy["item"], copy["name"]) != ("PFS1:1", "it") and copy["name"] == "it"
         assert lake.export_mail("PFS2", "/Sales recovered", tmp_path / "out", "eml") == 1
         assert next((tmp_path / "out").iterdir()).read_bytes() == b"mine"
+
+
+@pytest.mark.lakes
+def test_what_any_store_had_of_a_deleted_folder_is_recovered(spark: SparkSession, tmp_path: Path) -> None:
+    """`late` was taken in with the deletion, `far` at a store that had not heard of it: no store saw all of them."""
+    with Lake.create(tmp_path / "lake", spark) as lake:
+        two_stores(lake, "it")
+        lake.run(f"{DAY}00:30:00Z")
+        lake.post("PFS1", "/Sales", b"mine", name="near", at=f"{DAY}00:31:00Z")
+        lake.post("PFS2", "/Sales", b"yours", name="far", at=f"{DAY}00:31:00Z")
+        lake.run(f"{DAY}00:45:00Z")
+        lake.delete("PFS2", "/Sales", "it", at=f"{DAY}00:46:00Z")
+        lake.post("PFS1", "/Sales", b"late", name="late", at=f"{DAY}00:46:00Z")
+        lake.folder_delete("PFS1", "/Sales", at=f"{DAY}00:47:00Z")
+        lake.run(f"{DAY}01:15:00Z")
+        lake.folder_recover("PFS2", "/Sales", at=f"{DAY}01:16:00Z")
+        lake.folder_recover("PFS2", "/Sales", "of then", f"{DAY}00:30:00Z", at=f"{DAY}01:16:00Z")
+        lake.run(f"{DAY}01:30:00Z")
+        seen = sorted((row["path"], row["name"]) for row in lake.items("PFS2").collect())
+        assert seen == [("/Sales recovered", name) for name in ("far", "late", "near")] + [("/of then", "it")]
