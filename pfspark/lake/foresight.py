@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 
 from pfspark import cnset
 from pfspark.ask import drain
-from pfspark.errors import UsageError
+from pfspark.errors import RefusedError, UsageError
 from pfspark.keyed import having
 from pfspark.lake.known import Line, When, time_of
 from pfspark.lake.questions import expect_there
@@ -87,12 +87,17 @@ class Foresight(Rounds):
         its replicas are erased. One line: since when it is `empty` if that began now, or after an earlier round, and what would
         be lost without.
 
-        Raises UsageError for a store that is not known.
+        Raises UsageError for a store that is not known, RefusedError for one that was retired with replicas.
         """
         org = self._org(org, store)
         seen = expect_there(self.answers(as_of, org), org)
         stores = seen.views[org]
         here = [folder for of, folder in stores.present() if of == store and folder != HIERARCHY]
+        if here and store not in stores.members:
+            raise RefusedError(
+                f"{store} is retired with {len(here)} replicas, of which nobody hears any more; "
+                f"`pfspark store set {store} --not-retired` first"
+            )
         listed = {folder: [each for each in stores.listed(store, folder) if each != store] for folder in here}
         removing = [
             {"at": "0m", "remove_replica": {"store": store, "folder": folder, "replica": store}}

@@ -121,6 +121,10 @@ class Organizations(Directory, Folders):
         options_text = differences_text(override(profiled, said), profiled)
         self._say("organizations", {**known, "profile": profiled.profile, "options": options_text})
 
+    def needed(self, store: str, *, org: str | None = None) -> str | None:
+        """Why a store should not be retired yet: what it has, in words; None: it has nothing."""
+        return self._as_it_stands(self._org(org, store), None).needed.get(store)
+
     def unlinked(self, *, org: str | None = None) -> tuple[str, ...]:
         """The sites that no link names although there are others: messages to them are free, and at once."""
         name = self._org(org)

@@ -143,7 +143,7 @@ def test_what_was_at_no_time_is_from_no_time_on() -> None:
         return [place for place, _ in logs.tail(enumerate(times), since, limit, at=lambda each: each[1])]
 
     later = AT + timedelta(hours=2)
-    assert parts(None, None, AT, None, later) == [0, 1, 2]
+    assert parts(None, None, AT, None, later) == parts(None, 10**20, AT, None, later) == [0, 1, 2]
     assert parts(AT, None, AT, None, later) == [0, 2]
     assert parts(timedelta(hours=1), None, AT, None, later) == [2]
     assert parts(timedelta(hours=2), 1, AT, None, later) == [2]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
+from pfspark.edge import cli
 from pfspark.edge.metrics import figures
 from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.lake import Lake
@@ -109,3 +110,12 @@ def test_what_was_not_there_yet_is_told(lake: Lake) -> None:
     for asked in (lambda: lake.report(1, org="later"), lambda: lake.why_lines("A:1", folder="1-1", as_of=1, org="later")):
         with pytest.raises(LakeError, match="the organization 'later' was not there yet after round 1"):
             asked()
+
+
+def test_who_is_retired_with_replicas_is_told_of_them(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
+    assert lake.needed("PFS1", org="main") is None
+    assert cli.run(("store", "set", "PFS3", "--retired", "--org", "main", "--lake", lake.where)) == 0
+    assert "PFS3 is retired although it has 1 replicas, 0 edits wait" in capsys.readouterr().err
+    with pytest.raises(RefusedError, match=r"PFS3 is retired with 1 replicas.*store set PFS3 --not-retired"):
+        lake.drain("PFS3", org="main")
+    assert lake.drain("PFS1", org="main")["replicas"] == 0

@@ -134,6 +134,8 @@ def set_store(
         if name not in stores:
             raise unknown("the store", name, stores)
         there.store(name, site, org=org, retired=retired, **told)
+        if retired and (has := there.needed(name, org=org)):
+            screen.note((f"{name} is retired although {has}", "yellow"))
 
 
 @store.command("list")

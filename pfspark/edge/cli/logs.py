@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -168,7 +169,7 @@ def tail(
     if since is not None:
         begin = since
         found = (each for each in found if (when := at(each)) and when >= begin)
-    return found if limit is None else deque(found, maxlen=limit)
+    return found if limit is None else deque(found, maxlen=min(limit, sys.maxsize))
 
 
 def _at(line: Mapping[str, Any]) -> datetime | None:
