@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
@@ -15,7 +16,8 @@ from pfspark.ask.stores import Stores
 from pfspark.edge import copying
 from pfspark.edge.asked import naming
 from pfspark.errors import LakeError, RefusedError, UsageError
-from pfspark.keys import NUMBER
+from pfspark.keyed import having
+from pfspark.keys import FOLDER, NUMBER
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time
 from pfspark.rows import rows_of
@@ -112,15 +114,15 @@ class Folders(Edits):
         `later`: with what was numbered there since."""
         seen = self.answers(as_of, org)
         named = sorted(naming.folders_named(seen.world, org, None, folder))
-        here = (F.col("org") == org) & F.col("folder").isin(named)
-        shown = items.open_to_readers(self._frame_of("replicas", seen.world)).where(here)
-        held = items.seen(
-            self._frame_of("changes", seen.world), applied=state.contents_of(self._frame_of("state", seen.world), replicas=shown)
-        )
+        mine = pa.table({"org": [org] * len(named), "folder": named})
+        views = {name: having(seen.world[name], mine, FOLDER) for name in ("state", "replicas", "changes")}
+        own = state.contents_of(self._frame_of("state", views), replicas=items.open_to_readers(self._frame_of("replicas", views)))
+        held = items.seen(self._frame_of("changes", views), applied=own).drop("store")
         if later:
+            here = (F.col("org") == org) & F.col("folder").isin(named)
             since = self._tables.read("changes").where(here & (F.col("round") > seen.snapshot.row.round))
-            held = held.unionByName(since.withColumn("store", F.lit("")).select(*held.columns))
-        one = held.withColumn("store", F.lit("")).dropDuplicates(list(NUMBER))
+            held = held.unionByName(since.select(*held.columns))
+        one = held.dropDuplicates(list(NUMBER)).withColumn("store", F.lit(""))
         found = items.readable(items.versions(one)).where("not deleted").withColumnRenamed("object", "item")
         stores = seen.views[org]
         paths = sorted(stores.path(*each) for each in stores.present() if each[1] in named)

@@ -149,7 +149,7 @@ class Questions(Known):
         if store is not None:
             own = own.where(F.col("store") == store)
         if folder is not None:
-            own = own.where(F.col("folder").isin(*sorted(naming.folders_named(known, str(org), store, folder))))
+            own = own.where(F.col("folder").isin(*sorted(naming.folders_asked(known, str(org), store, folder))))
         found = items.readable(items.versions(items.seen(self._frame_of("changes", known), applied=own)))
         named = found.withColumnRenamed("object", "item").join(self._paths(seen), list(HERE), "left")
         return named.withColumn("conflict", F.col("conflict") & ~F.coalesce("quiet", F.lit(False))).drop("quiet")
@@ -166,7 +166,7 @@ class Questions(Known):
         if store is not None:
             found = found.where((F.col("store") == store) | F.exists("recipients", lambda to: to["store"] == store))
         if folder is not None:
-            ids = naming.folders_named(self._world(as_of, org), str(org), None, folder)
+            ids = naming.folders_asked(self._world(as_of, org), str(org), None, folder)
             found = found.where(F.col("folder").isin(*sorted(ids)))
         return found
 
@@ -186,7 +186,7 @@ class Questions(Known):
         sites = {(row["org"], row["store"]): row["site"] for row in seen.world["stores"].to_pylist() if row["org"] in seen.views}
         if site is not None and site not in sites.values():
             raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
-        named = naming.folders_named(seen.world, str(org), store, folder) if folder is not None else None
+        named = naming.folders_asked(seen.world, str(org), store, folder) if folder is not None else None
         for line in seen.referrals():
             here = store in (None, line["store"]) and site in (None, sites[line["org"], line["store"]])
             if here and (named is None or line["id"] in named):
@@ -246,7 +246,7 @@ class Questions(Known):
         if org is not None:
             expect_there(seen, org)
         if org is not None and folder is not None:
-            named = sorted(naming.folders_named(seen.world, org, None, folder))
+            named = sorted(naming.folders_asked(seen.world, org, None, folder))
             stores = [store] if store is not None else seen.views[org].members
             about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
         else:
@@ -279,7 +279,7 @@ class Questions(Known):
 
         org = self._org(org, store)
         seen = self.answers(as_of, org)
-        named = sorted(naming.folders_named(seen.world, org, None, folder))
+        named = sorted(naming.folders_asked(seen.world, org, None, folder))
         asked = [row for one in named for row in About.of(seen.world, org, "", one, item).ranges()]
         found = explained.follow(seen, asked, partial(self._when_asking, org))
         first = next(found, None)

@@ -17,8 +17,8 @@ from pfspark.edge.asked.answers import Answers, Line
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import turn
 from pfspark.edge.world.facts import contacts_before_asking, last_restores, own_rows
-from pfspark.keyed import distinct
-from pfspark.keys import FOLDER
+from pfspark.keyed import distinct, having
+from pfspark.keys import FOLDER, STORE
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake
 from pfspark.schedules import Grid
@@ -33,10 +33,11 @@ stores went by is read for each of them, which takes seconds."""
 def replicas_that_should(seen: Answers) -> list[About]:
     """Every replica that stands, and every store that the list of some store that is not retired calls a replica."""
     present = {(org, *here) for org, stores in seen.views.items() for here in stores.present()}
-    lists = seen.world["lists"]
-    listed = distinct(lists.filter(pc.equal(lists["listing"], Listing.LISTED)), ["org", "store", "peer", "folder"]).to_pylist()
-    viewers = {org: {*stores.members} for org, stores in seen.views.items()}
-    named = {(row["org"], row["peer"], row["folder"]) for row in listed if row["store"] in viewers.get(row["org"], ())}
+    stores = seen.world["stores"]
+    viewers = stores.filter(pc.and_(pc.invert(stores["retired"]), pc.is_in(stores["org"], pa.array(seen.views, pa.string()))))
+    lists = having(seen.world["lists"], viewers, STORE)
+    listed = distinct(lists.filter(pc.equal(lists["listing"], Listing.LISTED)), ["org", "peer", "folder"])
+    named = {(row["org"], row["peer"], row["folder"]) for row in listed.to_pylist()}
     return [About(org, store, folder) for org, store, folder in sorted(present | named)]
 
 

@@ -61,18 +61,21 @@ def of_path(world: World, org: str, store: str, folder: str) -> Sequence[str]:
 
 
 def folders_named(world: World, org: str, store: str | None, folder: str) -> set[str]:
-    """The folders that a store, or any store, sees by that path or id; of the hierarchy, itself.
+    """The folders that a store, or any store, sees by that path or id.
 
     Raises UsageError where there is none.
     """
-    if folder == HIERARCHY:
-        return {HIERARCHY}
     viewers = [store] if store is not None else stores_of(world, org)
     named = {each for viewer in viewers if (each := folder_named(world, org, viewer, folder)) is not None}
     if not named or not any(map(partial(_is_there, world, org), named)):
         paths = sorted({path for viewer in viewers for path in seen_paths(world, org, viewer)})
         raise unknown("the folder", folder, paths, "" if store is None else f" at {store}")
     return named
+
+
+def folders_asked(world: World, org: str, store: str | None, folder: str) -> set[str]:
+    """The folders of which a question is: those that are so named, and the hierarchy, which nobody edits or reads as a folder."""
+    return {HIERARCHY} if folder == HIERARCHY else folders_named(world, org, store, folder)
 
 
 def _is_there(world: World, org: str, folder: str) -> bool:

@@ -482,7 +482,8 @@ def _store(line: Line) -> Sequence[Part]:
     from pfspark.edge.plan import spell_store
 
     marks = [word for word in ("preferred", "retired") if line[word]]
-    own = (f"{name} {said}" for name, said in spell_store(line).items() if name not in line or name in ("size_limit", "schedule"))
+    said = spell_store(line)
+    own = (f"{name} {said[name]}" for name in ("interval", "size_limit", "schedule") if name in said)
     return line["store"], line["site"], line["version"], ", ".join(own), ", ".join(marks)
 
 

@@ -279,6 +279,9 @@ def test_answers_are_filtered_by_store_folder_and_organization(lake: Lake) -> No
     assert {line["type"] for line in lake.lines("messages", folder="1-1")} >= {"0x2"}
     of_hierarchy = rows(lake.messages(folder="1-1"))
     assert of_hierarchy and {row["folder"] for row in of_hierarchy} == {"1-1"} and [*lake.refer(folder="1-1")] == []
+    for edit in (lambda: lake.post("PFS1", "1-1", b"x"), lambda: lake.folder_delete("PFS1", "1-1")):
+        with pytest.raises(UsageError, match="the folder '1-1' is not known"):
+            edit()
     everything = rows(lake.messages())
     of_sales = rows(lake.messages(folder="/Sales"))
     assert 0 < len(of_sales) < len(everything) and {row["folder"] for row in of_sales} == {"PFS1:1"}
