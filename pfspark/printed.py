@@ -152,7 +152,7 @@ of | string | organization, option, store, link, folder or replica
 name | string | which one; of replicas the path of their folder
 before | map<string,string> | what differs, as people write it; of what stays or is removed all
 after | map<string,string> | what it will be
-says | string? | why it stays
+says | string? | why it stays; of a store that is retired, what it still has
 """),
         _line(
             "organization", "an organization as a file says it", "show", f"""

@@ -128,6 +128,15 @@ def show_size(size: int) -> str:
     return f"{size // SIZES[unit]}{unit}" if size else "0KB"
 
 
+def counted(count: int, what: str) -> str:
+    """So many of them.
+
+    >>> counted(1, "round"), counted(1200, "round")
+    ('1 round', '1,200 rounds')
+    """
+    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
+
+
 def parse_clock(text: object) -> time:
     """A time of day in UTC: `02:00`."""
     if isinstance(text, time) and not (text.second or text.microsecond):

@@ -1,16 +1,18 @@
 """What separates an organization from what a file says of it: a plan, line by line, and the rows that carry it out.
 
 Nothing is removed unless that is asked for, and no store is retired while it has replicas: its content might be the only one.
+What another store has renamed or made, of which the store that edits has not heard yet, is neither removed nor made anew.
 A property of a folder, once set, can be set otherwise and not be unset; of those that a file does not name nothing is said.
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from pfspark.edge.asked.store_view import Folder, View
@@ -40,7 +42,7 @@ class Change:
     before: Mapping[str, Any] = field(default_factory=dict)
     after: Mapping[str, Any] = field(default_factory=dict)
     says: str | None = None
-    """Why it stays."""
+    """Why it stays; of what changes, what is lost by it."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,9 @@ class Organization:
     view: View
     """What the store sees at which folders are edited, with the edits that wait there."""
     needed: Mapping[str, str]
-    """Stores that cannot be retired yet, each with the reason."""
+    """Stores that should not be retired yet, each with the reason."""
+    to_come: Callable[[], View]
+    """What that store sees once it has heard all that others hold, and all have taken in what waits."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +106,7 @@ def plan(said: Declared, there: Organization, *, prune: bool, at: datetime, plac
     current = {**there.stores, **{row["store"]: row for row in stores}}
     everyone = [name for name, row in current.items() if not row["retired"] and (name in said.stores or not said.stores)]
     folders = _Folders(there, at, place)
-    folders.declare(said, everyone, prune)
+    folders.declare(said, everyone, {name for name, row in current.items() if row["retired"]}, prune)
     kept = {**there.links, **{(row["from_site"], row["to_site"]): row for row in links}}
     return Plan(
         org=there.name,
@@ -163,7 +167,9 @@ def _stores(said: Declared, there: Organization, prune: bool) -> tuple[list[Chan
         else:
             row = {**known, "retired": False, **told}
         was, is_now = (spell_store(each) for each in (known or {}, row))
-        changes.append(_change("store", name, was, is_now, is_new=known is None))
+        change = _change("store", name, was, is_now, is_new=known is None)
+        retires = row["retired"] and known is not None and not known["retired"]
+        changes.append(replace(change, says=there.needed.get(name)) if retires else change)
         if was != is_now:
             rows.append(row)
     for name, known in there.stores.items():
@@ -234,21 +240,47 @@ class _Folders:
     def __init__(self, there: Organization, at: datetime, place: int) -> None:
         self.org, self.view, self.at, self.place = there.name, there.view, at, place
         self.refs = there.view.paths()
+        self.to_come = cache(lambda: there.to_come().paths())
+        self.renamed: set[str] = set()
+        """Folders that the file calls as other stores do already."""
         self.changes: list[Change] = []
         self.rows: list[dict[str, Any]] = []
 
-    def declare(self, said: Declared, everyone: Sequence[str], prune: bool) -> None:
-        """Makes, changes and, with `prune`, deletes folders. `everyone`: who holds a folder of which that is not said."""
+    def declare(self, said: Declared, everyone: Sequence[str], retired: Collection[str], prune: bool) -> None:
+        """Makes, changes and, with `prune`, deletes folders. `everyone`: who holds a folder of which that is not said.
+
+        Raises RefusedError for a folder that is to be put at a `retired` store, and as `_renamed_elsewhere` does.
+        """
         known = said.folders if prune else {**self.refs, **said.folders}
         for path, told in said.folders.items():
             expect_parent(path, known)
-            refs = self.refs.get(path, [])
+            refs = self.refs.get(path) or self._renamed_elsewhere(path, said.folders)
+            there = {each for ref in refs for each in self.view.folders[ref].listed}
+            if nowhere := sorted({*(told.replicas or ())} & {*retired} - there):
+                raise RefusedError(f"{', '.join(nowhere)} is to hold {path!r}, and is retired: what is put there reaches nobody")
             if not refs:
                 self._create(path, told.replicas or tuple(everyone), told.properties)
             else:
                 wanted = told.replicas or (tuple(everyone) if prune else ())
                 self._change(path, only(self.view, path, refs), wanted, told.properties, prune)
         self._others(set(said.folders), prune)
+
+    def _renamed_elsewhere(self, path: str, declared: Collection[str]) -> list[str]:
+        """The folder that has this path at another store: the news of it is on its way here, so it is as the file says.
+
+        Raises RefusedError where this store has not heard of it at all, or where the file has the path that it has here too.
+        """
+        refs = self.to_come().get(path, [])
+        for ref in refs:
+            here = next((name for name, folders in self.refs.items() if ref in folders), None)
+            if here is None or here in declared:
+                what = "made" if here is None else f"{here!r}, which the file has too, renamed to"
+                raise RefusedError(
+                    f"another store has {what} {path!r} ({ref}), of which {self.view.store} has not heard yet; "
+                    "play on until it has, or name as --store one that sees it"
+                )
+        self.renamed.update(refs)
+        return refs
 
     def _create(self, path: str, replicas: Sequence[str], properties: Mapping[str, str]) -> None:
         if not replicas:
@@ -280,8 +312,13 @@ class _Folders:
             for ref in refs if path not in declared else ():
                 folder = self.view.folders[ref]
                 held = spell_folder(folder)
+                if ref in self.renamed:
+                    continue
                 if not prune:
                     self.changes.append(_stays("folder", path, held))
+                    continue
+                if self.renamed & self.view.beneath(ref).keys():
+                    self.changes.append(_stays("folder", path, held, "a folder of the file lies beneath it until that is moved"))
                     continue
                 if not folder.dead:
                     self._edit(path, Action.DELETE_FOLDER, ref, {})

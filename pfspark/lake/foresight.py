@@ -18,6 +18,7 @@ from pfspark.lake.known import Line, When, time_of
 from pfspark.lake.questions import expect_there
 from pfspark.lake.rounds import Rounds
 from pfspark.sim.documents import Document
+from pfspark.units import counted
 from pfspark.words import HIERARCHY, LAST
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ class Foresight(Rounds):
         here = [folder for of, folder in stores.present() if of == store and folder != HIERARCHY]
         if here and store not in stores.members:
             raise RefusedError(
-                f"{store} is retired with {len(here)} replicas, of which nobody hears any more; "
+                f"{store} is retired with {counted(len(here), 'replica')}, of which nobody hears any more; "
                 f"`pfspark store set {store} --not-retired` first"
             )
         listed = {folder: [each for each in stores.listed(store, folder) if each != store] for folder in here}

@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from pfspark.ask.lines import about, moment
 from pfspark.edge import plan
 from pfspark.edge.asked import naming
-from pfspark.edge.asked.store_view import View, properties_of
+from pfspark.edge.asked.store_view import View, once_all_have_heard, properties_of
 from pfspark.edge.config import conf_folder
 from pfspark.edge.plan import Organization, Plan
 from pfspark.edge.world.directory import policy_of
@@ -26,7 +27,7 @@ from pfspark.rows import rows_of
 from pfspark.settings import MAIN, differences, differences_text, load_profile, override, single
 from pfspark.sim import values
 from pfspark.sim.documents import Document, document
-from pfspark.units import unknown
+from pfspark.units import counted, unknown
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Standing
 
 
@@ -183,9 +184,11 @@ class Organizations(Directory, Folders):
             links=self._links(org),
             view=View(world, org, editor or ""),
             needed={
-                each: f"it has {held[each]} replicas, {waiting[each]} edits wait; `pfspark drain {each}` says how it is emptied"
+                each: f"it has {counted(held[each], 'replica')} and {counted(waiting[each], 'edit')} waiting; "
+                f"`pfspark drain {each}` says how it is emptied"
                 for each in sorted({*held, *waiting})
             },
+            to_come=partial(once_all_have_heard, world, org, naming.stores_of(world, org)),
         )
 
     def _editor(self, org: str, store: str | None, names: Sequence[str]) -> str | None:

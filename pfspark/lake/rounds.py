@@ -93,8 +93,12 @@ class Rounds(Questions):
         return {org: at - now for org, at in sorted(clocks(snapshot).items()) if at > now}
 
     def losses(self, store: str, to: When, *, org: str | None = None) -> list[Line]:
-        """What restoring a store to an earlier round would lose for ever: one line a folder; see `restoring.losses`."""
+        """What restoring a store to an earlier round would lose for ever: one line a folder; see `restoring.losses`.
+
+        Raises RefusedError for a store that is retired.
+        """
         org = self._org(org, store)
+        self._expect_in_use(org, store)
         return list(restoring.losses(org, store, self._world(), self._world(self._earlier(to, org).row.round)))
 
     def restore(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -493,9 +494,65 @@ def test_a_store_with_replicas_is_not_retired_yet(played: Lake) -> None:
     plan = played.plan(said, prune=True)
     lines = {(change.of, change.name): change for change in plan.changes}
     assert lines["store", "PFS3"].what == "stays"
-    assert "has 2 replicas, 0 edits wait; `pfspark drain PFS3`" in str(lines["store", "PFS3"].says)
+    assert "has 2 replicas and 0 edits waiting; `pfspark drain PFS3`" in str(lines["store", "PFS3"].says)
     assert lines["store", "PFS9"].what == "remove"
     assert lines["folder", "/Sales"].after == {"replicas": ["PFS1", "PFS2"]}
+
+
+@pytest.mark.parametrize(
+    "store, has", [("PFS3", "it has 2 replicas and 0 edits waiting; `pfspark drain PFS3` says"), ("PFS9", "")]
+)
+def test_a_file_that_retires_a_store_is_told_what_that_still_has(played: Lake, store: str, has: str) -> None:
+    plan = played.plan({"stores": {store: {"site": "Redmond", "retired": True}}})
+    [change] = (each for each in plan.changes if (each.of, each.name) == ("store", store))
+    assert (change.what, change.after["retired"]) == ("change", True)
+    assert (change.says or "").startswith(has) and bool(change.says) == bool(has)
+
+
+def test_nothing_new_is_put_at_a_retired_store(played: Lake) -> None:
+    """What is there already may be told as it is: that is what is shown of an organization with one."""
+    said = {"stores": {"PFS3": {"site": "Paris", "retired": True}}}
+    for folders in ({"/New": {"replicas": ["PFS3"]}}, {"/Kept": {"replicas": ["PFS2", "PFS3"]}}):
+        with pytest.raises(RefusedError, match=r"PFS3 is to hold '/.*', and is retired: what is put there reaches nobody"):
+            played.plan(said | {"folders": folders})
+    assert not played.plan(said | {"folders": {"/Sales": {"replicas": ["PFS1", "PFS3"]}}}).rows["edits"]
+
+
+def test_what_another_store_has_renamed_is_neither_pruned_nor_made_anew(
+    played: Lake, tmp_path: Path, spark: SparkSession
+) -> None:
+    """PFS1, which edits, has not heard of it: while it waits at PFS3, and while the news is on its way."""
+    with Lake.open(shutil.copytree(played.where, tmp_path / "lake"), spark) as lake:
+        lake.folder_rename("PFS3", "/Kept", "Held", at="2026-01-05T00:41:00Z")
+        lake.folder_move("PFS3", "/Sales/West", "/", at="2026-01-05T00:42:00Z")
+        for until in (None, "2026-01-05T00:50:00Z"):
+            if until:
+                lake.run(until)
+            said = lake.declared(store="PFS3")
+            assert until is None or {*said["folders"]} == {"/Held", "/Sales", "/West"}
+            said["folders"] = {"/Held": {}, "/West": {"age_limit": "9d"}}
+            assert lake.declared(store="PFS1")["folders"].keys() == {"/Kept", "/Sales", "/Sales/West"}
+            pruned, kept = (lake.plan(said, store="PFS1", prune=prune) for prune in (True, False))
+            assert [edit["action"] for edit in pruned.rows["edits"]] == [
+                "set_folder",
+                "set_folder",
+            ]  # West its limit, Held its list
+            assert [edit["action"] for edit in kept.rows["edits"]] == ["set_folder"]
+            folders = {change.name: (change.what, change.says) for change in pruned.changes if change.of == "folder"}
+            assert folders == {
+                "/Held": ("change", None), "/West": ("change", None),
+                "/Sales": ("stays", "a folder of the file lies beneath it until that is moved"),
+            }  # fmt: skip
+            with pytest.raises(
+                RefusedError, match=r"'/Kept', which the file has too, renamed to '/Held' .*PFS1 has not heard yet"
+            ):
+                lake.plan({"folders": {"/Held": {}, "/Kept": {}}}, store="PFS1")
+        lake.folder_create("PFS3", "/New", ["PFS3"], at="2026-01-05T00:51:00Z")
+        with pytest.raises(RefusedError, match=r"another store has made '/New' \(@create_folder:.*PFS1 has not heard yet"):
+            lake.plan({"folders": {"/New": {}}}, store="PFS1")
+        lake.folder_rename("PFS1", "/Sales", "Trade", at="2026-01-05T00:52:00Z")
+        back = lake.plan({"folders": {"/Sales": {}}}, store="PFS1")  # what PFS3 sees is the past, and no news
+        assert [change.what for change in back.changes if change.name == "/Sales"] == ["add"]
 
 
 def test_folders_are_edited_where_they_are_seen(played: Lake) -> None:

@@ -47,6 +47,8 @@ def test_nothing_is_done_there(lake: Lake) -> None:
         lake.resolve("PFS1", "/Sales", "anything", "all")
     with pytest.raises(RefusedError, match=r"PFS1 is retired.*store set PFS1 --not-retired"):
         lake.restore("PFS1", 1)
+    with pytest.raises(RefusedError, match="PFS1 is retired"):
+        lake.losses("PFS1", 1)  # before anybody is asked whether to lose them
     said = lake.declared()
     assert lake.plan(said, at=f"{DAY}06:00:00Z").rows.get("edits", []) == []  # at PFS1 the others' folders would be made anew
     assert said["stores"]["PFS1"]["retired"] is True
@@ -115,7 +117,7 @@ def test_what_was_not_there_yet_is_told(lake: Lake) -> None:
 def test_who_is_retired_with_replicas_is_told_of_them(lake: Lake, capsys: pytest.CaptureFixture[str]) -> None:
     assert lake.needed("PFS1", org="main") is None
     assert cli.run(("store", "set", "PFS3", "--retired", "--org", "main", "--lake", lake.where)) == 0
-    assert "PFS3 is retired although it has 1 replicas, 0 edits wait" in capsys.readouterr().err
-    with pytest.raises(RefusedError, match=r"PFS3 is retired with 1 replicas.*store set PFS3 --not-retired"):
+    assert "PFS3 is retired although it has 1 replica and 0 edits waiting" in capsys.readouterr().err
+    with pytest.raises(RefusedError, match=r"PFS3 is retired with 1 replica,.*store set PFS3 --not-retired"):
         lake.drain("PFS3", org="main")
     assert lake.drain("PFS1", org="main")["replicas"] == 0

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from pfspark import cntext
 from pfspark.keyed import of_store
 from pfspark.words import HIERARCHY_ACTIONS, NAME, PARENT, REPLICA, ROOT, WHOLE, Action, Listing, Standing
 
 Row = Mapping[str, Any]
 World = Mapping[str, pa.Table]
+ONE = "all"
+"""The one who sees what all do."""
 
 
 @dataclass
@@ -125,6 +129,35 @@ class View:
         seen.properties |= properties_of(sets)
         seen.listed = (seen.listed | entries(sets, Listing.LISTED)) - entries(sets, Listing.REMOVED) or seen.listed
         seen.is_open = self.store in seen.listed
+
+
+def once_all_have_heard(world: World, org: str, stores: Sequence[str]) -> View:
+    """What each of these stores sees of names and places once it has heard all that the others hold, and all have taken in the
+    edits that wait: of each property the value of the latest stamp, as `hierarchy.merge` has it."""
+    theirs = (pc.field("org") == org) & pc.field("store").isin(pa.array(stores, pa.string()))
+    placed = theirs & pc.field("property").isin([NAME, PARENT])
+    latest: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in world["tree"].filter(placed).to_pylist():
+        known = latest.setdefault((row["folder"], row["property"]), row)
+        if _order(row["stamp"]) > _order(known["stamp"]):
+            latest[row["folder"], row["property"]] = row
+    seen = world["folders"].filter(theirs).group_by("folder").aggregate([("dead", "max")]).rename_columns(["folder", "dead"])
+    tables = {
+        "tree": pa.Table.from_pylist([*latest.values()], world["tree"].schema),
+        "folders": seen,
+        "edits": world["edits"].filter(theirs),
+    }
+    return View({name: _of_one(rows, org) for name, rows in tables.items()}, org, ONE)
+
+
+def _of_one(rows: pa.Table, org: str) -> pa.Table:
+    """The same rows, as those of one store."""
+    rest = rows.select([name for name in rows.column_names if name not in ("org", "store")])
+    return rest.append_column("org", pa.repeat(org, len(rest))).append_column("store", pa.repeat(ONE, len(rest)))
+
+
+def _order(stamp: Row) -> tuple[Any, ...]:
+    return stamp["at"], cntext.label_key(stamp["origin"]), stamp["cn"]
 
 
 def entries(sets: Mapping[str, str], listing: Listing) -> set[str]:

@@ -10,7 +10,7 @@ import typer
 
 from pfspark.edge.cli import completion, given, live, screen
 from pfspark.errors import UsageError, ViolationError
-from pfspark.units import parse_duration
+from pfspark.units import counted, parse_duration
 
 PANEL = "Answers"
 
@@ -60,7 +60,7 @@ def status(
     if late:
         for each in late:
             screen.note((each, "yellow"))
-        raise ViolationError(f"{screen.number(len(late), 'thing')} late, by more than {max_age or '0m'}")
+        raise ViolationError(f"{counted(len(late), 'thing')} late, by more than {max_age or '0m'}")
 
 
 @verbs.command(rich_help_panel=PANEL)

@@ -17,6 +17,7 @@ import typer
 from pfspark import cntext
 from pfspark.edge.cli import given, screen
 from pfspark.errors import ViolationError
+from pfspark.units import counted
 
 if TYPE_CHECKING:
     from pfspark.edge.runner import Played
@@ -193,7 +194,7 @@ class _Telling:
 
     def imported(self, counts: Mapping[str, int], store: str, at: datetime) -> None:
         if self._aloud:
-            screen.say((f"{at:%Y-%m-%d %H:%M}", "dim"), f"  {screen.number(counts['posted'], 'mail')} imported at {store}")
+            screen.say((f"{at:%Y-%m-%d %H:%M}", "dim"), f"  {counted(counts['posted'], 'mail')} imported at {store}")
         else:
             screen.counts("import", counts, json=True)
 
@@ -201,7 +202,7 @@ class _Telling:
         """What stores hold of the folder, by their state lines."""
         if self._aloud:
             sets = [(line["store"], line["applied"], cntext.size(cntext.parse(line["applied"]))) for line in found]
-            rows = [(store, SITES[store], held, screen.number(mails, "mail")) for store, held, mails in sets]
+            rows = [(store, SITES[store], held, counted(mails, "mail")) for store, held, mails in sets]
             screen.table(("store", "site", "holds", ""), rows, title)
         else:
             self.lines(found)

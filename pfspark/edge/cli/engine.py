@@ -13,6 +13,7 @@ from pfspark.edge.cli import given, live, screen
 from pfspark.edge.engine import client
 from pfspark.edge.engine.wire import Message
 from pfspark.errors import LakeError
+from pfspark.units import counted
 
 verbs = typer.Typer()
 engine = typer.Typer(help="The process that keeps Spark started between commands.")
@@ -72,5 +73,5 @@ def _say(said: Message | None, *, json: bool) -> None:
         screen.say("no engine is running")
     else:
         doing = f"does `{found['doing']}`" if found["doing"] else f"idle for {found['idle_s']} s"
-        done = screen.number(found["done"], "command")
+        done = counted(found["done"], "command")
         screen.say(f"an engine is running (process {found['pid']}) since {found['since']}: {done} done, {doing}")

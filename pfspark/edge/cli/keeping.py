@@ -10,6 +10,7 @@ import typer
 
 from pfspark.edge.cli import given, live, screen
 from pfspark.errors import PfsparkError, UsageError, ViolationError
+from pfspark.units import counted
 
 PANEL = "Keeping"
 
@@ -33,7 +34,7 @@ def restore(
         lost = there.losses(store, when, org=org)
         screen.lines(lost, json=json)
         count = sum(line["changes"] for line in lost)
-        told = f"{screen.number(count, 'change')} of {store} that nobody else holds"
+        told = f"{counted(count, 'change')} of {store} that nobody else holds"
         if lost and not (again or yes) and not _agreed(f"{told} would be lost for ever. Go on?"):
             raise PfsparkError(f"{told} would be lost; nothing was done. Say --again to take them in again, else --yes")
         played = there.restore(store, when, org=org, now=at, again=again, agreed=lost)
@@ -89,11 +90,11 @@ def _say_audit(found: Sequence[Mapping[str, Any]], certificate: Mapping[str, Any
     if certificate["round"] is None:
         screen.note("without its ledger no row counts, so nothing else was looked at")
         return
-    screen.note((f"round {certificate['round']}, {screen.number(rows, 'row')}; --json says their digests", "dim"))
+    screen.note((f"round {certificate['round']}, {counted(rows, 'row')}; --json says their digests", "dim"))
 
 
 def _broken(line: Mapping[str, Any]) -> str:
-    told = f"{line['id']}, {screen.number(line['rows'], 'row')}"
+    told = f"{line['id']}, {counted(line['rows'], 'row')}"
     return f"{told} such as {line['sample']}" if line["sample"] else told
 
 

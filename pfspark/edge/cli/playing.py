@@ -14,7 +14,7 @@ import typer
 
 from pfspark.edge.cli import given, live, screen
 from pfspark.errors import UsageError, ViolationError
-from pfspark.units import nearest, parse_time, show_duration
+from pfspark.units import counted, nearest, parse_time, show_duration
 
 verbs = typer.Typer()
 
@@ -59,7 +59,7 @@ def play(
     spans = sum((each.end - each.start for each in scenarios), timedelta(0))
     violations, done, steps = 0, timedelta(0), {(each.name, step.number): step for each in scenarios for step in each.steps}
 
-    def counted(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    def watched(found: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
         nonlocal violations, done
         for line in found:
             violations += line.get("violations", 0)
@@ -71,9 +71,9 @@ def play(
             yield {**line, **step.about()} if step else line
 
     with live.doing("playing"), written(spark, lake, scenarios) if lake else nullcontext() as record:
-        screen.lines(counted(play(scenarios, spark, record, suited)), json=json, orgs=len(scenarios) > 1)
+        screen.lines(watched(play(scenarios, spark, record, suited)), json=json, orgs=len(scenarios) > 1)
     if violations:
-        raise ViolationError(f"{screen.number(violations, 'row')} against a promise; the `end` lines say where")
+        raise ViolationError(f"{counted(violations, 'row')} against a promise; the `end` lines say where")
 
 
 def _named(file: str) -> str:

@@ -13,7 +13,7 @@ import typer
 from pfspark.edge.cli import given, live, screen
 from pfspark.edge.cli.results import Results, left_in
 from pfspark.errors import PfsparkError, UsageError
-from pfspark.units import NOW, parse_duration, show_span
+from pfspark.units import NOW, counted, parse_duration, show_span
 
 if TYPE_CHECKING:
     from pfspark.edge.runner import Played
@@ -91,7 +91,7 @@ def run(
         if end is None and not until_quiet:
             _say_ahead(there)  # it ends by Ctrl-C alone
         count = there.run(end, until_quiet, told, resting=_say_next)
-        screen.note(f"{screen.number(count, 'round')} played")
+        screen.note(f"{counted(count, 'round')} played")
         screen.refusals(refused)
         _say_ahead(there)
         _tell_unfit(there)

@@ -10,6 +10,7 @@ import typer
 
 from pfspark.edge.cli import given, screen
 from pfspark.errors import UsageError
+from pfspark.units import counted
 
 verbs = typer.Typer()
 
@@ -65,5 +66,5 @@ def _tell(row: dict[str, Any]) -> None:
 
 
 def _cells(row: dict[str, Any]) -> tuple[screen.Part, ...]:
-    held = screen.number(len(row["tests"]), "test")
+    held = counted(len(row["tests"]), "test")
     return row["rule"], row["says"], ", ".join(row["where"]), (row["untestable"], "dim") if row["untestable"] else held

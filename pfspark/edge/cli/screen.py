@@ -15,7 +15,7 @@ from pfspark.edge.cli import live
 from pfspark.edge.cli.files import Format, write
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
-from pfspark.units import show_duration
+from pfspark.units import counted, show_duration
 from pfspark.words import Planned
 
 if TYPE_CHECKING:
@@ -252,11 +252,11 @@ def edited(edit: str, *, json: bool) -> None:
 def refusals(refused: Sequence[Line]) -> None:
     """Says at the end, on stderr, which edits were refused."""
     if refused:
-        note((f"{number(len(refused), 'edit')} refused:", "yellow"))
+        note((f"{counted(len(refused), 'edit')} refused:", "yellow"))
     for line in refused[:SHOWN]:
         note("  ", *_refused(line))
     if len(refused) > SHOWN:
-        note(f"  and {number(len(refused) - SHOWN, 'other')}")
+        note(f"  and {counted(len(refused) - SHOWN, 'other')}")
 
 
 def round_line(what: str, played: Played) -> None:
@@ -275,11 +275,6 @@ def moment(at: datetime) -> str:
 def clock(at: str) -> str:
     """A moment for people: whole seconds, and only where there are some."""
     return at.split(".")[0].replace("T", " ").removesuffix("Z").removesuffix(":00")
-
-
-def number(count: int, what: str) -> str:
-    """`1 round`, `2 rounds`."""
-    return f"{count:,} {what}" if count == 1 else f"{count:,} {what}s"
 
 
 def _message(line: Line) -> Iterable[Part]:
@@ -306,23 +301,23 @@ def _refused(line: Line) -> Iterable[Part]:
 
 def _end(line: Line) -> Iterable[Part]:
     yield clock(line["at"]), "dim"
-    yield f"  end after {number(line['rounds'], 'round')}: "
+    yield f"  end after {counted(line['rounds'], 'round')}: "
     yield ("converged", "green") if line["converged"] else ("not converged", "yellow")
     yield f", {line['missing']:,} missing"
     if line["violations"]:
-        yield f", {number(line['violations'], 'violation')}", "bold red"
+        yield f", {counted(line['violations'], 'violation')}", "bold red"
 
 
 def _status(line: Line) -> Iterable[Part]:
     yield clock(line["at"]), "dim"
-    yield f"  {line['org']}: {number(line['replicas'], 'replica')}, "
+    yield f"  {line['org']}: {counted(line['replicas'], 'replica')}, "
     if line["played"]:
         yield ("equal", "green") if line["equal"] else ("not equal", "yellow")
     else:
         yield "not played yet", "yellow"
     if line["suspended"]:
         yield "; replication of content is suspended", "yellow"
-    yield f"; {number(line['waiting'], 'edit')} waiting, {line['missing']:,} missing, {line['lost']:,} lost"
+    yield f"; {counted(line['waiting'], 'edit')} waiting, {line['missing']:,} missing, {line['lost']:,} lost"
     yield f"; next at {clock(line['due'])}" if line["due"] else "; nothing due"
     if line["ahead"]:
         yield f"; its clock is {line['ahead']} ahead of the wall's", "yellow"
@@ -333,7 +328,7 @@ def _drain(line: Line) -> Iterable[Part]:
     if not line["replicas"]:
         yield " has no replicas: it can be switched off", "green"
         return
-    yield f" has {number(line['replicas'], 'replica')}; "
+    yield f" has {counted(line['replicas'], 'replica')}; "
     if line["empty"]:
         yield f"if they leave their lists now, the last is erased at {clock(line['empty'])}"
     else:
@@ -394,7 +389,7 @@ def _plan(line: Line) -> Sequence[Part]:
     match line["what"]:
         case Planned.CHANGE:
             both = ((name, before.get(name, "as usual"), after.get(name, "as usual")) for name in {**before, **after})
-            said = ", ".join(f"{name} {was} → {is_now}" for name, was, is_now in both)
+            said = "; ".join(filter(None, (", ".join(f"{name} {was} → {is_now}" for name, was, is_now in both), line["says"])))
         case Planned.STAYS:
             said = ": ".join(filter(None, (_said(before) if line["of"] == "replica" else "", line["says"])))
         case _:
@@ -503,8 +498,8 @@ _FIGURES: Sequence[tuple[str, Callable[[Line], str]]] = (
     ("all is equal", lambda line: clock(line["equal"]) if line["equal"] else "not by then"),
     ("missing in the end", lambda line: f"{line['missing']:,}"),
     ("most missing", lambda line: f"{line['most']:,} at {clock(line['most_at'])}" if line["most"] else "0"),
-    ("lost for ever", lambda line: f"at {number(len(line['lost']), 'replica')}" if line["lost"] else "nothing"),
-    ("messages", lambda line: f"{line['messages']:,}, in {number(line['letters'], 'letter')}"),
+    ("lost for ever", lambda line: f"at {counted(len(line['lost']), 'replica')}" if line["lost"] else "nothing"),
+    ("messages", lambda line: f"{line['messages']:,}, in {counted(line['letters'], 'letter')}"),
     ("bytes", lambda line: f"{line['bytes']:,}"),
     ("refused edits", lambda line: ", ".join(f"{count} {reason}" for reason, count in line["refused"].items()) or "none"),
     ("replicas released", lambda line: ", ".join(f"{each['folder']} at {each['store']}" for each in line["released"]) or "none"),
