@@ -76,5 +76,7 @@ def edit_row(org: str, store: str, action: Action, folder: str | None, edit: str
 
 
 def _content(version: Row) -> dict[str, Any]:
+    """What a version holds; without a name where it was named by its id, which as the name of a copy would be another's."""
     headers = sorted((each["name"], each["value"]) for each in version["properties"] or ())
-    return {"name": version["name"], "properties": headers, "size": version["size"], "hash": version["hash"]}
+    name = None if version["name"] == version["object"] else version["name"]
+    return {"name": name, "properties": headers, "size": version["size"], "hash": version["hash"]}

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from pfspark import cntext
+from pfspark.ask import lines
 from pfspark.ask.stores import Stores
 from pfspark.edge import copying
 from pfspark.edge.asked import naming
@@ -82,7 +83,8 @@ class Folders(Edits):
 
         `folder`: its id, or the path it had. `as_of`: the round to copy from; if none is told the last before the deletion, with
         what was taken in later, at stores that had not heard of it.
-        `name`: of the copy, which lies at the top; `… recovered` unless told. The copy has one replica, at `store`.
+        `name`: of the copy, which lies at the top; `… recovered` unless told. The copy has one replica, at `store`. Each version
+        of an item in conflict is an item of its own there, as in `resolve` with `all`.
 
         Source: R141, R149; F59.
         """
@@ -90,7 +92,7 @@ class Folders(Edits):
         target, earlier = self._deleted(org, folder) if as_of is None else (folder, round_or_time(as_of))
         copied, path = self._seen_by_any(org, target, earlier, later=as_of is None)
         rows = copying.recovered(
-            sorted(copied, key=lambda row: naming.place_of(row["item"])),
+            sorted(copied, key=lambda row: (naming.place_of(row["object"]), naming.place_of(lines.number_of(row)))),
             org=org, store=store, name=_folder_name(name or f"{path.rpartition('/')[2]} recovered"), parent=ROOT,
             at=self._at(at) or datetime.now(UTC),
         )  # fmt: skip
@@ -111,7 +113,7 @@ class Folders(Edits):
 
     def _seen_by_any(self, org: str, folder: str, as_of: When, *, later: bool) -> tuple[list[dict[str, Any]], str]:
         """The items of a folder as one reader would see them who saw what the readers of all its replicas do, and its path.
-        `later`: with what was numbered there since."""
+        `later`: with what was numbered there since. Of an item in conflict all versions, unless the last writer wins there."""
         seen = self.answers(as_of, org)
         named = sorted(naming.folders_named(seen.world, org, None, folder))
         mine = pa.table({"org": [org] * len(named), "folder": named})
@@ -123,7 +125,10 @@ class Folders(Edits):
             since = self._tables.read("changes").where(here & (F.col("round") > seen.snapshot.row.round))
             held = held.unionByName(since.select(*held.columns))
         one = held.dropDuplicates(list(NUMBER)).withColumn("store", F.lit(""))
-        found = items.readable(items.versions(one)).where("not deleted").withColumnRenamed("object", "item")
+        versions = items.versions(one)
+        is_quiet = not seen.quiet().isdisjoint((org, viewer, each) for viewer in seen.views[org].members for each in named)
+        shown = items.readable(versions) if is_quiet else versions.where("not dominated")  # else a loser went in silence (F29)
+        found = shown.where(F.col("action") != Action.DELETE)
         stores = seen.views[org]
         paths = sorted(stores.path(*each) for each in stores.present() if each[1] in named)
         return found.toArrow().to_pylist(), next((path for path in paths if path.startswith("/")), folder)

@@ -19,7 +19,8 @@ NOW = datetime(2026, 1, 5, tzinfo=UTC)
 
 def version(origin: str, cn: int, action: str = "modify", digest: str = "h") -> dict[str, Any]:
     headers = [{"name": "subject", "value": digest, "stamp": None}]
-    return {"origin": origin, "cn": cn, "action": action, "name": "it", "properties": headers, "size": 1, "hash": digest}
+    named = {"object": "PFS1:1", "name": "it"}
+    return {**named, "origin": origin, "cn": cn, "action": action, "properties": headers, "size": 1, "hash": digest}
 
 
 WINNER, LOSER = version("PFS2", 4, digest="winner"), version("PFS1", 3, digest="loser")
@@ -75,6 +76,12 @@ def test_recovered() -> None:
     ]
 
 
+def test_what_had_no_name_gets_none() -> None:
+    """Its id stood for one; as the name of the copy it would name another item, once a number is given again."""
+    _, row = copying.recovered([WINNER | {"name": "PFS1:1"}], org="main", store="PFS2", name="Sales recovered", parent="", at=NOW)
+    assert row["name"] is None
+
+
 @pytest.mark.lakes
 def test_a_conflict_and_a_deleted_folder(spark: SparkSession, tmp_path: Path) -> None:
     with Lake.create(tmp_path / "lake", spark) as lake:
@@ -112,20 +119,32 @@ def test_a_conflict_and_a_deleted_folder(spark: SparkSession, tmp_path: Path) ->
 
 
 @pytest.mark.lakes
-def test_what_any_store_had_of_a_deleted_folder_is_recovered(spark: SparkSession, tmp_path: Path) -> None:
-    """`late` was taken in with the deletion, `far` at a store that had not heard of it: no store saw all of them."""
+@pytest.mark.parametrize("method, copies", [(0, {b"near", b"there"}), (1, {b"there"})])
+def test_what_any_store_had_of_a_deleted_folder_is_recovered(
+    spark: SparkSession, tmp_path: Path, method: int, copies: set[bytes]
+) -> None:
+    """`late` was taken in with the deletion, `far` at a store that had not heard of it: no store saw all of them. `near` was
+    modified at both, of which both versions are kept unless the last writer wins."""
     with Lake.create(tmp_path / "lake", spark) as lake:
         two_stores(lake, "it")
+        lake.set_options({"conflict": method})
         lake.run(f"{DAY}00:30:00Z")
         lake.post("PFS1", "/Sales", b"mine", name="near", at=f"{DAY}00:31:00Z")
         lake.post("PFS2", "/Sales", b"yours", name="far", at=f"{DAY}00:31:00Z")
         lake.run(f"{DAY}00:45:00Z")
         lake.delete("PFS2", "/Sales", "it", at=f"{DAY}00:46:00Z")
         lake.post("PFS1", "/Sales", b"late", name="late", at=f"{DAY}00:46:00Z")
+        lake.post("PFS1", "/Sales", b"nameless", at=f"{DAY}00:46:00Z")
+        lake.modify("PFS1", "/Sales", "near", b"near", at=f"{DAY}00:46:00Z")
+        lake.modify("PFS2", "/Sales", "near", b"there", at=f"{DAY}00:46:30Z")
         lake.folder_delete("PFS1", "/Sales", at=f"{DAY}00:47:00Z")
         lake.run(f"{DAY}01:15:00Z")
         lake.folder_recover("PFS2", "/Sales", at=f"{DAY}01:16:00Z")
         lake.folder_recover("PFS2", "/Sales", "of then", f"{DAY}00:30:00Z", at=f"{DAY}01:16:00Z")
         lake.run(f"{DAY}01:30:00Z")
-        seen = sorted((row["path"], row["name"]) for row in lake.items("PFS2").collect())
-        assert seen == [("/Sales recovered", name) for name in ("far", "late", "near")] + [("/of then", "it")]
+        rows = lake.items("PFS2").collect()
+        seen = {(row["path"], row["name"]) for row in rows if row["name"] != row["item"]}
+        assert seen == {*(("/Sales recovered", name) for name in ("far", "late", "near")), ("/of then", "it")}
+        bodies = {row["hash"]: bytes(row["body"]) for row in lake.table("content").collect()}
+        assert {bodies[row["hash"]] for row in rows if row["name"] == "near"} == copies
+        assert [bodies[row["hash"]] for row in rows if row["name"] == row["item"]] == [b"nameless"]
