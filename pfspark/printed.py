@@ -287,9 +287,11 @@ after | string? | what it is; of numbers and holes: those that are new
 store | string | the store
 until | time | how far it was played
 replicas | bigint | how many it has, but the hierarchy
-empty | time? | when the last of them is erased if all leave their lists now; null: not by then
+empty | time? | when the last of them is erased if all leave their lists now; null: not by then, or more are coming
 released | array<struct<folder:string,at:time>> | those that are erased by then
-needs_another | array<string> | folders of whose list it is the only replica: these need another first
+needs_another | array<string> | folders of whose list it is the only replica in use: these need another first
+coming | array<string> | folders that it is to hold by what others see or have said, and has no replica of yet
+waiting | bigint | edits that wait there, which nobody else has
 lost_now | array<struct<folder:string,numbers:string>> | what nobody else has: without it that would be lost
 """),
         _line(

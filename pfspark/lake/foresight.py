@@ -12,6 +12,7 @@ from pyspark.sql import DataFrame
 
 from pfspark import cnset
 from pfspark.ask import drain
+from pfspark.edge.asked import naming
 from pfspark.errors import RefusedError, UsageError
 from pfspark.keyed import having
 from pfspark.lake.known import Line, When, time_of
@@ -99,23 +100,29 @@ class Foresight(Rounds):
                 f"{store} is retired with {counted(len(here), 'replica')}, of which nobody hears any more; "
                 f"`pfspark store set {store} --not-retired` first"
             )
-        listed = {folder: [each for each in stores.listed(store, folder) if each != store] for folder in here}
+        others = {*stores.members} - {store}
+        listed = {folder: [each for each in stores.listed(store, folder) if each in others] for folder in here}
+        coming = drain.coming(seen.world, org).get(store, {})
+        waiting = seen.world["edits"].filter((pc.field("org") == org) & (pc.field("store") == store))
         removing = [
             {"at": "0m", "remove_replica": {"store": store, "folder": folder, "replica": store}}
-            for folder, others in listed.items()
-            if others and store in stores.listed(store, folder)
+            for folder, rest in listed.items()
+            if rest and store in stores.listed(store, folder)
         ]
         _, drained = self.whatif_lines({"steps": removing}, until=until, as_of=as_of, org=org)
         released = [each for each in drained["released"] if each["store"] == store]
         mine = pa.table({"org": [org] * (len(here) + 1), "folder": [*here, HIERARCHY]})
         views = {name: having(seen.world[name], mine, mine.column_names) for name in ("state", "replicas")}
-        held = drain.alone(self._frame_of("state", views), replicas=self._frame_of("replicas", views), store=store)
+        table, replicas = self._frame_of("state", views), self._frame_of("replicas", views)
+        held = drain.alone(table, replicas=replicas, store=store, members=others)
         texts = cnset.to_text(held, ("folder",), "numbers").orderBy("folder").toArrow().to_pylist()
+        is_emptied = len(released) == len(here) and not coming
         return {
             "org": org, "at": drained["at"], "kind": "drain", "store": store, "until": drained["until"], "replicas": len(here),
-            "empty": max((each["at"] for each in released), default=drained["at"]) if len(released) == len(here) else None,
+            "empty": max((each["at"] for each in released), default=drained["at"]) if is_emptied else None,
             "released": [{"folder": each["folder"], "at": each["at"]} for each in released],
-            "needs_another": [stores.path(store, folder) for folder, others in listed.items() if not others],
+            "needs_another": [stores.path(store, folder) for folder, rest in listed.items() if not rest],
+            "coming": sorted({*_paths(seen.world, org, coming)}), "waiting": waiting.num_rows,
             "lost_now": [{"folder": stores.path(store, row["folder"]), "numbers": row["numbers"]} for row in texts],
         }  # fmt: skip
 
@@ -125,3 +132,10 @@ class Foresight(Rounds):
         stores = expect_there(self.answers(as_of, name), name).views[name]
         here = [each for each in reversed(stores.present()) if each[1] != HIERARCHY]
         return {folder: store for store, folder in here} | {stores.path(*each): each[0] for each in here}
+
+
+def _paths(world: Mapping[str, pa.Table], org: str, folders: Mapping[str, str]) -> Iterator[str]:
+    """The path of each folder as the store sees it that is told with it."""
+    for viewer in {*folders.values()}:
+        for path, called in naming.seen_paths(world, org, viewer).items():
+            yield from (path for folder in called if folders.get(folder) == viewer)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pfspark.ask import drain
 from pfspark.ask.lines import about, moment
 from pfspark.edge import plan
 from pfspark.edge.asked import naming
@@ -124,7 +125,8 @@ class Organizations(Directory, Folders):
 
     def needed(self, store: str, *, org: str | None = None) -> str | None:
         """Why a store should not be retired yet: what it has, in words; None: it has nothing."""
-        return self._as_it_stands(self._org(org, store), None).needed.get(store)
+        name, world = self._org(org, store), self._tree_world()
+        return _needed(world, name, drain.coming(world, name)).get(store)
 
     def unlinked(self, *, org: str | None = None) -> tuple[str, ...]:
         """The sites that no link names although there are others: messages to them are free, and at once."""
@@ -174,20 +176,13 @@ class Organizations(Directory, Folders):
 
     def _as_it_stands(self, org: str, editor: str | None) -> Organization:
         world = self._tree_world()
-        content = (pc.field("folder") != HIERARCHY) & (pc.field("standing") != Standing.ERASED)
-        held = Counter(_stores_in(world["replicas"], org, content))
-        waiting = Counter(_stores_in(world["edits"], org))
         return Organization(
             name=org,
             entry=self._directory("organizations").get((org,)),
             stores=self._stores(org),
             links=self._links(org),
             view=View(world, org, editor or ""),
-            needed={
-                each: f"it has {counted(held[each], 'replica')} and {counted(waiting[each], 'edit')} waiting; "
-                f"`pfspark drain {each}` says how it is emptied"
-                for each in sorted({*held, *waiting})
-            },
+            needed=_needed(world, org, {}),  # what is to come to a store that is pruned is taken from it by the same plan
             to_come=partial(once_all_have_heard, world, org, naming.stores_of(world, org)),
         )
 
@@ -214,6 +209,19 @@ def _editor(world: Mapping[str, pa.Table], org: str, store: str | None, names: S
     if chosen is not None and (part or makers) and chosen not in (part or makers):
         raise RefusedError(f"{chosen} sees no folder before the next round; take {' or '.join(seeing or sorted(part or makers))}")
     return chosen
+
+
+def _needed(world: Mapping[str, pa.Table], org: str, coming: Mapping[str, Collection[str]]) -> dict[str, str]:
+    """Of each store that has something, or that folders are `coming` to: what, in words."""
+    content = (pc.field("folder") != HIERARCHY) & (pc.field("standing") != Standing.ERASED)
+    held = Counter(_stores_in(world["replicas"], org, content))
+    waiting = Counter(_stores_in(world["edits"], org))
+    return {
+        each: f"it has {counted(held[each], 'replica')} and {counted(waiting[each], 'edit')} waiting"
+        + (f", and is to hold {counted(len(coming[each]), 'folder')} more" if each in coming else "")
+        + f"; `pfspark drain {each}` says how it is emptied"
+        for each in sorted({*held, *waiting, *coming})
+    }
 
 
 def _stores_in(table: pa.Table, org: str, these: pc.Expression | None = None) -> list[str]:

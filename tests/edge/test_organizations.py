@@ -555,6 +555,36 @@ def test_what_another_store_has_renamed_is_neither_pruned_nor_made_anew(
         assert [change.what for change in back.changes if change.name == "/Sales"] == ["add"]
 
 
+def test_what_stands_against_switching_a_store_off(
+    played: Lake, tmp_path: Path, spark: SparkSession, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What lists and edits put at it is to come; what waits there is lost; and a retired store is no other replica."""
+    with Lake.open(shutil.copytree(played.where, tmp_path / "lake"), spark) as lake:
+        assert lake.needed("PFS9") is None
+        alone = lake.drain("PFS9", until=timedelta(hours=1))
+        assert (alone["empty"], alone["coming"], alone["waiting"], alone["lost_now"]) == (alone["at"], [], 0, [])
+        lake.folder_create("PFS1", "/Ninth", ["PFS9"], at="2026-01-05T00:41:00Z")
+        lake.post("PFS1", "/Sales", b"one", at="2026-01-05T00:41:00Z")
+        assert lake.needed("PFS9") == (
+            "it has 0 replicas and 0 edits waiting, and is to hold 1 folder more; `pfspark drain PFS9` says how it is emptied"
+        )
+        lake.close()
+        assert cli.run(("drain", "PFS9", "--until", "1h", "--lake", lake.where)) == 0
+        said = capsys.readouterr().out
+        assert (
+            "PFS9 has 0 replicas; it is to hold /Ninth, of which it has no replica yet; switched off now, lost would be" in said
+        )
+        lake.store("PFS3", retired=True)
+        first = lake.drain("PFS1", until=timedelta(hours=1))
+        assert (first["needs_another"], first["waiting"], first["lost_now"]) == (["/Sales"], 2, [])
+        lake.run("2026-01-05T00:50:00Z")
+        first = lake.drain("PFS1", until=timedelta(hours=1))
+        assert (first["needs_another"], first["waiting"]) == (["/Sales"], 0)
+        assert {"folder": "/Sales", "numbers": "PFS1:1"} in first["lost_now"]  # PFS3 may have it by now, of which nobody hears
+        ninth = lake.drain("PFS9", until=timedelta(hours=1))
+        assert (ninth["replicas"], ninth["coming"], ninth["empty"]) == (0, ["/Ninth"], None)
+
+
 def test_folders_are_edited_where_they_are_seen(played: Lake) -> None:
     with pytest.raises(RefusedError, match="PFS9 sees no folder before the next round; take PFS1"):
         played.plan({"folders": {"/Sales": {}}}, store="PFS9")

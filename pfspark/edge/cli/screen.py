@@ -325,18 +325,22 @@ def _status(line: Line) -> Iterable[Part]:
 
 def _drain(line: Line) -> Iterable[Part]:
     yield line["store"], "bold"
-    if not line["replicas"]:
+    lost = [f"{each['numbers']} of {each['folder']}" for each in line["lost_now"]]
+    if line["waiting"]:
+        lost.append(f"{counted(line['waiting'], 'edit')} waiting there")
+    if not line["replicas"] and not line["coming"] and not lost:
         yield " has no replicas: it can be switched off", "green"
         return
-    yield f" has {counted(line['replicas'], 'replica')}; "
-    if line["empty"]:
-        yield f"if they leave their lists now, the last is erased at {clock(line['empty'])}"
-    else:
-        yield f"{len(line['released'])} of them would be erased by {clock(line['until'])}", "yellow"
+    yield f" has {counted(line['replicas'], 'replica')}"
+    if line["replicas"] and line["empty"]:
+        yield f"; if they leave their lists now, the last is erased at {clock(line['empty'])}"
+    elif line["replicas"]:
+        yield f"; {len(line['released'])} of them would be erased by {clock(line['until'])}", "yellow"
     if line["needs_another"]:
         yield f"; another replica is needed first, as there is no other, of {', '.join(line['needs_another'])}", "yellow"
-    lost = (f"{each['numbers']} of {each['folder']}" for each in line["lost_now"])
-    yield f"; switched off now, lost would be {', '.join(lost) or 'nothing'}", "red" if line["lost_now"] else "green"
+    if line["coming"]:
+        yield f"; it is to hold {', '.join(line['coming'])}, of which it has no replica yet", "yellow"
+    yield f"; switched off now, lost would be {', '.join(lost) or 'nothing'}", "red" if lost else "green"
 
 
 _SAID: Mapping[str, Callable[[Line], Iterable[Part]]] = {

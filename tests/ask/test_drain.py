@@ -1,0 +1,58 @@
+"""What is still to come to a store, by lists and by edits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pfspark.ask.drain import coming
+from pfspark.rows import rows_of
+
+ORG = {"org": "o"}
+
+
+def world(**more: list[dict[str, Any]]) -> dict[str, Any]:
+    """A and B, and C which is retired; A sees B on the list of A:1."""
+    rows: dict[str, list[dict[str, Any]]] = {
+        "stores": [{"store": "A"}, {"store": "B"}, {"store": "C", "retired": True}],
+        "folders": [{"store": store, "folder": "A:1", "parent": "", "dead": False} for store in "ABC"],
+        "lists": [{"store": "A", "folder": "A:1", "peer": "B", "listing": "listed"}],
+        "replicas": [{"store": "A", "folder": "A:1", "standing": "active"}],
+        "edits": [],
+    } | more
+    return {name: rows_of(name, [ORG | row for row in some]) for name, some in rows.items()}
+
+
+def listed(store: str, peer: str, listing: str = "listed") -> dict[str, Any]:
+    return {"store": store, "folder": "A:1", "peer": peer, "listing": listing}
+
+
+def test_a_list_is_a_promise() -> None:
+    assert coming(world(), "o") == {"B": {"A:1": "A"}}
+    assert coming(world(), "p") == {}
+
+
+def test_what_is_there_does_not_come() -> None:
+    here = [{"store": "B", "folder": "A:1", "standing": "delete_pending"}]
+    assert coming(world(replicas=here), "o") == {}
+    assert coming(world(replicas=[{**here[0], "standing": "erased"}]), "o") == {"B": {"A:1": "A"}}
+
+
+def test_who_is_to_leave_has_heard_that_itself() -> None:
+    """A has not heard of it; what B says of others is no word about itself."""
+    assert coming(world(lists=[listed("A", "B"), listed("B", "B", "removed")]), "o") == {}
+    assert coming(world(lists=[listed("A", "B"), listed("B", "A", "removed")]), "o") == {"B": {"A:1": "A"}}
+
+
+def test_no_list_counts_of_a_dead_folder_of_the_retired_or_of_the_hierarchy() -> None:
+    dead = [{"store": "A", "folder": "A:1", "parent": "", "dead": True}]
+    assert coming(world(folders=dead), "o") == {}
+    assert coming(world(lists=[listed("C", "B")]), "o") == {}
+    assert coming(world(lists=[{**listed("A", "B"), "folder": "1-1"}]), "o") == {}
+
+
+def test_an_edit_that_waits_is_one_too() -> None:
+    """Of a folder that is there, and of one that it makes; a removal is none, nor is what has a replica already."""
+    edit = {"store": "A", "edit_id": "e", "action": "set_folder", "folder": "A:1", "properties": [("replica:B", "listed")]}
+    assert coming(world(lists=[], edits=[edit]), "o") == {"B": {"A:1": "A"}}
+    assert coming(world(lists=[], edits=[{**edit, "folder": None, "action": "create_folder"}]), "o") == {"B": {"@e": "A"}}
+    assert coming(world(lists=[], edits=[{**edit, "properties": [("replica:B", "removed"), ("replica:A", "listed")]}]), "o") == {}
