@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -161,21 +161,21 @@ def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Ma
 
 
 def about(
-    found: Iterable[Line], store: str | None, folder: str | None, views: Mapping[str, Stores] | None = None
+    found: Iterable[Line], store: str | None, folder: str | None, called: Container[tuple[str, str, str]] = ()
 ) -> Iterator[Line]:
     """The lines about one store (of a message, who sends or gets it), or about one folder, by its path or id.
 
-    `views`: what the stores of each organization see, to know a folder by its id where a line has its path alone.
+    `called`: what else those that tell of it may call that folder, its id or its path: org, store, name.
     """
     for line in found:
         stores = (line.get("store"), line.get("from"), *line.get("to", ()))
-        if store in (None, *stores) and (folder is None or _is_about(line, folder, views or {})):
+        if store in (None, *stores) and (folder is None or _is_about(line, folder, called)):
             yield line
 
 
-def _is_about(line: Line, folder: str, views: Mapping[str, Stores]) -> bool:
-    named = (line.get("folder"), line.get("path"), line.get("id"))
-    if folder in named or line.get("id") is not None or line.get("org") not in views:
-        return folder in named
-    stores, viewer = views[line["org"]], str(line.get("store") or line.get("from"))
-    return folder in stores.tree.get(viewer, ()) and stores.path(viewer, folder) in named
+def _is_about(line: Line, folder: str, called: Container[tuple[str, str, str]]) -> bool:
+    if folder in (line.get("folder"), line.get("path"), line.get("id")):
+        return True
+    names = [line["id"]] if line.get("id") else [line.get("folder"), line.get("path")]
+    viewer = str(line.get("org")), str(line.get("store") or line.get("from"))
+    return any((*viewer, name) in called for name in names if name)

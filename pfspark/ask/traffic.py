@@ -8,7 +8,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset, cntext
 from pfspark.ask.about import own
 from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE, STORE
-from pfspark.words import BackfillStep, Entry, Outcome, Standing
+from pfspark.words import BackfillStep, Entry, Flag, Outcome, Standing
 
 
 def open_numbers(steps: DataFrame, state: DataFrame, replicas: DataFrame) -> DataFrame:
@@ -39,8 +39,10 @@ def open_numbers(steps: DataFrame, state: DataFrame, replicas: DataFrame) -> Dat
 
 
 def letters(messages: DataFrame) -> DataFrame:
-    """One row for each message and recipient: org, message_id, type, store, peer, folder, at, bytes."""
-    to = messages.withColumn("to", F.explode("recipients")).withColumn("peer", F.col("to.store"))
+    """One row for each message and recipient: org, message_id, type, store, peer, folder, at, bytes; what a line delivered twice
+    was sent once."""
+    sent = messages.where(~F.array_contains("flags", Flag.COPY))
+    to = sent.withColumn("to", F.explode("recipients")).withColumn("peer", F.col("to.store"))
     return to.select("org", "message_id", "type", "store", "peer", "folder", "at", "bytes")
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.ask import drain
-from pfspark.ask.lines import about, moment
+from pfspark.ask.lines import moment
 from pfspark.edge import plan
 from pfspark.edge.asked import naming
 from pfspark.edge.asked.store_view import View, once_all_have_heard, properties_of
@@ -138,10 +138,7 @@ class Organizations(Directory, Folders):
     ) -> Iterator[Line]:
         """A folder as each store sees it that does, or one: its replicas, and what is set on it."""
         seen = self.answers(as_of, org)
-        found = list(about(seen.folders(), store, naming.as_lines_name(folder)))
-        if not found:
-            self.expect(store, folder, as_of, org=org)
-        for line in found:
+        for line in self._about(seen.folders(), store, as_of, org, folder, seen):
             sets = properties_of(seen.views[line["org"]].tree[line["store"]][line["id"]])
             yield {**line, "properties": plan.spelled(plan.spell_properties(sets))}
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.between import Between
+from pfspark.edge.asked import naming, shown
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.spark.crossing import suited
@@ -53,14 +54,15 @@ def foresee(
     return whatif.foresee(spark, ground, world.tables, worlds, end, progress, suited)
 
 
-def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> set[str]:
-    """The items that steps name."""
+def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> set[tuple[str, str]]:
+    """The items that steps name, each with its folder as they name that."""
     entries = [entry for said, _ in documents for entry in said.get("steps", ()) if isinstance(entry, Mapping)]
     args = [each for entry in entries for each in entry.values() if isinstance(each, Mapping)]
-    return {each["item"] for each in args if isinstance(each.get("item"), str)}
+    told = [(each.get("folder"), each.get("item")) for each in args]
+    return {(folder, item) for folder, item in told if isinstance(folder, str) and isinstance(item, str)}
 
 
-def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named: set[str]) -> Ground:
+def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named: set[tuple[str, str]]) -> Ground:
     """The organization as it stands."""
     row, policy, stores = seen.organizations[org], seen.policies[org], seen.views[org]
     directory = {name: [each for each in seen.world[name].to_pylist() if each["org"] == org] for name in ("stores", "links")}
@@ -81,13 +83,20 @@ def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named
         file=seen.snapshot.tables.where,
     )
     paths = {stores.path(*here): ("id", here[1]) for here in reversed(stores.alive()) if here[1] != HIERARCHY}
-    return Ground(scenario, last, bool(row["suspended"]), paths, _items(seen.world["changes"], org, named))
+    items: dict[tuple[str, int | str], dict[str, str]] = {}
+    for folder, name in sorted(named):
+        ref = paths.get(naming.as_lines_name(folder), ("id", folder))
+        if meant := _item(seen.world, org, stores.members, ref[1], name):
+            items.setdefault(ref, {})[name] = meant
+    return Ground(scenario, last, bool(row["suspended"]), paths, items)
 
 
-def _items(changes: pa.Table, org: str, named: set[str]) -> dict[tuple[str, int | str], dict[str, str]]:
-    """By folder the ids of the items so named."""
-    mine = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.is_in(changes["name"], pa.array(sorted(named), pa.string()))))
-    found: dict[tuple[str, int | str], dict[str, str]] = {}
-    for row in mine.sort_by("at").select(["folder", "name", "object"]).to_pylist():
-        found.setdefault(("id", row["folder"]), {})[row["name"]] = row["object"]
-    return found
+def _item(world: Mapping[str, pa.Table], org: str, viewers: Iterable[str], folder: str, name: str) -> str | None:
+    """The id of the item of that name, of several the only one that readers see at some store; where all are deleted, of the
+    last: its edit will be refused. None: there is none, or more than one that readers see, and the id must be told."""
+    changes = world["changes"]
+    here = (pc.field("org") == org) & (pc.field("folder") == folder) & (pc.field("name") == name)
+    called = changes.filter(here).sort_by("at")["object"].to_pylist()
+    seen = (each for viewer in viewers for each in shown.items(world, org, viewer, folder, name))
+    there = {each["object"] for each in seen if each["name"] == name and not each["deleted"]}
+    return next(iter(there or called[-1:]), None) if len(there) < 2 else None

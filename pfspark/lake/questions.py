@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from pfspark.edge.report import Page
 
 
-Views = Mapping[str, Stores]
 """What the stores of each organization see."""
 
 
@@ -251,13 +250,10 @@ class Questions(Known):
             about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
         else:
             about = [each for each in explained.replicas_that_should(seen) if store in (None, each.store)]
-        found = explained.why(seen, about)
-        first = next(found, None)
-        if first is None:
-            if item is not None:
-                raise UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
-            return iter(())
-        return chain([first], found)
+        found = _if_any(explained.why(seen, about))
+        if found is None and item is not None:
+            raise _no_such_item(folder, item)
+        return found or iter(())
 
     def trace(self, item: str, *, folder: str, store: str | None = None, as_of: When = None, org: str | None = None) -> DataFrame:
         """One row for each thing that happened to an item's numbers on their way: given, sent, arrived, lost, asked for, applied.
@@ -281,11 +277,10 @@ class Questions(Known):
         seen = self.answers(as_of, org)
         named = sorted(naming.folders_asked(seen.world, org, None, folder))
         asked = [row for one in named for row in About.of(seen.world, org, "", one, item).ranges()]
-        found = explained.follow(seen, asked, partial(self._when_asking, org))
-        first = next(found, None)
-        if first is None:
-            raise UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
-        return (line for line in chain([first], found) if took_part(line, store))
+        found = _if_any(explained.follow(seen, asked, partial(self._when_asking, org)))
+        if found is None:
+            raise _no_such_item(folder, item)
+        return (line for line in found if took_part(line, store))
 
     def _when_asking(self, org: str, number: int) -> Mapping[str, pa.Table] | None:
         """What the stores of an organization went by as they asked in a round; None where upkeep has let go of it."""
@@ -316,7 +311,7 @@ class Questions(Known):
 
         `folder`: its path at either moment, or its id. Raises UsageError for a store or folder that is not known.
         """
-        return self._about(self._changes(before, after, org, folder), store, None, after, org, {})
+        return self._about(self._changes(before, after, org, folder), store, after, org)
 
     def _changes(self, before: When, after: When, org: str | None, folder: str | None) -> Iterator[Line]:
         from pfspark.ask import diff
@@ -369,24 +364,23 @@ class Questions(Known):
         found: Iterable[Line] = KINDS[kind](seen)
         if kind == "rounds" and org is not None:
             found = (line for line in found if org in line["turns"])
-        return self._about(found, store, folder, as_of, org, seen.views)
+        return self._about(found, store, as_of, org, folder, seen)
 
     def _about(
         self,
         found: Iterable[Line],
         store: str | None,
-        folder: str | None,
         as_of: When,
         org: str | None,
-        views: Views,
+        folder: str | None = None,
+        seen: Answers | None = None,
     ) -> Iterator[Line]:
-        """Those of the lines that are about that store or folder; where there is none, both must be known."""
-        asked = lines.about(found, store, None if folder is None else naming.as_lines_name(folder), views)
-        first = next(asked, None)
-        if first is None:
+        """The lines about that store or folder, as any store calls it; where there is none, both must be known."""
+        name = None if folder is None else naming.as_lines_name(folder)
+        asked = lines.about(found, store, name, set() if name in (None, HIERARCHY) or seen is None else {*_names(seen, name)})
+        if (some := _if_any(asked)) is None:
             self.expect(store, folder, as_of, org=org)
-            return iter(())
-        return chain([first], asked)
+        return some or iter(())
 
     def expect(self, store: str | None, folder: str | None, as_of: When = None, *, org: str | None = None) -> None:
         """Raises UsageError unless there is such a store, and some store sees such a folder; what is not named is not asked."""
@@ -450,6 +444,29 @@ class Questions(Known):
         """Lines of a kind as rows of a frame, their times as timestamps."""
         texts = local(self._tables.spark, of_lines(kind, rows), struct(LINES[kind].ddl.replace("timestamp", "string")))
         return texts.select(*[F.col(column.name).cast(column.dataType) for column in struct(LINES[kind].ddl)])
+
+
+def _if_any(found: Iterator[Line]) -> Iterator[Line] | None:
+    """The same lines; None where there is none."""
+    first = next(found, None)
+    return None if first is None else chain([first], found)
+
+
+def _no_such_item(folder: str | None, item: str) -> UsageError:
+    return UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
+
+
+def _names(seen: Answers, folder: str) -> Iterator[tuple[str, str, str]]:
+    """Of each folder that has that id, or that any store sees by that path: its id and its path as each store sees it, as org,
+    store, name."""
+    for org, stores in seen.views.items():
+        viewers = naming.stores_of(seen.world, org)
+        by_id = folder.startswith("@") or cntext.is_number(folder)
+        named = {folder} if by_id else {each for viewer in viewers for each in naming.of_path(seen.world, org, viewer, folder)}
+        for viewer in stores.stores:
+            for each in named & stores.tree.get(viewer, {}).keys():
+                yield org, viewer, each
+                yield org, viewer, stores.path(viewer, each)
 
 
 def _named_in(moments: Sequence[Answers], folder: str) -> set[str]:

@@ -24,7 +24,7 @@ from pfspark.sim.ground import Ground
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
 from pfspark.suited import Suited, as_it_is
-from pfspark.words import BackfillStep, Entry, MessageType, Outcome, Standing
+from pfspark.words import BackfillStep, Entry, Flag, MessageType, Outcome, Standing
 
 Line = dict[str, Any]
 
@@ -154,7 +154,8 @@ class _World:
     def figures(self) -> Line:
         """The columns of its line that count."""
         most, most_at = max(((count, at) for at, count in self._missing), key=lambda each: each[0], default=(0, None))
-        messages, letters = self._rows["messages"], self._letters()
+        messages = _sent(self._rows["messages"])
+        letters = self._letters(messages)
         return {
             "rounds": len(self._missing), "converged": self._end["converged"], "equal": self._equal(),
             "missing": self._end["missing"], "most": most, "most_at": lines.when(most_at if most else None),
@@ -164,9 +165,8 @@ class _World:
             "stores": {store: self._of_store(store, letters) for store in self._stores.stores},
         }  # fmt: skip
 
-    def _letters(self) -> pa.Table:
-        """The messages once for each recipient: from, to, link, bytes."""
-        messages = self._rows["messages"]
+    def _letters(self, messages: pa.Table) -> pa.Table:
+        """Messages once for each recipient: from, to, link, bytes."""
         recipients = messages["recipients"].combine_chunks()
         place = pc.list_parent_indices(recipients)
         to = pc.struct_field(pc.list_flatten(recipients), "store")
@@ -239,6 +239,11 @@ class _World:
         """Its rows by table, and by all that they say, but of whose world they are, what a letter tells besides, and
         what is only meant to be done."""
         return {name: {_text(row): row for row in rows.to_pylist()} for name, rows in self._rows.items()}
+
+
+def _sent(messages: pa.Table) -> pa.Table:
+    """Without the copies that a line made of them, which nobody sent."""
+    return messages.filter(pa.array([Flag.COPY not in flags for flags in messages["flags"].to_pylist()], pa.bool_()))
 
 
 def _text(row: Line) -> str:

@@ -6,7 +6,8 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from pfspark.ask import traffic
-from pfspark.rows import arrow, local, struct
+from pfspark.rows import arrow, local, rows_of, struct
+from pfspark.tables import TABLES
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -41,3 +42,22 @@ def test_a_number_is_open_until_it_comes_or_its_replica_goes(spark: SparkSession
     found = traffic.open_numbers(heard, state, replicas).collect()
     so_far = {(row["at"].astimezone(UTC) - START).seconds // 60: row["open"] for row in found}
     assert so_far == {10: 4, 15: 7, 20: 6, 30: 3, 50: 5, 60: 3}
+
+
+def test_what_a_line_delivers_twice_was_sent_once(spark: SparkSession) -> None:
+    def to(store: str) -> dict[str, Any]:
+        return {"store": store, "due": START, "lost": None}
+
+    sent = {"org": "o", "type": "0x4", "store": "P1", "folder": "F", "at": START, "bytes": 7}
+    rows = [
+        {
+            **sent,
+            "message_id": "m",
+            "flags": [],
+            "recipients": [{"store": each, "due": START, "lost": None} for each in ("P2", "P3")],
+        },
+        {**sent, "message_id": "m/copy", "flags": ["copy"], "recipients": [{"store": "P2", "due": START, "lost": None}]},
+    ]
+    schema = struct(TABLES["messages"].ddl)
+    found = traffic.letters(local(spark, rows_of("messages", rows), schema)).toArrow().to_pylist()
+    assert {(row["message_id"], row["peer"], row["bytes"]) for row in found} == {("m", "P2", 7), ("m", "P3", 7)}

@@ -533,10 +533,8 @@ def test_what_another_store_has_renamed_is_neither_pruned_nor_made_anew(
             said["folders"] = {"/Held": {}, "/West": {"age_limit": "9d"}}
             assert lake.declared(store="PFS1")["folders"].keys() == {"/Kept", "/Sales", "/Sales/West"}
             pruned, kept = (lake.plan(said, store="PFS1", prune=prune) for prune in (True, False))
-            assert [edit["action"] for edit in pruned.rows["edits"]] == [
-                "set_folder",
-                "set_folder",
-            ]  # West its limit, Held its list
+            sets = [sorted(dict(edit["properties"])) for edit in pruned.rows["edits"]]
+            assert sets == [["replica:PFS1", "replica:PFS3", "replica:PFS9"], ["age_limit", "replica:PFS9"]]
             assert [edit["action"] for edit in kept.rows["edits"]] == ["set_folder"]
             folders = {change.name: (change.what, change.says) for change in pruned.changes if change.of == "folder"}
             assert folders == {
@@ -547,6 +545,11 @@ def test_what_another_store_has_renamed_is_neither_pruned_nor_made_anew(
                 RefusedError, match=r"'/Kept', which the file has too, renamed to '/Held' .*PFS1 has not heard yet"
             ):
                 lake.plan({"folders": {"/Held": {}, "/Kept": {}}}, store="PFS1")
+        for path in ("/Held", "/Kept"):  # one folder, as some call it and others do
+            seen = {(line["store"], line["path"]) for line in lake.lines("folders", folder=path)}
+            assert seen == {("PFS1", "/Kept"), ("PFS2", "/Kept"), ("PFS3", "/Held")}
+            assert [(line["store"], line["folder"]) for line in lake.lines("state", folder=path)] == [("PFS2", "/Kept")]
+            assert [line["store"] for line in lake.lines("folders", folder=path, store="PFS1")] == ["PFS1"]
         lake.folder_create("PFS3", "/New", ["PFS3"], at="2026-01-05T00:51:00Z")
         with pytest.raises(RefusedError, match=r"another store has made '/New' \(@create_folder:.*PFS1 has not heard yet"):
             lake.plan({"folders": {"/New": {}}}, store="PFS1")

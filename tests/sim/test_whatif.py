@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+import pyarrow as pa
 from pyspark.sql import SparkSession
 
 from pfspark.between import Between
@@ -46,3 +47,8 @@ def test_each_world_has_its_own_links() -> None:
         ("as it is", "Redmond", "Paris", 1, 300), ("as it is", "Paris", "Redmond", 1, 300),
         ("slow", "Redmond", "Paris", 7, 7200), ("slow", "Paris", "Redmond", 1, 300), ("slow", "Paris", "Rome", 3, 0),
     ]  # fmt: skip
+
+
+def test_what_a_line_delivers_twice_was_sent_once() -> None:
+    messages = pa.table({"message_id": ["m", "m/copy"], "flags": pa.array([["is_empty"], ["is_empty", "copy"]])})
+    assert whatif._sent(messages)["message_id"].to_pylist() == ["m"]
