@@ -148,7 +148,7 @@ class Between:
         return views | {"clock": self._clock(clock)}
 
     def of(self, orgs: Iterable[str], *names: str) -> dict[str, Made]:
-        """The rows of those organizations in the tables that are named, as who asks about them is given them."""
+        """The rows of those organizations in the tables that are named, as `execute` is given them."""
         theirs = pa.array(sorted(orgs), pa.string())
         rows = {name: self.tables[name].filter(pc.is_in(self.tables[name]["org"], theirs)) for name in names}
         return {name: Made.of(some, self._schemas[name], self.suited) for name, some in rows.items()}

@@ -221,6 +221,11 @@ def number_of(label: str | Column, cn: str | Column) -> Column:
     return F.concat_ws(":", _column(label), _column(cn).cast("string"))
 
 
+def alone(number: str = "cn") -> tuple[Column, Column]:
+    """A number as a range: cn_min, cn_max."""
+    return F.col(number).alias("cn_min"), F.col(number).alias("cn_max")
+
+
 def order_of(label: str | Column) -> Column:
     """What labels are sorted by: the store's name by bytes, then the life."""
     return F.struct(store_of(label).alias("store"), life_of(label).alias("life"))

@@ -31,7 +31,7 @@ def trees(changes: DataFrame, *, table: DataFrame, replicas: DataFrame, whole: D
 
 @cache
 def anew() -> dict[str, DataFrame]:
-    """These, of what is given by name: `changes`, `state`, `replicas`, and `OF_NONE`, as the `clock` says that they merge."""
+    """The trees, drawn of what is named: `changes`, `state`, `replicas`, and `OF_NONE`; they merge as the `clock` says."""
     whole = hierarchy.merging_whole(source("clock"))
     return vars(trees(source("changes"), table=source("state"), replicas=source("replicas"), whole=whole))
 

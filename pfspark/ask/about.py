@@ -60,13 +60,18 @@ def own(state: DataFrame) -> DataFrame:
 
 
 def log_of(state: DataFrame) -> DataFrame:
-    """The same as `log`."""
+    """What stores wrote of their own replicas, as `log`."""
     return own(state).select(*_names("log"))
+
+
+def asked_of(steps: DataFrame) -> DataFrame:
+    """Rows of `backfill` by which numbers were asked for, of somebody."""
+    return steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull())
 
 
 def requests_of(steps: DataFrame) -> DataFrame:
     """Rows of `backfill` by which numbers were asked for, as `requests`."""
-    return steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull()).select(*_names("requests"))
+    return asked_of(steps).select(*_names("requests"))
 
 
 def refusals_of(receipts: DataFrame, messages: DataFrame) -> DataFrame:

@@ -44,8 +44,9 @@ class Log:
             yield {"org": self.org, "at": told.pop("at"), "kind": "event", **told}, write(event, self.replids, self.org)
 
 
-def replids(replicas: Iterable[Row], changes: Iterable[Row] = (), messages: Iterable[Row] = ()) -> dict[str, int]:
-    """A REPLID for each origin of an organization, from 2 on, in the order in which the origins first appeared.
+def replids(replicas: Iterable[Row], changes: Iterable[Row] = ()) -> dict[str, int]:
+    """A REPLID for each origin of an organization, from 2 on, in the order in which the origins first appeared. `changes`: rows
+    that tell numbers, such as pieces of messages, each with its `origin` and `round`.
 
     An origin appears with the life of a replica, or where a number of it is first told; several of one round go by label.
     So the table as of an earlier round is the beginning of the later one. One table serves all stores, which on real
@@ -60,9 +61,6 @@ def replids(replicas: Iterable[Row], changes: Iterable[Row] = (), messages: Iter
         seen(cntext.label(row["store"], row["life"]), row["round"])
     for row in changes:
         seen(row["origin"], row["round"])
-    for row in messages:
-        for piece in (*row["carries"], *row["asks"]):
-            seen(piece["origin"], row["round"])
     ordered = sorted(first, key=lambda label: (first[label], cntext.label_key(label)))
     return {label: number for number, label in enumerate(ordered, FIRST_REPLID)}
 

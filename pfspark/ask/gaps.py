@@ -8,9 +8,10 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.ask.about import asked_of
 from pfspark.keys import ORIGIN_HERE, RANGE_HERE
 from pfspark.rules import backfill, state
-from pfspark.words import BackfillStep, Entry
+from pfspark.words import Entry
 
 ENDS = ("cn_min", "cn_max")
 VIEWS = ("array", "state", "replicas", "lists", "lives", "stores")
@@ -35,7 +36,7 @@ def gaps(array: DataFrame, *, steps: DataFrame, timed: DataFrame) -> DataFrame:
     stores at once is a row for each.
     """
     along = [*ORIGIN_HERE, "asked"]
-    named = steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull()).withColumn("asked", F.col("at"))
+    named = asked_of(steps).withColumn("asked", F.col("at"))
     asked = named.select(*along, *ENDS, "of")
     layers = [array.select(*along, *ENDS, F.lit(1).alias("open")), asked.select(*along, *ENDS, F.lit(1).alias("told"))]
     pieces = cnset.coverage(along, *layers).where("open > 0").select(*along, *ENDS, F.lit(True).alias("piece"))

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import Stores, equal
-from pfspark.units import show_span
+from pfspark.units import counted, show_span
 from pfspark.words import Standing
 
 Line = dict[str, Any]
@@ -44,13 +44,12 @@ def organization(
 
 
 def called(line: Mapping[str, Any]) -> str:
-    """The same as words."""
+    """A line of kind `organization` in words."""
     stands = ("equal" if line["equal"] else "not equal") if line["played"] else "not played yet"
     amounts = [f"{line[name]:,} {word}" for name, word in (("missing", "missing"), ("lost", "lost")) if line[name]]
     held_back = ["content suspended"] if line["suspended"] else []
-    edits = [f"{line['waiting']:,} edit{'s' * (line['waiting'] != 1)} waiting"] if line["waiting"] else []
-    replicas = f"{line['replicas']:,} replica{'s' * (line['replicas'] != 1)}"
-    return ", ".join([replicas, stands, *held_back, *amounts, *edits]) + f", at {line['at']}"
+    edits = [f"{counted(line['waiting'], 'edit')} waiting"] if line["waiting"] else []
+    return ", ".join([counted(line["replicas"], "replica"), stands, *held_back, *amounts, *edits]) + f", at {line['at']}"
 
 
 def overdue(tables: Mapping[str, pa.Table], stores: Stores, org: str, since: datetime) -> Iterator[str]:

@@ -257,7 +257,7 @@ class Stores:
         return self._in_order(filter(self._stands, self.replicas))
 
     def count(self) -> int:
-        """How many they are."""
+        """How many replicas are not erased."""
         return sum(map(self._stands, self.replicas))
 
     def _stands(self, here: tuple[str, str]) -> bool:

@@ -14,7 +14,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.ask.about import own
+from pfspark.ask.about import asked_of, own
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, STORE
 from pfspark.words import BackfillStep, Entry, Flag, Hop, MessageType, Outcome, Why
 
@@ -63,7 +63,7 @@ def hops(asked: DataFrame, facts: Mapping[str, DataFrame]) -> DataFrame:
 
 def numbered(numbers: DataFrame, changes: DataFrame) -> DataFrame:
     """The numbers as they were given, together where that was in one round (R31, R42)."""
-    rows = cnset.within(changes, numbers, ORIGIN).select(*ORIGIN, *_alone("cn"), "at")
+    rows = cnset.within(changes, numbers, ORIGIN).select(*ORIGIN, *cnset.alone(), "at")
     return _hop(cnset.join_up(rows, ORIGIN, ["at"]), Hop.NUMBERED, store=cnset.store_of("origin"))
 
 
@@ -75,7 +75,7 @@ def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame, agenda: Data
     rows = _of_letters(numbers, letters, "at", "store", "type", "round", *to)
     what = F.when(F.col("type").isin(*ANSWERS), Hop.ANSWERED).otherwise(Hop.SENT)
     is_request = F.col("type") == MessageType.BACKFILL_REQUEST
-    asked = steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull()).select(
+    asked = asked_of(steps).select(
         *ORIGIN_HERE, "at", F.col("of").alias("peer"), "attempt", F.col("due").alias("again"),
         F.col("cn_min").alias("low"), F.col("cn_max").alias("high"),
     )  # fmt: skip
@@ -139,7 +139,7 @@ def superseded(numbers: DataFrame, changes: DataFrame, had: DataFrame) -> DataFr
     version = cnset.number_of("by", "by_cn").alias("reason")
     first = F.min(F.struct("at", version)).alias("first")
     found = there.where("by_cn between cn_min and cn_max").groupBy(*ORIGIN, "cn", "store").agg(first)
-    return _hop(found.select(*ORIGIN, *_alone("cn"), "store", "first.*"), Hop.SUPERSEDED)
+    return _hop(found.select(*ORIGIN, *cnset.alone(), "store", "first.*"), Hop.SUPERSEDED)
 
 
 def forgotten(numbers: DataFrame, state: DataFrame, restores: DataFrame) -> DataFrame:
@@ -167,11 +167,6 @@ def _of_letters(numbers: DataFrame, letters: DataFrame, *columns: str | Column) 
 def _among(numbers: DataFrame, rows: DataFrame, *columns: str | Column) -> DataFrame:
     """The parts of the rows' ranges that are among the numbers, with those columns."""
     return cnset.meet(rows.select(*RANGE, *columns), numbers, ORIGIN)
-
-
-def _alone(number: str) -> tuple[Column, Column]:
-    """A number as a range."""
-    return F.col(number).alias("cn_min"), F.col(number).alias("cn_max")
 
 
 def _hop(rows: DataFrame, what: str | Column, *, store: Column | None = None) -> DataFrame:

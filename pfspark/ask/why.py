@@ -183,9 +183,7 @@ def given(asked: DataFrame, *, log: DataFrame, changes: DataFrame) -> DataFrame:
     span = ("cn_min", "cn_max", "at")
     own = log.where((cnset.store_of("origin") == F.col("store")) & (F.col("entry") == Entry.APPLIED)).select(*ORIGIN, *span)
     written = cnset.within(changes.select(*ORIGIN, "cn", "at"), asked.select(*ORIGIN, "cn_min", "cn_max").distinct(), ORIGIN)
-    forgotten = cnset.without(written, own, ORIGIN).select(
-        *ORIGIN, F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"), "at"
-    )
+    forgotten = cnset.without(written, own, ORIGIN).select(*ORIGIN, *cnset.alone(), "at")
     whoever = asked.select(*ORIGIN_HERE).distinct()
     return _evidence(own.unionByName(forgotten).join(whoever, list(ORIGIN)), at=F.col("at"))
 
@@ -235,8 +233,7 @@ def instead(versions: DataFrame, *, winners: DataFrame, log: DataFrame) -> DataF
         .groupBy(*HERE, "number").agg(F.max("at").alias("at"))
     )  # fmt: skip
     dated = told.join(dates, [*HERE, "number"], "left")
-    cn = F.col("number.cn")
-    spans = dated.select(*HERE, "number.origin", cn.alias("cn_min"), cn.alias("cn_max"), "cause", "at", "instead")
+    spans = dated.select(*HERE, "number.origin", *cnset.alone("number.cn"), "cause", "at", "instead")
     version = cnset.number_of("instead.origin", "instead.cn")
     return _evidence(spans, cause=F.col("cause"), at=F.col("at"), version=version)
 

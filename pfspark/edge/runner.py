@@ -180,7 +180,8 @@ class Runner:
         return self.tend(keep_up)
 
     def tend(self, work: Callable[[Carried], tuple[T, Mapping[str, str]]]) -> T:
-        """Work on the tables themselves, in a round of its own; what it gives, less the digests of tables it wrote anew.
+        """Work on the tables themselves, in a round of its own. It gives what is returned, and the digests of what it
+        wrote anew, which the ledger keeps.
 
         Where the work changes answers, the caller closes the runner afterwards.
         """

@@ -78,7 +78,7 @@ class Organizations(Directory, Folders):
         if prune and not meant.stores:
             raise UsageError(f"{file}: no store, expected [stores.NAME]: to prune would take away every one that there is")
         going, gone = ({each for each, row in some.items() if row.get("retired")} for some in (meant.stores, known))
-        editor = self._editor(name, store, [*(each for each in meant.stores if each not in going | gone), *stores])
+        editor = _editor(self._tree_world(), name, store, [*(each for each in meant.stores if each not in going | gone), *stores])
         return plan.plan(
             meant,
             self._as_it_stands(name, editor),
@@ -182,9 +182,6 @@ class Organizations(Directory, Folders):
             needed=_needed(world, org, {}),  # what is to come to a store that is pruned is taken from it by the same plan
             to_come=partial(once_all_have_heard, world, org, naming.stores_of(world, org)),
         )
-
-    def _editor(self, org: str, store: str | None, names: Sequence[str]) -> str | None:
-        return _editor(self._tree_world(), org, store, names)
 
     def _stores(self, org: str) -> dict[str, Line]:
         """The stores of an organization, retired ones too, by name."""

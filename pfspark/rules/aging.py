@@ -5,6 +5,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
+from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, ITEM
 from pfspark.words import HIERARCHY, LIVE, LONGEST_S, Action
@@ -42,8 +43,8 @@ def tonight(clock: DataFrame) -> DataFrame:
 
 @rule("keys", needs=("limited", "tonight"))
 def newly_limited(limited: DataFrame, *, noted: DataFrame, before: DataFrame, tonight: DataFrame) -> DataFrame:
-    """Those of the limited folders of whose next night nothing is `noted`, as they had no limit before this round, and whose
-    organization has its night now: what is set by then counts. Not those that were no replica `before`: theirs is the next."""
+    """The folders whose items grow old only since this round, where the organization has its night now: these are looked at
+    tonight, as what is set by then counts. Of all others the next night is `noted`; who was no replica `before` waits for it."""
     there = before.where(F.col("standing").isin(*LIVE)).select(*HERE)
     new = limited.join(tonight, "org", "left_semi").join(there, list(HERE), "left_semi")
     return new.join(noted.select(*HERE), list(HERE), "left_anti").select(*HERE)
@@ -72,4 +73,4 @@ def expire(versions: DataFrame, *, winners: DataFrame, night: DataFrame) -> Data
         (F.col("action") != Action.DELETE) & (F.timestamp_add("SECOND", F.col("limit_s"), F.col("made_at")) <= F.col("now"))
     )
     gone = versions.join(old.select(*ITEM), list(ITEM), "left_semi").where(F.col("action") != Action.DELETE)
-    return gone.select(*HERE, "origin", F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"))
+    return gone.select(*HERE, "origin", *cnset.alone())

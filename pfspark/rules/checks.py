@@ -93,7 +93,7 @@ def honest_table(seen: Seen) -> DataFrame:
 
 def nothing_ungiven(seen: Seen) -> DataFrame:
     """Ranges that a replica holds and that no replica ever gave a change (I4): it would never miss what comes under them."""
-    numbers = seen.changes.select(*ORIGIN, F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max"))
+    numbers = seen.changes.select(*ORIGIN, *cnset.alone())
     return cnset.subtract(_applied(seen), numbers, ORIGIN)
 
 
@@ -139,9 +139,7 @@ def held_somewhere(seen: Seen) -> DataFrame:
     """
     alive = seen.changes.where(F.col("folder") != HIERARCHY).join(_dead(seen), list(FOLDER), "left_anti")
     givers = _labels(seen.replicas).select(*FOLDER, F.col("about").alias("origin"))
-    given = alive.join(givers, list(ORIGIN), "left_semi").select(
-        *ORIGIN, F.col("cn").alias("cn_min"), F.col("cn").alias("cn_max")
-    )
+    given = alive.join(givers, list(ORIGIN), "left_semi").select(*ORIGIN, *cnset.alone())
     return cnset.subtract(given, _applied(seen), ORIGIN)
 
 
@@ -212,18 +210,14 @@ def noted_though_held(array: DataFrame, *, applied: DataFrame) -> DataFrame:
     return cnset.intersect(array, applied, ORIGIN_HERE).select(*RANGE_HERE, F.lit("I8").alias("check"))
 
 
-def violations(seen: Seen) -> DataFrame:
-    """How many rows break each promise, and one of them: org, `check` (its place in `CHECKS`, as a text), rows, sample."""
-    broken = [check.broken_by(seen).withColumn("check", F.lit(str(place))) for place, check in enumerate(CHECKS)]
-    told = [frame.select("org", "check", F.to_json(F.struct(*frame.columns)).alias("row")) for frame in broken]
-    counted = reduce(DataFrame.unionByName, told).groupBy("org", "check")
-    return counted.agg(F.count(F.lit(1)).alias("rows"), F.min("row").alias("sample"))
-
-
 @rule("broken")
 def broken(*, seen: tuple[DataFrame, ...]) -> DataFrame:
-    """How many rows break each promise (`violations`), of the frames of `Seen` in their order."""
-    return violations(Seen(*seen))
+    """How many rows break each promise, and one of them: org, `check` (its place in `CHECKS`, as a text), rows, sample. `seen`:
+    the frames of `Seen`, in their order."""
+    found = [check.broken_by(Seen(*seen)).withColumn("check", F.lit(str(place))) for place, check in enumerate(CHECKS)]
+    told = [frame.select("org", "check", F.to_json(F.struct(*frame.columns)).alias("row")) for frame in found]
+    counted = reduce(lambda all, one: all.unionByName(one), told).groupBy("org", "check")
+    return counted.agg(F.count(F.lit(1)).alias("rows"), F.min("row").alias("sample"))
 
 
 @cache

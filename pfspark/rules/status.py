@@ -200,7 +200,7 @@ def _followed(known: DataFrame, *, others: DataFrame, answers: DataFrame, clock:
 
 
 def _asked_again(asking: DataFrame, *, stores: DataFrame, clock: DataFrame) -> DataFrame:
-    """They, with the moment at which the silent are asked again (`due`): null where that is never."""
+    """Inquiries, with the moment at which the silent are asked again (`due`): null where that is never."""
     site = stores.select(*STORE, "site")
     timed = (
         asking.join(clock.select("org", "now", *TIMEOUTS), "org")

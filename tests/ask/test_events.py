@@ -206,8 +206,8 @@ def test_origins_are_numbered_from_2_as_they_appear() -> None:
     for round in (1, 3, 9):
         early = replids(row for row in replicas if row["round"] <= round)
         assert list(early.items()) == list(replids(replicas).items())[: len(early)]
-    told = message(MessageType.BACKFILL_REQUEST, asks=[piece("C", 1, 1)], round=2)
-    assert replids(replicas[:2], [change("D:1", "D:1", "post", round=2)], [told]) == {"C": 2, "D": 3, "A": 4, "B": 5}
+    told = [change("D:1", "D:1", "post", round=2), {**piece("C", 1, 1), "round": 2}]
+    assert replids(replicas[:2], told) == {"C": 2, "D": 3, "A": 4, "B": 5}
 
 
 def test_a_log_tells_its_events_as_lines_and_as_text() -> None:

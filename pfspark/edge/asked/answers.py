@@ -132,15 +132,19 @@ class Answers:
                     "differs": value[name] != profile[name], "says": says,
                 }  # fmt: skip
 
+    def clock(self, at: Mapping[str, datetime]) -> pa.Table:
+        """The view `clock`, of a round of each organization at that time."""
+        told = ({"org": org, **turn(self.organizations[org], policy, at[org])} for org, policy in self.policies.items())
+        return rows_of("clock", told)
+
     def gaps(self) -> Iterator[Line]:
         """Open ranges; of one that was asked for, of whom, and when it is asked for again unless it comes."""
         if not self.world["array"].num_rows:
             return
         spark, here = self.snapshot.tables.spark, distinct(self.world["array"], HERE)
-        clock = ({"org": org, **turn(self.organizations[org], policy, self.at[org])} for org, policy in self.policies.items())
         about = {name: self.world[name] if name == "stores" else having(self.world[name], here, HERE) for name in gaps.VIEWS}
         views = {name: as_frame(spark, name, rows) for name, rows in about.items()}  # of replicas that lack something alone
-        timed = gaps.timed(views.__getitem__, clock=local(spark, rows_of("clock", clock), schema_of("clock")))
+        timed = gaps.timed(views.__getitem__, clock=local(spark, self.clock(self.at), schema_of("clock")))
         found = gaps.gaps(self.frame("array"), steps=self.snapshot.read("backfill"), timed=timed)
         rows = found.where(F.col("org").isin(*self.views)).toArrow().to_pylist()
         for row in sorted(rows, key=lambda row: tuple(row[name] for name in (*HERE, "origin", "cn_min"))):

@@ -15,7 +15,6 @@ from pfspark.ask import candidates, hops, reasons, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.edge.asked.answers import Answers, Line
 from pfspark.edge.spark.crossing import suited
-from pfspark.edge.world.directory import turn
 from pfspark.edge.world.facts import contacts_before_asking, last_restores, own_rows
 from pfspark.keyed import distinct, having
 from pfspark.keys import FOLDER, STORE
@@ -46,7 +45,6 @@ def why(seen: Answers, about: Iterable[About]) -> Iterator[Line]:
     asked = list(about)
     read = seen.snapshot.read
     now = {org: seen.at[org] if seen.played[org] else seen.at[org] - TICK for org in seen.views}  # its first round is to come
-    clock = ({"org": org, **turn(seen.organizations[org], seen.policies[org], at)} for org, at in now.items())
     grid = {org: Grid(seen.organizations[org]["start"], seen.policies[org].interval) for org in seen.views}
     facts = {
         "log": lambda: log_of(own_rows(read, last_restores(seen.snapshot))["state"]),
@@ -54,7 +52,7 @@ def why(seen: Answers, about: Iterable[About]) -> Iterator[Line]:
         "refusals": lambda: refusals_of(read("receipts"), read("messages")),
     }
     world = {**seen.world, "conditions": rows_of("conditions", ())}  # what was cut, was for a round
-    rows = explain(seen.snapshot.tables.spark, world, rows_of("clock", clock), grid, facts, asked, suited)
+    rows = explain(seen.snapshot.tables.spark, world, seen.clock(now), grid, facts, asked, suited)
     edits = list(_edits(seen, asked, now, grid))
     telling = reasons.Telling(seen.views, seen.at, _rounds_at(seen, reasons.moments(rows, edits)))
     return chain(telling.lines(rows), telling.of_edits(edits))
@@ -93,8 +91,7 @@ def _cycles(seen: Answers) -> dict[tuple[str, str], timedelta]:
 def when_asking(seen: Answers) -> Mapping[str, pa.Table]:
     """What the stores of the one organization that is asked about went by as they asked in this round: `candidates.VIEWS`."""
     [org] = seen.views
-    clock = [{"org": org, **turn(seen.organizations[org], seen.policies[org], seen.at[org])}]
-    tables = {**seen.world, "clock": rows_of("clock", clock), "contacts": contacts_before_asking(seen.snapshot)}
+    tables = {**seen.world, "clock": seen.clock(seen.at), "contacts": contacts_before_asking(seen.snapshot)}
     return {name: tables[name].filter(pc.equal(tables[name]["org"], org)) for name in candidates.VIEWS}
 
 

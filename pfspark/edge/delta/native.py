@@ -52,21 +52,21 @@ def append(place: Path, rows: pa.Table, said: str | None) -> None:
 
     Raises whatever delta-rs does: the caller knows the lake, and what to say of it.
     """
-    from deltalake import CommitProperties, DeltaTable, write_deltalake
+    from deltalake import CommitProperties, write_deltalake
 
-    table = DeltaTable(place)
+    table = _table(place)
     told = CommitProperties(custom_metadata={"userMetadata": said} if said else None)
     write_deltalake(table, rows, mode="append", commit_properties=told, post_commithook_properties=_nothing_more())
     _after_commit(table)
 
 
 def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -> bool:
-    """More rows of a table under a number of an application, as Spark's `txnAppId` and `txnVersion`: not, if it is taken already,
-    or is while they are written. A column that the table does not have yet is added.
+    """More rows of a table under a number of an application (Spark's `txnAppId` and `txnVersion`), unless that is taken, or is
+    taken while they are written; whether they are there now. A column that the table does not have yet is added.
     """
-    from deltalake import CommitProperties, DeltaTable, Transaction, write_deltalake
+    from deltalake import CommitProperties, Transaction, write_deltalake
 
-    table = DeltaTable(place)
+    table = _table(place)
     told = CommitProperties(custom_metadata={"userMetadata": said}, app_transactions=[Transaction(app, number)])
     try:
         if (table.transaction_version(app) or 0) < number:
@@ -77,7 +77,7 @@ def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -
             _after_commit(table)
             return True
     except Exception:
-        if (DeltaTable(place).transaction_version(app) or 0) < number:
+        if (_table(place).transaction_version(app) or 0) < number:
             raise
     return False
 
@@ -127,10 +127,8 @@ def is_at_hand(place: Path, version: int | None = None) -> bool:
 
 def measure(place: Path, version: int | None) -> tuple[int, int] | None:
     """The rows of a table, and the bytes of its files, as its log says; None where that cannot be said."""
-    from deltalake import DeltaTable
-
     with suppress(Exception):
-        files = pa.table(DeltaTable(place, version=version).get_add_actions(flatten=True))
+        files = pa.table(_table(place, version).get_add_actions(flatten=True))
         rows, size = (pc.sum(files[column]).as_py() or 0 for column in ("num_records", "size_bytes"))
         return rows, size
     return None
@@ -138,19 +136,15 @@ def measure(place: Path, version: int | None) -> tuple[int, int] | None:
 
 def files(place: Path) -> int:
     """How many files a table has; none where that cannot be said."""
-    from deltalake import DeltaTable
-
     with suppress(Exception):
-        return len(DeltaTable(place).file_uris())
+        return len(_table(place).file_uris())
     return 0
 
 
 def compact(place: Path) -> None:
     """Joins the small files of a table. Where that cannot be, they stay as they are."""
-    from deltalake import DeltaTable
-
     with suppress(Exception):
-        table = DeltaTable(place)
+        table = _table(place)
         table.optimize.compact(post_commithook_properties=_nothing_more())
         _after_commit(table)
 
@@ -203,10 +197,8 @@ def _vacuum(place: Path) -> None:
     A file that was removed, restored and removed again is kept by when it was removed last only where the log up to then has come
     into a checkpoint.
     """
-    from deltalake import DeltaTable
-
-    DeltaTable(place).create_checkpoint()
-    for file in DeltaTable(place).vacuum(dry_run=False, full=True, post_commithook_properties=_nothing_more()):
+    _table(place).create_checkpoint()
+    for file in _table(place).vacuum(dry_run=False, full=True, post_commithook_properties=_nothing_more()):
         gone = place / file
         (gone.parent / f".{gone.name}.crc").unlink(missing_ok=True)
 
@@ -222,27 +214,29 @@ def count(place: Path) -> int | None:
 
 def commits(place: Path, newest: int) -> list[dict[str, Any]] | None:
     """So many newest commits of a table: `version`, `operation` and `operationParameters`; None where they cannot be read."""
-    from deltalake import DeltaTable
-
     with suppress(Exception):
-        found = DeltaTable(place).history(newest)
+        found = _table(place).history(newest)
         return found if len(found) == newest and all(commit.keys() >= _COMMIT for commit in found) else None
     return None
+
+
+def _table(place: Path, version: int | None = None) -> DeltaTable:
+    """A table, of which its log is read."""
+    from deltalake import DeltaTable  # when it is needed: who reads nothing does not wait for it
+
+    return DeltaTable(place, version=version)
 
 
 def _plain(place: Path, version: int | None = None) -> DeltaTable | None:
     """A table whose files hold its rows under the names of its columns, and nothing else; None where columns may have others
     names there, or rows not count: readers from version 2 of the protocol on look at that."""
-    from deltalake import DeltaTable
-
-    table = DeltaTable(place, version=version)
+    table = _table(place, version)
     return table if table.protocol().min_reader_version == 1 else None
 
 
 def added(place: Path, schema: pa.Schema, first: int, last: int, as_said: Callable[[pa.Table], pa.Table]) -> pa.Table | None:
     """The rows that came with the versions after `first` up to `last`, each some of them `as_said`, piece by piece as they are
     read; None where they cannot be."""
-    from deltalake import DeltaTable
 
     def pieces(feed: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         for batch in feed:
@@ -251,7 +245,7 @@ def added(place: Path, schema: pa.Schema, first: int, last: int, as_said: Callab
             yield from as_said(filtered(_fit(rows, schema), inserted)).to_batches()
 
     with suppress(Exception):
-        feed = DeltaTable(place).load_cdf(starting_version=first + 1, ending_version=last)
+        feed = _table(place).load_cdf(starting_version=first + 1, ending_version=last)
         return mapped.gathered(pieces(pa.RecordBatchReader.from_stream(feed)), schema)
     return None
 

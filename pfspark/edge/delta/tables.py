@@ -299,7 +299,7 @@ class Tables:
         Raises LakeError if they cannot be written, and whatever `expect` raises, in a folder asked while nobody else appends;
         then none of them is.
         """
-        with contextlib.nullcontext() if name in FACTS else self._appending_whole(name):
+        with self._appending(name), self._clearing(name):
             expect()
             if self.is_native and not isinstance(rows, DataFrame):
                 self.append_natively(name, self.fit(name, rows, round), round)
@@ -330,7 +330,7 @@ class Tables:
 
     def delete(self, name: str, condition: str) -> None:
         """Rows go from the newest version of a table; what stands in one comes into the condition by `among` alone."""
-        with contextlib.nullcontext() if name in FACTS else self._appending():
+        with self._appending(name):
             self.spark.sql(f"DELETE FROM {self.name(name)} WHERE {condition}")
 
     def delete_these(self, name: str, keys: DataFrame, condition: str) -> int:
@@ -339,7 +339,7 @@ class Tables:
         view = f"pfspark_{name}_that_go"
         same = " AND ".join(f"{name}.{column} = {view}.{column}" for column in keys.columns)
         merged = f"MERGE INTO {self.name(name)} AS {name} USING {view} ON {same} AND {condition} WHEN MATCHED THEN DELETE"
-        with contextlib.nullcontext() if name in FACTS else self._appending():
+        with self._appending(name):
             keys.createOrReplaceTempView(view)
             try:
                 return int(keys.sparkSession.sql(merged).collect()[0]["num_deleted_rows"])
@@ -348,7 +348,7 @@ class Tables:
 
     def tidy(self, name: str) -> None:
         """Small files of a table are joined; files that its history no longer reaches are removed."""
-        with contextlib.nullcontext() if name in FACTS else self._appending():
+        with self._appending(name):
             if (place := self.here(name)) and native.is_at_hand(place) and native.tidy(place):
                 return
             self.spark.sql(f"OPTIMIZE {self.name(name)}")
@@ -403,12 +403,6 @@ class Tables:
         with self._committing(name):
             return native.append_once(self.folder / name, rows, str(number), app, number)
 
-    @contextlib.contextmanager
-    def _appending_whole(self, name: str) -> Iterator[None]:
-        """An append of people: in turns, and with nothing left where it fails."""
-        with self._appending(), self._clearing(name):
-            yield
-
     def save(self, name: str, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
         """Rows of a table, written by Spark: in that `mode` of its, and with those options of Delta's."""
         with self._committing(name):
@@ -447,9 +441,10 @@ class Tables:
         return [] if self.folder is None else log.flaws(self.folder, name)
 
     @contextlib.contextmanager
-    def _appending(self) -> Iterator[None]:
-        """Appends of people take turns in a local folder, where Delta itself may lose one of two at a time."""
-        if self.folder is None:
+    def _appending(self, name: str) -> Iterator[None]:
+        """Who writes what people say takes turns in a local folder, where Delta itself may lose one of two at a time; facts have
+        one writer already."""
+        if self.folder is None or name in FACTS:
             yield
             return
         with lock_file(self.folder / APPEND_LOCK) as file:
@@ -461,8 +456,9 @@ class Tables:
 
     @contextlib.contextmanager
     def _clearing(self, name: str) -> Iterator[None]:
-        """Where an append fails, its files go again: no commit names them. Nobody else may write to that table meanwhile."""
-        if self.folder is None or not (self.folder / name / "_delta_log").is_dir():
+        """Where an append of what people say fails, its files go again: no commit names them. Nobody else may write to that table
+        meanwhile."""
+        if self.folder is None or name in FACTS or not (self.folder / name / "_delta_log").is_dir():
             yield
             return
         place, version = self.folder / name, self.version(name)

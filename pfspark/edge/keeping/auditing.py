@@ -76,10 +76,10 @@ def audit(
         links = looking.submit(reading, snapshot.broken_links)
         unlike = looking.submit(reading, lambda: unlike_their_digests(snapshot))
         found = [looking.submit(reading.counted, *check) for check in _checks(snapshot, answers, seen)]
-        whole = looking.submit(reading, lambda: digests({name: snapshot.read(name) for name in TABLES}))
+        whole = looking.submit(reading, lambda: all_looked_over({name: snapshot.read(name) for name in TABLES}))
         # A table that cannot be read keeps the others from being looked at together.
         looked_at: Mapping[str, Line | None] = whole.result() or {
-            name: reading(partial(_digest_of, snapshot, name)) for name in TABLES
+            name: reading(partial(_look_over, snapshot, name)) for name in TABLES
         }
     lines = [
         _line("ledger", CHAINED, links.result()),
@@ -270,17 +270,17 @@ def bodiless(answers: Answers) -> DataFrame:
     )
 
 
-def digest(name: str, rows: DataFrame) -> Line:
-    """How many rows of a table there are, and a SHA-256 over those of each."""
-    return digests({name: rows})[name]
+def looked_over(name: str, rows: DataFrame) -> Line:
+    """How many rows a table has, and a SHA-256 over those of each: the certificate's digest, which is not the ledger's."""
+    return all_looked_over({name: rows})[name]
 
 
-def _digest_of(snapshot: Snapshot, name: str) -> Line:
-    return digest(name, snapshot.read(name))
+def _look_over(snapshot: Snapshot, name: str) -> Line:
+    return looked_over(name, snapshot.read(name))
 
 
-def digests(tables: Mapping[str, DataFrame]) -> dict[str, Line]:
-    """How many rows each of these tables has, and a SHA-256 over those of each, by the name of the table; in one job."""
+def all_looked_over(tables: Mapping[str, DataFrame]) -> dict[str, Line]:
+    """The same of several, by the name of the table; in one job."""
     hashed = reduce(DataFrame.unionByName, (_hashed(name, rows) for name, rows in tables.items()))
     joined = F.sha2(F.concat_ws("", F.array_sort(F.collect_list("row"))), 256)
     parts = hashed.groupBy("table", F.substring("row", 1, 3).alias("begins")).agg(

@@ -25,7 +25,7 @@ from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.sql import among
 from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.keeping.agreement import disagreements
-from pfspark.edge.keeping.auditing import AS_NAMED, altered, digest, forgotten, later_rounds, unequal_at_rest
+from pfspark.edge.keeping.auditing import AS_NAMED, altered, forgotten, later_rounds, looked_over, unequal_at_rest
 from pfspark.edge.world import bases_by_spark
 from pfspark.errors import LakeError
 from pfspark.rules import checks
@@ -65,7 +65,9 @@ def _other_hands(snapshot: Snapshot) -> Iterator[Remedy]:
         # What a killed writer has left makes a version too, but counts nowhere.
         if tables.version(name) == version:
             continue
-        if digest(name, snapshot.read(name)) != digest(name, as_played.read(name)) or later_rounds(tables, name, last.round):
+        if looked_over(name, snapshot.read(name)) != looked_over(name, as_played.read(name)) or later_rounds(
+            tables, name, last.round
+        ):
             says = f"`{name}` was written to by other hands since round {last.round}: it goes back to version {version}"
             yield Remedy(TAKE_BACK, name, says, f"RESTORE TABLE {tables.name(name)} TO VERSION AS OF {version}")
     for row in altered(snapshot).select("hash").distinct().orderBy("hash").collect():

@@ -192,7 +192,7 @@ def _last_restores(snapshot: Snapshot) -> pa.Table:
 
 
 def _undone(snapshot: Snapshot) -> pa.Table:
-    """The last restore of each store; one before it if that went back to after it: else it undid that one too; and so on."""
+    """The restores of each store that no later one has undone: one to a moment before an earlier restore undoes that too."""
 
     def counting(some: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
         before = snapshot.row.round
