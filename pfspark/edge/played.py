@@ -98,9 +98,11 @@ class Written:
         versions = self._tables.versions(name for name in TABLES if name != LEDGER)
         cursors, ended = {"edits": versions["edits"]}, datetime.now(UTC)
         kind = Kind.RESTORED if restored else Kind.PLAYED if turns else Kind.CREATED
-        self._writer.record(
-            Row(number, kind, self._writer.name, turns, self._began, ended, versions, cursors, counts, due, restored, facts=facts)
-        )
+        row = Row(
+            round=number, kind=kind, writer=self._writer.name, turns=turns, began=self._began, ended=ended,
+            versions=versions, cursors=cursors, counts=counts, next_due=due, restored=restored, facts=facts,
+        )  # fmt: skip
+        self._writer.record(row)
         self._began = ended
 
 

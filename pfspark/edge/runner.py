@@ -172,9 +172,9 @@ class Runner:
         moment = now or datetime.now(UTC)
 
         def keep_up(known: Carried) -> tuple[dict[str, int], dict[str, str]]:
-            now = {org: max(moment, known.last.get(org, row["start"])) for org, (row, _) in known.policies.items()}
+            times = {org: max(moment, known.last.get(org, row["start"])) for org, (row, _) in known.policies.items()}
             policies = {org: policy for org, (_, policy) in known.policies.items()}
-            retention = upkeep.Retention.of(known.world.tables, now, policies, known.unfit)
+            retention = upkeep.Retention.of(known.world.tables, times, policies, known.unfit)
             return upkeep.keep_up(self._tables.snapshot(), retention, told)
 
         return self.tend(keep_up)
@@ -198,7 +198,10 @@ class Runner:
             versions = {**row.versions, **tables.versions((*FACTS, "content")), **settled}
             cursors, ended = {"edits": settled["edits"]}, datetime.now(UTC)
             known.number = row.round + 1
-            maintained = Row(known.number, Kind.MAINTAINED, writer.name, {}, began, ended, versions, cursors, {}, row.next_due)
+            maintained = Row(
+                round=known.number, kind=Kind.MAINTAINED, writer=writer.name, began=began, ended=ended,
+                versions=versions, cursors=cursors, next_due=row.next_due,
+            )  # fmt: skip
             known.digest = writer.record(replace(maintained, facts=facts)).digest
             return done
 
@@ -373,8 +376,8 @@ class Runner:
         people = {**known.directory, "edits": known.cursor}
         versions = {**before.versions, **tables.versions([*changing, "content"]), **people}
         row = Row(
-            number, kind, writer.name, turns, began, datetime.now(UTC), versions, {"edits": known.cursor},
-            played.counts, known.moments(), restored, facts=facts,
+            round=number, kind=kind, writer=writer.name, turns=turns, began=began, ended=datetime.now(UTC), versions=versions,
+            cursors={"edits": known.cursor}, counts=played.counts, next_due=known.moments(), restored=restored, facts=facts,
         )  # fmt: skip
         known.number, known.digest = number, writer.record(row).digest
         return played
@@ -407,7 +410,7 @@ def turns_on_grid(
             end = ends.setdefault(org, known.cycle(org, now) if ahead else now)
             at = now if moment <= now < at and not ahead else at
         else:  # what lies ahead of every clock is waited for, not gone to
-            clock = max(datetime.now(UTC), last or known.policies[org][0]["start"])
+            clock = max(datetime.now(UTC), last or known.policies[org].row["start"])
             end = until or ends.setdefault(org, min(at, clock) + QUIET_WITHIN)
         if at <= min(end, LAST):
             turns[org] = at

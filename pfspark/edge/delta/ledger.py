@@ -47,14 +47,14 @@ class Restored:
     to: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Row:
     """A row of the ledger (`tables.TABLES["rounds"]`)."""
 
     round: int
     kind: str
     writer: str
-    turns: Mapping[str, datetime]
+    turns: Mapping[str, datetime] = field(default_factory=dict)
     began: datetime
     ended: datetime
     versions: Mapping[str, int]

@@ -97,10 +97,10 @@ class Snapshot:
     def broken_links(self) -> int:
         """How many rows of the ledger do not follow from the row before: a number left out, another digest."""
         rows = self.rounds()
-        before = [Row(0, "", "", {}, rows[0].began, rows[0].ended, {}, {}), *rows]
+        before = [(0, ""), *((row.round, row.digest) for row in rows)]
         return sum(
-            row.round != last.round + 1 or row.sealed(last.digest).digest != row.digest
-            for last, row in zip(before, rows, strict=False)
+            row.round != number + 1 or row.sealed(digest).digest != row.digest
+            for (number, digest), row in zip(before, rows, strict=False)
         )
 
     def read(self, name: str) -> DataFrame:

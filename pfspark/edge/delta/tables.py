@@ -135,7 +135,9 @@ class Tables:
         versions = tables.versions(name for name in TABLES if name != LEDGER)
         cursors = {"edits": versions["edits"]}
         with tables.writing() as writer:
-            writer.record(Row(1, Kind.CREATED, writer.name, {}, now, now, versions, cursors))
+            writer.record(
+                Row(round=1, kind=Kind.CREATED, writer=writer.name, began=now, ended=now, versions=versions, cursors=cursors)
+            )
         return tables
 
     @classmethod

@@ -67,7 +67,10 @@ class Writer:
         self._tables.gather(LEDGER)
         self.last = before
         now = datetime.now(UTC)
-        row = Row(before.round + 1, Kind.OPENED, self.name, {}, now, now, before.versions, before.cursors, {}, before.next_due)
+        row = Row(
+            round=before.round + 1, kind=Kind.OPENED, writer=self.name, began=now, ended=now,
+            versions=before.versions, cursors=before.cursors, next_due=before.next_due,
+        )  # fmt: skip
         opened = self.record(row)
         for name in REWRITTEN:
             if self._tables.written_anew(name, before.versions[name]):

@@ -98,7 +98,7 @@ class Carried:
         for row in edits.to_pylist():
             if row["org"] in self.policies:
                 timeless = row["at_count"] < row["edit_id_count"]  # refused by the next round
-                start = [self.last.get(row["org"], self.policies[row["org"]][0]["start"])] if timeless else []
+                start = [self.last.get(row["org"], self.policies[row["org"]].row["start"])] if timeless else []
                 due[row["org"]] = min(at for at in (row["at_min"], due.get(row["org"]), *start) if at is not None)
         due |= {org: self.last.get(org, row["start"]) for org, (row, _) in self.policies.items() if org in self.news}
         return {org: moment for org, moment in due.items() if org in self.policies}

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -114,18 +114,23 @@ def _unfit(row: Mapping[str, Any], why: str, verb: str = "organization") -> Usag
     return UsageError(f"the organization {row['org']!r} does not play: {why}. Say it anew, by Lake.{verb}()")
 
 
-def policies_of(
-    organizations: pa.Table, stores: pa.Table, links: pa.Table
-) -> tuple[dict[str, tuple[Mapping[str, Any], Policy]], dict[str, str]]:
-    """Each organization's row and policy; and of those whose entries in the directory cannot be followed, what is wrong.
+class Governed(NamedTuple):
+    """An organization's entry in the directory, and the policy that it says."""
+
+    row: Mapping[str, Any]
+    policy: Policy
+
+
+def policies_of(organizations: pa.Table, stores: pa.Table, links: pa.Table) -> tuple[dict[str, Governed], dict[str, str]]:
+    """Each organization that plays; and of those whose entries in the directory cannot be followed, what is wrong.
 
     Anybody who may write the directory may write nonsense into it; it harms the organization that it is about, and no other.
     """
-    policies: dict[str, tuple[Mapping[str, Any], Policy]] = {}
+    policies: dict[str, Governed] = {}
     unfit: dict[Any, str] = {}
     for row in organizations.to_pylist():
         try:
-            policies[row["org"]] = row, policy_of(row)
+            policies[row["org"]] = Governed(row, policy_of(row))
         except UsageError as error:
             unfit[row["org"]] = str(error)
     for name, of in (("stores", stores), ("links", links)):

@@ -47,7 +47,11 @@ def play(writer: Writer, tables: Tables, store: str, now: datetime) -> Row:
     number = writer.last.round + 1
     tables.append("replicas", step(store), number)
     versions = {**writer.last.versions, **tables.versions(name for name in TABLES if name != "rounds")}
-    return writer.record(Row(number, "played", writer.name, {"main": now}, now, now, versions, {"edits": versions["edits"]}))
+    row = Row(
+        round=number, kind="played", writer=writer.name, turns={"main": now}, began=now, ended=now,
+        versions=versions, cursors={"edits": versions["edits"]},
+    )  # fmt: skip
+    return writer.record(row)
 
 
 @pytest.fixture(scope="module")
@@ -241,7 +245,7 @@ def test_in_a_catalog_the_one_who_was_overtaken_stops(spark: SparkSession) -> No
         other.open()
         assert slow.last
         with pytest.raises(OtherWriterError, match="has taken round 3"):
-            slow.record(Row(3, "played", slow.name, {}, MONDAY, MONDAY, slow.last.versions, slow.last.cursors))
+            slow.record(replace(slow.last, round=3, kind="played", writer=slow.name, began=MONDAY, ended=MONDAY))
         play(other, tables, "PFS2", MONDAY)
     assert stores(Tables.open(spark, "spark_catalog.a_lake")) == {"PFS2"}
     assert [row["kind"] for row in tables.read("rounds").orderBy("round").collect()] == ["created", "opened", "opened", "played"]

@@ -36,6 +36,9 @@ from pfspark.tables import TABLES
 from tests.edge.lakes import DAY, Copy, Ended, Point, assert_same_world, broken, counted, facts
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment, one_by_one, python
 
+NOW = datetime.now(UTC)
+ANY = {"kind": "played", "writer": "", "began": NOW, "ended": NOW, "versions": {}, "cursors": {}, "digest": "x"}
+"""A row of the ledger, but its number."""
 ASKED = ("state", "items", "replicas", "folders", "stores", "messages", "rounds")
 """What is told without Spark where a base is."""
 
@@ -302,7 +305,7 @@ def test_a_base_of_a_later_round_stays(tmp_path: Path) -> None:
     for number in (8, 9, 7):
         bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [number]})}, number, {"stores": number}), number, "x")
     assert os.listdir(tmp_path) == [beside.BASE]
-    row = Row(9, "played", "", {}, datetime.now(UTC), datetime.now(UTC), {}, {}, digest="x")
+    row = Row(round=9, **ANY)
     found = base_of(tmp_path, row)
     assert (found.cursor, found.directory, found.tables["mail"].to_pylist()) == (9, {"stores": 9}, [{"a": 9}])
     assert bases.find(tmp_path, replace(row, round=8)) is None
@@ -312,7 +315,7 @@ def test_a_base_that_holds_more_of_what_people_said_stays(tmp_path: Path) -> Non
     """Who reads leaves one too, of when he began; of another round's digest it is no matter how much it holds."""
     for cursor, stores, digest in ((6, 1, "x"), (5, 1, "x"), (6, 0, "x")):
         bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [cursor]})}, cursor, {"stores": stores}), 7, digest)
-    row = Row(7, "played", "", {}, datetime.now(UTC), datetime.now(UTC), {}, {}, digest="x")
+    row = Row(round=7, **ANY)
     assert (base_of(tmp_path, row).cursor, base_of(tmp_path, row).directory) == (6, {"stores": 1})
     bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [1]})}, 1, {"stores": 0}), 7, "y")
     assert base_of(tmp_path, replace(row, digest="y")).cursor == 1
@@ -320,7 +323,7 @@ def test_a_base_that_holds_more_of_what_people_said_stays(tmp_path: Path) -> Non
 
 def test_a_base_is_read_of_one_file(tmp_path: Path) -> None:
     """Another may be left while it is read: what is said of the one is not said of the other."""
-    row = Row(7, "played", "", {}, datetime.now(UTC), datetime.now(UTC), {}, {}, digest="x")
+    row = Row(round=7, **ANY)
     bases.leave(tmp_path, bases.Base({"mail": pa.table({"a": [5]})}, 5, {}), 7, "x")
 
     def looked_up(round: int) -> str:
@@ -352,7 +355,7 @@ class Left:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.number = folder, 0
-        self.row = Row(0, "played", "", {}, datetime.now(UTC), datetime.now(UTC), {}, {}, digest="x")
+        self.row = Row(round=0, **ANY)
 
     def leave(self, table: pa.Table) -> pa.Table:
         """What the next one reads."""
