@@ -1,7 +1,7 @@
 """What separates an organization from what a file says of it: a plan, line by line, and the rows that carry it out.
 
 Nothing is removed unless that is asked for, and no store is retired while it has replicas: its content might be the only one.
-What another store has renamed or made, of which the store that edits has not heard yet, is neither removed nor made anew.
+What another store has made, renamed or moved, of which the store that edits has not heard yet, is neither made anew nor removed.
 A property of a folder, once set, can be set otherwise and not be unset; of those that a file does not name nothing is said.
 """
 
@@ -74,6 +74,8 @@ class Plan:
     """What is written to do it, by table."""
     unlinked: tuple[str, ...]
     """Sites that no link names although there are others: each message to them is free and at once."""
+    paths: Collection[str]
+    """The folders that there were, as that store saw them."""
     left_out: tuple[str, ...] = ()
     """Keys of the file that say nothing of an organization."""
 
@@ -105,7 +107,7 @@ def plan(said: Declared, there: Organization, *, prune: bool, at: datetime, plac
     about_links, links = _links(said, there, prune)
     current = {**there.stores, **{row["store"]: row for row in stores}}
     everyone = [name for name, row in current.items() if not row["retired"] and (name in said.stores or not said.stores)]
-    folders = _Folders(there, at, place)
+    folders, paths = _Folders(there, at, place), [*there.view.paths()]
     folders.declare(said, everyone, {name for name, row in current.items() if row["retired"]}, prune)
     kept = {**there.links, **{(row["from_site"], row["to_site"]): row for row in links}}
     return Plan(
@@ -114,6 +116,7 @@ def plan(said: Declared, there: Organization, *, prune: bool, at: datetime, plac
         changes=(*changes, *about_stores, *about_links, *folders.changes),
         rows={"organizations": entry, "stores": stores, "links": links, "edits": folders.rows},
         unlinked=unlinked(current.values(), (pair for pair, row in kept.items() if row["cost"] is not None)),
+        paths=paths,
         left_out=said.left_out,
     )
 
@@ -240,47 +243,40 @@ class _Folders:
     def __init__(self, there: Organization, at: datetime, place: int) -> None:
         self.org, self.view, self.at, self.place = there.name, there.view, at, place
         self.refs = there.view.paths()
-        self.to_come = cache(lambda: there.to_come().paths())
-        self.renamed: set[str] = set()
-        """Folders that the file calls as other stores do already."""
+        self.to_come = cache(there.to_come)
+        self.paths_to_come = cache(lambda: self.to_come().paths())
         self.changes: list[Change] = []
         self.rows: list[dict[str, Any]] = []
 
     def declare(self, said: Declared, everyone: Sequence[str], retired: Collection[str], prune: bool) -> None:
         """Makes, changes and, with `prune`, deletes folders. `everyone`: who holds a folder of which that is not said.
 
-        Raises RefusedError for a folder that is to be put at a `retired` store, and as `_renamed_elsewhere` does.
+        Raises RefusedError for a folder that is to be put at a `retired` store, and as `_expect_unknown` does.
         """
         known = said.folders if prune else {**self.refs, **said.folders}
         for path, told in said.folders.items():
             expect_parent(path, known)
-            refs = self.refs.get(path) or self._renamed_elsewhere(path, said.folders)
+            refs = self.refs.get(path, [])
             there = {each for ref in refs for each in self.view.folders[ref].listed}
             if nowhere := sorted({*(told.replicas or ())} & {*retired} - there):
                 raise RefusedError(f"{', '.join(nowhere)} is to hold {path!r}, and is retired: what is put there reaches nobody")
             if not refs:
+                self._expect_unknown(path)
                 self._create(path, told.replicas or tuple(everyone), told.properties)
             else:
                 wanted = told.replicas or (tuple(everyone) if prune else ())
                 self._change(path, only(self.view, path, refs), wanted, told.properties, prune)
         self._others(set(said.folders), prune)
 
-    def _renamed_elsewhere(self, path: str, declared: Collection[str]) -> list[str]:
-        """The folder that has this path at another store: the news of it is on its way here, so it is as the file says.
-
-        Raises RefusedError where this store has not heard of it at all, or where the file has the path that it has here too.
-        """
-        refs = self.to_come().get(path, [])
-        for ref in refs:
-            here = next((name for name, folders in self.refs.items() if ref in folders), None)
-            if here is None or here in declared:
-                what = "made" if here is None else f"{here!r}, which the file has too, renamed to"
-                raise RefusedError(
-                    f"another store has {what} {path!r} ({ref}), of which {self.view.store} has not heard yet; "
-                    "play on until it has, or name as --store one that sees it"
-                )
-        self.renamed.update(refs)
-        return refs
+    def _expect_unknown(self, path: str) -> None:
+        """Raises RefusedError where another store has made a folder of that path, or renamed or moved one so, of which this store
+        has not heard yet: made anew there would be two, and `prune` would delete what has only another name."""
+        for ref in self.paths_to_come().get(path, ()):
+            what = "renamed or moved one" if ref in self.view.folders else "made one"
+            raise RefusedError(
+                f"the folder {path!r} ({ref}): another store has {what} so, of which {self.view.store} has not heard yet; "
+                "play on until it has, or name as --store one that sees it"
+            )
 
     def _create(self, path: str, replicas: Sequence[str], properties: Mapping[str, str]) -> None:
         if not replicas:
@@ -312,17 +308,21 @@ class _Folders:
             for ref in refs if path not in declared else ():
                 folder = self.view.folders[ref]
                 held = spell_folder(folder)
-                if ref in self.renamed:
-                    continue
                 if not prune:
                     self.changes.append(_stays("folder", path, held))
                     continue
-                if self.renamed & self.view.beneath(ref).keys():
-                    self.changes.append(_stays("folder", path, held, "a folder of the file lies beneath it until that is moved"))
+                if self._hides(ref):
+                    why = f"another store has put a folder beneath it, of which {self.view.store} has not heard yet"
+                    self.changes.append(_stays("folder", path, held, why))
                     continue
                 if not folder.dead:
                     self._edit(path, Action.DELETE_FOLDER, ref, {})
                 self.changes.append(Change(Planned.REMOVE, "folder", path, held))
+
+    def _hides(self, ref: str) -> bool:
+        """Whether folders that live will lie beneath that one, of which the store that edits does not know that."""
+        to_come = self.to_come()
+        return any(not to_come.folders[each].dead for each in to_come.beneath(ref).keys() - self.view.beneath(ref).keys())
 
     def _edit(self, path: str, action: Action, folder: str | None, sets: Mapping[str, str]) -> str:
         edit, place = f"{action}:{uuid.uuid4().hex}", self.place + len(self.rows)

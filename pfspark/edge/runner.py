@@ -146,7 +146,9 @@ class Runner:
             if again and (taken := list(losses)):
                 lost = restoring.lost_changes(org, taken, known.world.tables["changes"])
                 restoring.expect_replicas(org, store, taken, lost, then)
-                self._tables.append("edits", rows_of("edits", self._said_again(org, store, lost, at)))
+                edits = self._said_again(org, store, lost, at)
+                restoring.expect_known(org, store, edits, known.world.tables["changes"], then)
+                self._tables.append("edits", rows_of("edits", edits))
             restarts.restore(known.world, org, store, then, at)
             made = restoring.facts(known.world, org, store, at)
             with Recording(self._tables, writer.last.round + 1) as recording:

@@ -88,10 +88,20 @@ class Organizations(Directory, Folders):
         )
 
     def carry_out(self, made: Plan) -> None:
-        """Does what a plan says."""
+        """Does what a plan says.
+
+        Raises RefusedError where somebody has changed what it was made of meanwhile: a folder would be there twice.
+        """
+
+        def expect_no_other() -> None:
+            if {*View(self._tree_world(), made.org, made.store or "").paths()} != {*made.paths}:
+                raise RefusedError("the folders were changed by somebody else meanwhile; look at them, and apply again")
+
+        if made.rows["edits"]:
+            expect_no_other()  # before anything is said; and once more while nobody else says anything
         for table, rows in made.rows.items():  # edits come last: the directory has their stores by then
             if rows and table == "edits":
-                self._tables.append(table, rows_of(table, rows))
+                self._tables.append(table, rows_of(table, rows), expect=expect_no_other)
             elif rows:
                 self._say(table, *rows)
 
@@ -173,13 +183,19 @@ class Organizations(Directory, Folders):
 
     def _as_it_stands(self, org: str, editor: str | None) -> Organization:
         world = self._tree_world()
+        view = View(world, org, editor or "")
+        # From the lists that the editor sees, a plan that takes a store away takes it itself.
+        unseen = {
+            store: [each for each in some if each not in view.folders or store not in view.folders[each].listed]
+            for store, some in drain.coming(world, org).items()
+        }
         return Organization(
             name=org,
             entry=self._directory("organizations").get((org,)),
             stores=self._stores(org),
             links=self._links(org),
-            view=View(world, org, editor or ""),
-            needed=_needed(world, org, {}),  # what is to come to a store that is pruned is taken from it by the same plan
+            view=view,
+            needed=_needed(world, org, {store: some for store, some in unseen.items() if some}),
             to_come=partial(once_all_have_heard, world, org, naming.stores_of(world, org)),
         )
 

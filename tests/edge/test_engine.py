@@ -224,6 +224,12 @@ def test_that_spark_starts_is_said_before_anything_else(place: Place) -> None:
     assert place.run_on_a_terminal("set", "union", "PFS1:1", "PFS1:2") == (0, "")
 
 
+def test_where_its_folder_cannot_be_written_none_is_started(tmp_path: Path) -> None:
+    """The command is done by itself, as where there is no such folder."""
+    (tmp_path / f"{engine.name(os.environ)}.lock").mkdir()
+    assert client.connected(tmp_path, may_start=True) == (None, False)
+
+
 def test_the_socket_of_a_killed_one_is_taken_over(place: Place, alone: subprocess.Popen[bytes]) -> None:
     alone.kill()
     alone.wait()

@@ -518,44 +518,47 @@ def test_nothing_new_is_put_at_a_retired_store(played: Lake) -> None:
     assert not played.plan(said | {"folders": {"/Sales": {"replicas": ["PFS1", "PFS3"]}}}).rows["edits"]
 
 
-def test_what_another_store_has_renamed_is_neither_pruned_nor_made_anew(
-    played: Lake, tmp_path: Path, spark: SparkSession
-) -> None:
+def test_what_others_have_done_unheard_is_neither_pruned_nor_made_anew(played: Lake, tmp_path: Path, spark: SparkSession) -> None:
     """PFS1, which edits, has not heard of it: while it waits at PFS3, and while the news is on its way."""
     with Lake.open(shutil.copytree(played.where, tmp_path / "lake"), spark) as lake:
         lake.folder_rename("PFS3", "/Kept", "Held", at="2026-01-05T00:41:00Z")
-        lake.folder_move("PFS3", "/Sales/West", "/", at="2026-01-05T00:42:00Z")
+        lake.folder_move("PFS3", "/Sales/West", "/Kept", at="2026-01-05T00:40:00Z")
         for until in (None, "2026-01-05T00:50:00Z"):
             if until:
                 lake.run(until)
-            said = lake.declared(store="PFS3")
-            assert until is None or {*said["folders"]} == {"/Held", "/Sales", "/West"}
-            said["folders"] = {"/Held": {}, "/West": {"age_limit": "9d"}}
             assert lake.declared(store="PFS1")["folders"].keys() == {"/Kept", "/Sales", "/Sales/West"}
-            pruned, kept = (lake.plan(said, store="PFS1", prune=prune) for prune in (True, False))
-            sets = [sorted(dict(edit["properties"])) for edit in pruned.rows["edits"]]
-            assert sets == [["replica:PFS1", "replica:PFS3", "replica:PFS9"], ["age_limit", "replica:PFS9"]]
-            assert [edit["action"] for edit in kept.rows["edits"]] == ["set_folder"]
-            folders = {change.name: (change.what, change.says) for change in pruned.changes if change.of == "folder"}
-            assert folders == {
-                "/Held": ("change", None), "/West": ("change", None),
-                "/Sales": ("stays", "a folder of the file lies beneath it until that is moved"),
-            }  # fmt: skip
-            with pytest.raises(
-                RefusedError, match=r"'/Kept', which the file has too, renamed to '/Held' .*PFS1 has not heard yet"
-            ):
-                lake.plan({"folders": {"/Held": {}, "/Kept": {}}}, store="PFS1")
+            with pytest.raises(RefusedError, match=r"'/Held' \(PFS.:.\): another store has renamed or moved one so, of"):
+                lake.plan({"folders": {"/Held": {}}}, store="PFS1")
+            said = lake.declared(store="PFS1")
+            said["folders"] = {"/Sales": {}, "/Sales/West": {}}
+            pruned = lake.plan(said, store="PFS1", prune=True)
+            kept = {change.name: (change.what, change.says) for change in pruned.changes if change.of == "folder"}["/Kept"]
+            assert kept == ("stays", "another store has put a folder beneath it, of which PFS1 has not heard yet")
+            assert not [edit for edit in pruned.rows["edits"] if edit["action"] == "delete_folder"]
         for path in ("/Held", "/Kept"):  # one folder, as some call it and others do
             seen = {(line["store"], line["path"]) for line in lake.lines("folders", folder=path)}
             assert seen == {("PFS1", "/Kept"), ("PFS2", "/Kept"), ("PFS3", "/Held")}
             assert [(line["store"], line["folder"]) for line in lake.lines("state", folder=path)] == [("PFS2", "/Kept")]
             assert [line["store"] for line in lake.lines("folders", folder=path, store="PFS1")] == ["PFS1"]
         lake.folder_create("PFS3", "/New", ["PFS3"], at="2026-01-05T00:51:00Z")
-        with pytest.raises(RefusedError, match=r"another store has made '/New' \(@create_folder:.*PFS1 has not heard yet"):
+        with pytest.raises(RefusedError, match=r"'/New' \(@create_folder:.*another store has made one so"):
             lake.plan({"folders": {"/New": {}}}, store="PFS1")
         lake.folder_rename("PFS1", "/Sales", "Trade", at="2026-01-05T00:52:00Z")
         back = lake.plan({"folders": {"/Sales": {}}}, store="PFS1")  # what PFS3 sees is the past, and no news
         assert [change.what for change in back.changes if change.name == "/Sales"] == ["add"]
+
+
+def test_of_two_who_apply_a_file_at_once_one_is_refused(played: Lake, tmp_path: Path, spark: SparkSession) -> None:
+    """Else each folder were there twice, and none could be named by its path. What changes no folder goes on."""
+    with Lake.open(shutil.copytree(played.where, tmp_path / "lake"), spark) as lake:
+        one, other = (lake.plan({"folders": {"/New": {}}, "policy": {"interval": "20m"}}) for _ in range(2))
+        sets = lake.plan({"policy": {"interval": "30m"}})
+        lake.carry_out(one)
+        with pytest.raises(RefusedError, match="changed by somebody else meanwhile"):
+            lake.carry_out(other)
+        assert len(lake.table("edits").where("action = 'create_folder' and store = 'PFS1'").collect()) == 4
+        with pytest.raises(RefusedError, match="changed by somebody else meanwhile"):
+            lake.carry_out(sets)
 
 
 def test_what_stands_against_switching_a_store_off(
@@ -577,6 +580,11 @@ def test_what_stands_against_switching_a_store_off(
         assert (
             "PFS9 has 0 replicas; it is to hold /Ninth, of which it has no replica yet; switched off now, lost would be" in said
         )
+        file = {"stores": {each: {} for each in ("PFS1", "PFS2", "PFS3")}, "folders": {"/Sales": {}, "/Kept": {}}}
+        seen = {change.name: change.what for change in lake.plan(file, store="PFS1", prune=True).changes if change.of == "store"}
+        unseen = {change.name: change for change in lake.plan(file, store="PFS2", prune=True).changes if change.of == "store"}
+        assert (seen["PFS9"], unseen["PFS9"].what) == ("remove", "stays")
+        assert "is to hold 1 folder more" in str(unseen["PFS9"].says)  # PFS2 does not see the list from which to take it
         lake.store("PFS3", retired=True)
         first = lake.drain("PFS1", until=timedelta(hours=1))
         assert (first["needs_another"], first["waiting"], first["lost_now"]) == (["/Sales"], 2, [])

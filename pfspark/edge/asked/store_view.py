@@ -133,11 +133,16 @@ class View:
 
 def once_all_have_heard(world: World, org: str, stores: Sequence[str]) -> View:
     """What each of these stores sees of names and places once it has heard all that the others hold, and all have taken in the
-    edits that wait: of each property the value of the latest stamp, as `hierarchy.merge` has it."""
+    edits that wait: of each property the value of the latest stamp, among those of the object that wins where whole ones do, as
+    `hierarchy.merge` has it."""
     theirs = (pc.field("org") == org) & pc.field("store").isin(pa.array(stores, pa.string()))
-    placed = theirs & pc.field("property").isin([NAME, PARENT])
+    placed = world["tree"].filter(theirs & pc.field("property").isin([NAME, PARENT, WHOLE])).to_pylist()
+    objects = [row for row in placed if row["property"] == WHOLE]
+    won = {row["folder"]: row["store"] for row in sorted(objects, key=lambda row: (row["value"] is None, _order(row["stamp"])))}
     latest: dict[tuple[str, str], dict[str, Any]] = {}
-    for row in world["tree"].filter(placed).to_pylist():
+    for row in placed:
+        if won.get(row["folder"], row["store"]) != row["store"]:
+            continue
         known = latest.setdefault((row["folder"], row["property"]), row)
         if _order(row["stamp"]) > _order(known["stamp"]):
             latest[row["folder"], row["property"]] = row

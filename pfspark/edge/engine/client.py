@@ -133,12 +133,17 @@ def _somebody_else_starts_spark() -> bool:
 
 
 def connected(place: Path, *, may_start: bool) -> tuple[Line | None, bool]:
-    """The engine of this pfspark, started where that is allowed; and whether it was. One of another pfspark is ended first."""
+    """The engine of this pfspark, started where that is allowed; and whether it was. One of another pfspark is ended first. Where
+    its folder cannot be written, none is started."""
     named = engine.name(os.environ)
     socket_there = place / f"{named}.sock"
     if (line := _fit(socket_there)) is not None or not may_start:
         return line, False
-    with open(place / f"{named}.lock", "w") as lock:
+    try:
+        lock = open(place / f"{named}.lock", "w")  # noqa: SIM115
+    except OSError:
+        return None, False
+    with lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # of two at once one starts it
         if (line := _fit(socket_there)) is not None:
             return line, False

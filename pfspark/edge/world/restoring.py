@@ -19,7 +19,7 @@ from pfspark.between import Between
 from pfspark.errors import RefusedError
 from pfspark.keyed import of_store, with_columns
 from pfspark.rows import rows_of
-from pfspark.words import HIERARCHY, LIVE, PARENT, BackfillStep, Standing
+from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, LIVE, PARENT, BackfillStep, Standing
 
 Line = dict[str, Any]
 Rows = Mapping[str, pa.Table]
@@ -124,6 +124,31 @@ def expect_replicas(org: str, store: str, lost: Iterable[Line], changes: pa.Tabl
                 f"{store} had no replica of {line['folder']} then, so that {line['numbers']} cannot be taken in again; nothing "
                 "was done. Export the folder first, or restore to a later moment"
             )
+
+
+def expect_known(org: str, store: str, edits: Iterable[Line], changes: pa.Table, then: Rows) -> None:
+    """Raises RefusedError where one of the `edits` that are said again is about a folder or an item that the store did not know
+    `then`: its next round would refuse it for ever, before it hears of that by backfill."""
+    known, mine = Stores(then, org), changes.filter(pc.field("org") == org)
+    for edit in edits:
+        sets = dict(edit["properties"] or ())
+        folders = [edit["folder"], sets.get(PARENT)] if edit["action"] in HIERARCHY_ACTIONS else []
+        strange = [each for each in folders if each and not each.startswith("@") and each not in known.tree[store]]
+        item = edit["item"]
+        if item and not item.startswith("@") and not _knew(known, store, edit["folder"], item, mine):
+            strange.append(item)
+        if strange:
+            raise RefusedError(
+                f"{store} did not know {strange[0]} then, so that its {edit['action']} ({edit['edit_id']}) cannot be taken in "
+                "again; nothing was done. Restore to a later moment, or without taking in again what is lost"
+            )
+
+
+def _knew(known: Stores, store: str, folder: str, item: str, changes: pa.Table) -> bool:
+    """Whether a store held a version of that item, of all `changes` of its organization."""
+    held = known.content(store, folder)
+    versions = changes.filter((pc.field("folder") == folder) & (pc.field("object") == item)).select(["origin", "cn"]).to_pylist()
+    return any(cntext.contains(held, {row["origin"]: ((row["cn"], row["cn"]),)}) for row in versions)
 
 
 def again(store: str, lost: pa.Table, edits: pa.Table, names: Mapping[str, str], now: datetime) -> list[Line]:

@@ -124,3 +124,34 @@ def test_whom_a_store_met_since_and_never_heard_it_has_not_met() -> None:
     heard = {**met, "heard": NOW}
     assert restarts._heard_since([heard], []) == [{**heard, "asked": None}]
     assert restarts._heard_since([met], [met]) == [met]
+
+
+def test_what_the_store_did_not_know_then_is_not_said_again() -> None:
+    """Its next round would refuse it for ever. What is made again itself (`@`), and what it knew, is."""
+    mine = {"org": "o", "store": "P1", "folder": "P2:1"}
+    held = {**mine, "about": "P1", "entry": "applied", "origin": "P2", "cn_min": 1, "cn_max": 3}
+    then = {
+        "stores": rows_of("stores", [{"org": "o", "store": "P1"}]),
+        "replicas": rows_of("replicas", [{**mine, "standing": "active", "life": 1}]),
+        "tree": rows_of("tree", [{**mine, "property": "name", "value": "F"}]),
+        "state": rows_of("state", [held]),
+    }
+    change = {"org": "o", "folder": "P2:1", "origin": "P2", "object": "P2:3", "action": "post"}
+    changes = rows_of("changes", [{**change, "cn": 3}, {**change, "cn": 4, "object": "P2:4"}])
+
+    def say(action: str, folder: str | None, item: str | None = None, **sets: str) -> None:
+        edit = {"edit_id": "again:e", "action": action, "folder": folder, "item": item, "properties": sorted(sets.items())}
+        restoring.expect_known("o", "P1", [edit], changes, then)
+
+    for known in (
+        ("modify", "P2:1", "P2:3"), ("delete", "P2:1", "@again:x"), ("post", "@again:y"), ("set_folder", "P2:1"),
+        ("delete_folder", "@again:y"), ("create_folder", None),
+    ):  # fmt: skip
+        say(*known)
+    say("create_folder", None, parent="P2:1", name="N")
+    say("create_folder", None, parent="", name="N")
+    for strange in (("modify", "P2:1", "P2:4"), ("delete", "P2:1", "P2:9"), ("set_folder", "P2:7")):
+        with pytest.raises(RefusedError, match=r"P1 did not know P2:[479] then, so that its .* cannot be taken in again"):
+            say(*strange)
+    with pytest.raises(RefusedError, match="P1 did not know P2:7 then"):
+        say("create_folder", None, parent="P2:7")
