@@ -14,7 +14,7 @@ from pfspark import cnset
 from pfspark.keyed import lacking
 from pfspark.keys import ORIGIN
 from pfspark.rules import state
-from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, REPLICA, Listing, Standing
+from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, REPLICA, Action, Listing, Standing
 
 
 def alone(table: DataFrame, *, replicas: DataFrame, store: str, members: Collection[str]) -> DataFrame:
@@ -29,25 +29,31 @@ def alone(table: DataFrame, *, replicas: DataFrame, store: str, members: Collect
 
 def coming(world: Mapping[str, pa.Table], org: str) -> dict[str, dict[str, str]]:
     """The folders that each store is to hold and has no replica of yet, each with a store that says so: by the list that it
-    sees, or by an edit that waits there (`@` and the edit where that makes the folder)."""
+    sees, and the edits that wait there (`@` and the edit where that makes the folder)."""
     of_org, place = pc.field("org") == org, ["store", "folder"]
     rows = {name: world[name].filter(of_org) for name in ("stores", "lists", "folders", "replicas", "edits")}
+    retired = rows["stores"].filter(pc.field("retired"))
     here = rows["replicas"].filter(pc.field("standing") != str(Standing.ERASED)).select(place)
     lists = rows["lists"].filter(pc.field("folder") != HIERARCHY)
     alive = lacking(lists, rows["folders"].filter(pc.field("dead")), place)
-    listed = lacking(alive, rows["stores"].filter(pc.field("retired")), ["store"]).filter(_says(Listing.LISTED))
-    of_itself = lists.filter(pc.field("store") == pc.field("peer"))  # it has heard itself that it is to leave
+    listed = lacking(alive, retired, ["store"]).filter(_says(Listing.LISTED))
     named = listed.select(["peer", "folder", "store"]).rename_columns([*place, "viewer"])
-    found: dict[str, dict[str, str]] = defaultdict(dict)
-    for row in lacking(lacking(named, here, place), of_itself.filter(~_says(Listing.LISTED)), place).to_pylist():
-        found[row["store"]].setdefault(row["folder"], row["viewer"])
-    held = {(row["store"], row["folder"]) for row in here.to_pylist()} if rows["edits"].num_rows else set()
-    for edit in rows["edits"].filter(pc.field("action").isin([*HIERARCHY_ACTIONS])).to_pylist():
-        folder = edit["folder"] or f"@{edit['edit_id']}"
+    said = {(row["viewer"], row["folder"], row["store"]): True for row in lacking(named, here, place).to_pylist()}
+    waiting = lacking(rows["edits"], retired, ["store"]).filter(pc.field("action").isin([*HIERARCHY_ACTIONS]))
+    legible = waiting.filter(pc.is_valid(waiting["at"])).sort_by([("at", "ascending"), ("place", "ascending")]).to_pylist()
+    for edit in legible:
+        viewer, folder = edit["store"], edit["folder"] or f"@{edit['edit_id']}"
+        if edit["action"] == Action.DELETE_FOLDER:
+            said |= {key: False for key in said if key[:2] == (viewer, folder)}
         for name, value in edit["properties"] or ():
-            store = name.removeprefix(REPLICA)
-            if name.startswith(REPLICA) and value == Listing.LISTED and (store, folder) not in held:
-                found[store].setdefault(folder, edit["store"])
+            if name.startswith(REPLICA):
+                said[viewer, folder, name.removeprefix(REPLICA)] = value == Listing.LISTED
+    of_itself = lists.filter((pc.field("store") == pc.field("peer")) & ~_says(Listing.LISTED))  # it has heard that itself
+    known = {(row["store"], row["folder"]) for row in [*here.to_pylist(), *of_itself.to_pylist()]} if said else set()
+    found: dict[str, dict[str, str]] = defaultdict(dict)
+    for viewer, folder, store in sorted(key for key, stands in said.items() if stands):
+        if (store, folder) not in known:
+            found[store].setdefault(folder, viewer)
     return dict(found)
 
 

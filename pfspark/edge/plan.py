@@ -76,6 +76,8 @@ class Plan:
     """Sites that no link names although there are others: each message to them is free and at once."""
     paths: Collection[str]
     """The folders that there were, as that store saw them."""
+    made_of: tuple[int, ...] = ()
+    """The versions of the tables of which it was made."""
     left_out: tuple[str, ...] = ()
     """Keys of the file that say nothing of an organization."""
 
@@ -245,26 +247,31 @@ class _Folders:
         self.refs = there.view.paths()
         self.to_come = cache(there.to_come)
         self.paths_to_come = cache(lambda: self.to_come().paths())
+        self.deleted: set[str] = set()
         self.changes: list[Change] = []
         self.rows: list[dict[str, Any]] = []
 
     def declare(self, said: Declared, everyone: Sequence[str], retired: Collection[str], prune: bool) -> None:
         """Makes, changes and, with `prune`, deletes folders. `everyone`: who holds a folder of which that is not said.
 
-        Raises RefusedError for a folder that is to be put at a `retired` store, and as `_expect_unknown` does.
+        No replica is put at a `retired` store; raises RefusedError where there is no other, and as `_expect_unknown` does.
         """
         known = said.folders if prune else {**self.refs, **said.folders}
         for path, told in said.folders.items():
             expect_parent(path, known)
             refs = self.refs.get(path, [])
             there = {each for ref in refs for each in self.view.folders[ref].listed}
-            if nowhere := sorted({*(told.replicas or ())} & {*retired} - there):
-                raise RefusedError(f"{', '.join(nowhere)} is to hold {path!r}, and is retired: what is put there reaches nobody")
+            replicas = [each for each in told.replicas or () if each in there or each not in retired]
+            if nowhere := [each for each in told.replicas or () if each not in replicas]:
+                why = "it is retired: what is put there reaches nobody"
+                if not replicas:
+                    raise RefusedError(f"only {', '.join(nowhere)} is to hold {path!r}, and {why}")
+                self.changes.append(_stays("replica", path, {"replicas": nowhere}, why))
             if not refs:
                 self._expect_unknown(path)
-                self._create(path, told.replicas or tuple(everyone), told.properties)
+                self._create(path, replicas or tuple(everyone), told.properties)
             else:
-                wanted = told.replicas or (tuple(everyone) if prune else ())
+                wanted = replicas or (tuple(everyone) if prune else ())
                 self._change(path, only(self.view, path, refs), wanted, told.properties, prune)
         self._others(set(said.folders), prune)
 
@@ -317,6 +324,11 @@ class _Folders:
                     continue
                 if not folder.dead:
                     self._edit(path, Action.DELETE_FOLDER, ref, {})
+                    self.deleted.add(ref)
+                elif self.deleted.isdisjoint(self.to_come().upwards(ref)):
+                    why = f"another store has moved it away, of which {self.view.store} has not heard yet"
+                    self.changes.append(_stays("folder", path, held, why))
+                    continue
                 self.changes.append(Change(Planned.REMOVE, "folder", path, held))
 
     def _hides(self, ref: str) -> bool:

@@ -86,8 +86,8 @@ class Foresight(Rounds):
         self, store: str, *, until: When | timedelta = timedelta(days=7), as_of: When = None, org: str | None = None
     ) -> Line:
         """What must happen before a store can be switched off: it leaves the list of every folder, others take what it has,
-        its replicas are erased. One line: since when it is `empty` if that began now, or after an earlier round, and what would
-        be lost without.
+        its replicas are erased. One line: since when it is `empty` if that began now, or after an earlier round (null: not by
+        `until`, or more folders are `coming` to it), and what would be lost without, edits `waiting` there among it.
 
         Raises UsageError for a store that is not known, RefusedError for one that was retired with replicas.
         """
@@ -116,13 +116,14 @@ class Foresight(Rounds):
         table, replicas = self._frame_of("state", views), self._frame_of("replicas", views)
         held = drain.alone(table, replicas=replicas, store=store, members=others)
         texts = cnset.to_text(held, ("folder",), "numbers").orderBy("folder").toArrow().to_pylist()
-        is_emptied = len(released) == len(here) and not coming
+        more = sorted({*_paths(seen.world, org, coming)})
+        is_emptied = len(released) == len(here) and not more
         return {
             "org": org, "at": drained["at"], "kind": "drain", "store": store, "until": drained["until"], "replicas": len(here),
             "empty": max((each["at"] for each in released), default=drained["at"]) if is_emptied else None,
             "released": [{"folder": each["folder"], "at": each["at"]} for each in released],
             "needs_another": [stores.path(store, folder) for folder, rest in listed.items() if not rest],
-            "coming": sorted({*_paths(seen.world, org, coming)}), "waiting": waiting.num_rows,
+            "coming": more, "waiting": waiting.num_rows,
             "lost_now": [{"folder": stores.path(store, row["folder"]), "numbers": row["numbers"]} for row in texts],
         }  # fmt: skip
 

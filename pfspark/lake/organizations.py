@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -30,6 +31,9 @@ from pfspark.sim import values
 from pfspark.sim.documents import Document, document
 from pfspark.units import counted, unknown
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Standing
+
+SEEN = ("tree", "folders", "edits")
+"""What tells the paths of folders."""
 
 
 class Organizations(Directory, Folders):
@@ -79,22 +83,32 @@ class Organizations(Directory, Folders):
             raise UsageError(f"{file}: no store, expected [stores.NAME]: to prune would take away every one that there is")
         going, gone = ({each for each, row in some.items() if row.get("retired")} for some in (meant.stores, known))
         editor = _editor(self._tree_world(), name, store, [*(each for each in meant.stores if each not in going | gone), *stores])
-        return plan.plan(
+        versions = self._edited()
+        made = plan.plan(
             meant,
-            self._as_it_stands(name, editor),
+            self._as_it_stands(name, editor, prune=prune),
             prune=prune,
             at=self._at(at) or datetime.now(UTC),
             place=time.time_ns(),
         )
+        return replace(made, made_of=versions)
+
+    def _edited(self) -> tuple[int, ...]:
+        """What is another after each round, and whenever somebody has edited something."""
+        return tuple(self._tables.version(name) for name in ("rounds", "edits"))
 
     def carry_out(self, made: Plan) -> None:
         """Does what a plan says.
 
-        Raises RefusedError where somebody has changed what it was made of meanwhile: a folder would be there twice.
+        Raises RefusedError where somebody has made, renamed, moved or deleted folders at its store meanwhile, so that what it
+        makes might be there twice; or has said otherwise of what it changes in the directory.
         """
 
         def expect_no_other() -> None:
-            if {*View(self._tree_world(), made.org, made.store or "").paths()} != {*made.paths}:
+            if made.made_of == self._edited():
+                return
+            world = self._tree_world()
+            if {*View({name: world[name] for name in SEEN}, made.org, made.store or "").paths()} != {*made.paths}:
                 raise RefusedError("the folders were changed by somebody else meanwhile; look at them, and apply again")
 
         if made.rows["edits"]:
@@ -181,21 +195,20 @@ class Organizations(Directory, Folders):
         }
         return seen.at[org], said, editor
 
-    def _as_it_stands(self, org: str, editor: str | None) -> Organization:
+    def _as_it_stands(self, org: str, editor: str | None, *, prune: bool) -> Organization:
         world = self._tree_world()
         view = View(world, org, editor or "")
-        # From the lists that the editor sees, a plan that takes a store away takes it itself.
-        unseen = {
-            store: [each for each in some if each not in view.folders or store not in view.folders[each].listed]
-            for store, some in drain.coming(world, org).items()
-        }
+        coming = {store: {*folders} for store, folders in drain.coming(world, org).items()}
+        if prune:  # which takes a store off the lists that the editor sees, too
+            unseen = {store: folders - view.folders.keys() for store, folders in coming.items()}
+            coming = {store: folders for store, folders in unseen.items() if folders}
         return Organization(
             name=org,
             entry=self._directory("organizations").get((org,)),
             stores=self._stores(org),
             links=self._links(org),
             view=view,
-            needed=_needed(world, org, {store: some for store, some in unseen.items() if some}),
+            needed=_needed(world, org, coming),
             to_come=partial(once_all_have_heard, world, org, naming.stores_of(world, org)),
         )
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -18,6 +19,7 @@ from pfspark.edge.world.directory import directory
 from pfspark.edge.world.facts import told_since
 from pfspark.edge.world.rounds import admit
 from pfspark.errors import UsageError
+from pfspark.keyed import having
 from pfspark.lake.known import Line
 from pfspark.schedules import Grid
 from pfspark.sim import whatif
@@ -54,15 +56,19 @@ def foresee(
     return whatif.foresee(spark, ground, world.tables, worlds, end, progress, suited)
 
 
-def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> set[tuple[str, str]]:
-    """The items that steps name, each with its folder as they name that."""
+def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> dict[tuple[str, str], set[str]]:
+    """The items that steps name, each with its folder as they name that, and the stores at which they do."""
     entries = [entry for said, _ in documents for entry in said.get("steps", ()) if isinstance(entry, Mapping)]
     args = [each for entry in entries for each in entry.values() if isinstance(each, Mapping)]
-    told = [(each.get("folder"), each.get("item")) for each in args]
-    return {(folder, item) for folder, item in told if isinstance(folder, str) and isinstance(item, str)}
+    named: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for each in args:
+        folder, item, store = (each.get(name) for name in ("folder", "item", "store"))
+        if isinstance(folder, str) and isinstance(item, str) and isinstance(store, str):
+            named[folder, item].add(store)
+    return named
 
 
-def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named: set[tuple[str, str]]) -> Ground:
+def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named: Mapping[tuple[str, str], set[str]]) -> Ground:
     """The organization as it stands."""
     row, policy, stores = seen.organizations[org], seen.policies[org], seen.views[org]
     directory = {name: [each for each in seen.world[name].to_pylist() if each["org"] == org] for name in ("stores", "links")}
@@ -84,19 +90,25 @@ def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named
     )
     paths = {stores.path(*here): ("id", here[1]) for here in reversed(stores.alive()) if here[1] != HIERARCHY}
     items: dict[tuple[str, int | str], dict[str, str]] = {}
-    for folder, name in sorted(named):
-        ref = paths.get(naming.as_lines_name(folder), ("id", folder))
-        if meant := _item(seen.world, org, stores.members, ref[1], name):
-            items.setdefault(ref, {})[name] = meant
+    refs = {folder: paths.get(naming.as_lines_name(folder), ("id", folder)) for folder, _ in named}
+    mine = pa.table({"org": [org] * len(refs), "folder": pa.array([each for _, each in refs.values()], pa.string())})
+    few = {name: having(seen.world[name], mine, mine.column_names) for name in ("changes", "state", "replicas")}
+    for (folder, name), viewers in sorted(named.items()):
+        world = {**few, "stores": seen.world["stores"]}
+        if meant := _item(world, org, [sorted(viewers), stores.members], refs[folder][1], name):
+            items.setdefault(refs[folder], {})[name] = meant
     return Ground(scenario, last, bool(row["suspended"]), paths, items)
 
 
-def _item(world: Mapping[str, pa.Table], org: str, viewers: Iterable[str], folder: str, name: str) -> str | None:
-    """The id of the item of that name, of several the only one that readers see at some store; where all are deleted, of the
-    last: its edit will be refused. None: there is none, or more than one that readers see, and the id must be told."""
+def _item(world: Mapping[str, pa.Table], org: str, viewers: Iterable[Sequence[str]], folder: str, name: str) -> str | None:
+    """The id of the item of that name, of several the only one that readers see at the first of those `viewers`, else at the
+    next; where all are deleted, of the last: its edit will be refused. None: there is none, or more than one that readers see,
+    and the id must be told."""
     changes = world["changes"]
     here = (pc.field("org") == org) & (pc.field("folder") == folder) & (pc.field("name") == name)
     called = changes.filter(here).sort_by("at")["object"].to_pylist()
-    seen = (each for viewer in viewers for each in shown.items(world, org, viewer, folder, name))
-    there = {each["object"] for each in seen if each["name"] == name and not each["deleted"]}
+    there: set[str] = set()
+    for some in viewers:
+        seen = (each for viewer in some for each in shown.items(world, org, viewer, folder, name))
+        there = there or {each["object"] for each in seen if each["name"] == name and not each["deleted"]}
     return next(iter(there or called[-1:]), None) if len(there) < 2 else None

@@ -37,9 +37,6 @@ if TYPE_CHECKING:
     from pfspark.edge.report import Page
 
 
-"""What the stores of each organization see."""
-
-
 def _events(seen: Answers) -> Iterator[Line]:
     from pfspark.edge.asked import eventlog  # a short command makes none
 
@@ -459,10 +456,13 @@ def _no_such_item(folder: str | None, item: str) -> UsageError:
 def _names(seen: Answers, folder: str) -> Iterator[tuple[str, str, str]]:
     """Of each folder that has that id, or that any store sees by that path: its id and its path as each store sees it, as org,
     store, name."""
+    parted = ByOrg({name: seen.world[name] for name in ("stores", "tree", "folders", "edits")})
     for org, stores in seen.views.items():
-        viewers = naming.stores_of(seen.world, org)
-        by_id = folder.startswith("@") or cntext.is_number(folder)
-        named = {folder} if by_id else {each for viewer in viewers for each in naming.of_path(seen.world, org, viewer, folder)}
+        if folder.startswith("@") or cntext.is_number(folder):
+            named = {folder}
+        else:
+            own = {name: parted.part(name, org) for name in ("stores", "tree", "folders", "edits")}
+            named = {each for viewer in naming.stores_of(own, org) for each in naming.of_path(own, org, viewer, folder)}
         for viewer in stores.stores:
             for each in named & stores.tree.get(viewer, {}).keys():
                 yield org, viewer, each

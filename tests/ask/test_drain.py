@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from pfspark.ask.drain import coming
 from pfspark.rows import rows_of
 
-ORG = {"org": "o"}
+ORG, NOW = {"org": "o"}, datetime(2026, 1, 5, tzinfo=UTC)
 
 
 def world(**more: list[dict[str, Any]]) -> dict[str, Any]:
@@ -52,7 +53,27 @@ def test_no_list_counts_of_a_dead_folder_of_the_retired_or_of_the_hierarchy() ->
 
 def test_an_edit_that_waits_is_one_too() -> None:
     """Of a folder that is there, and of one that it makes; a removal is none, nor is what has a replica already."""
-    edit = {"store": "A", "edit_id": "e", "action": "set_folder", "folder": "A:1", "properties": [("replica:B", "listed")]}
+    edit = {
+        "store": "A",
+        "edit_id": "e",
+        "at": NOW,
+        "action": "set_folder",
+        "folder": "A:1",
+        "properties": [("replica:B", "listed")],
+    }
     assert coming(world(lists=[], edits=[edit]), "o") == {"B": {"A:1": "A"}}
     assert coming(world(lists=[], edits=[{**edit, "folder": None, "action": "create_folder"}]), "o") == {"B": {"@e": "A"}}
     assert coming(world(lists=[], edits=[{**edit, "properties": [("replica:B", "removed"), ("replica:A", "listed")]}]), "o") == {}
+
+
+def test_of_edits_the_last_word_counts() -> None:
+    """It comes after the list too; of a folder that is deleted nothing comes, and a retired store tells nobody."""
+    made = {"store": "A", "edit_id": "e", "at": NOW, "action": "create_folder", "properties": [("replica:B", "listed")]}
+    then = {"store": "A", "edit_id": "f", "at": NOW + timedelta(minutes=1), "action": "set_folder", "folder": "@e"}
+    removed = {**then, "properties": [("replica:B", "removed")]}
+    assert coming(world(lists=[], edits=[removed, made]), "o") == {}
+    assert coming(world(lists=[], edits=[made, {**removed, "at": NOW - timedelta(minutes=1)}]), "o") == {"B": {"@e": "A"}}
+    assert coming(world(lists=[], edits=[made, {**then, "action": "delete_folder"}]), "o") == {}
+    assert coming(world(edits=[{**removed, "folder": "A:1"}]), "o") == {}
+    assert coming(world(edits=[{**then, "folder": "A:1", "action": "delete_folder"}]), "o") == {}
+    assert coming(world(lists=[], edits=[{**made, "store": "C"}]), "o") == {}

@@ -50,13 +50,8 @@ def test_what_a_line_delivers_twice_was_sent_once(spark: SparkSession) -> None:
 
     sent = {"org": "o", "type": "0x4", "store": "P1", "folder": "F", "at": START, "bytes": 7}
     rows = [
-        {
-            **sent,
-            "message_id": "m",
-            "flags": [],
-            "recipients": [{"store": each, "due": START, "lost": None} for each in ("P2", "P3")],
-        },
-        {**sent, "message_id": "m/copy", "flags": ["copy"], "recipients": [{"store": "P2", "due": START, "lost": None}]},
+        {**sent, "message_id": "m", "flags": [], "recipients": [to("P2"), to("P3")]},
+        {**sent, "message_id": "m/copy", "flags": ["copy"], "recipients": [to("P2")]},
     ]
     schema = struct(TABLES["messages"].ddl)
     found = traffic.letters(local(spark, rows_of("messages", rows), schema)).toArrow().to_pylist()

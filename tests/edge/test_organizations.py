@@ -512,9 +512,14 @@ def test_a_file_that_retires_a_store_is_told_what_that_still_has(played: Lake, s
 def test_nothing_new_is_put_at_a_retired_store(played: Lake) -> None:
     """What is there already may be told as it is: that is what is shown of an organization with one."""
     said = {"stores": {"PFS3": {"site": "Paris", "retired": True}}}
-    for folders in ({"/New": {"replicas": ["PFS3"]}}, {"/Kept": {"replicas": ["PFS2", "PFS3"]}}):
-        with pytest.raises(RefusedError, match=r"PFS3 is to hold '/.*', and is retired: what is put there reaches nobody"):
-            played.plan(said | {"folders": folders})
+    with pytest.raises(RefusedError, match="only PFS3 is to hold '/New', and it is retired: what is put there reaches nobody"):
+        played.plan(said | {"folders": {"/New": {"replicas": ["PFS3"]}}})
+    for path, what in (("/New", "add"), ("/Kept", "same")):
+        plan = played.plan(said | {"folders": {path: {"replicas": ["PFS2", "PFS3"]}}})
+        lines = [(change.of, change.what, change.says) for change in plan.changes if change.name == path]
+        why = "it is retired: what is put there reaches nobody"
+        assert lines == [("replica", "stays", why), ("folder", what, None)]
+        assert all("replica:PFS3" not in dict(edit["properties"]) for edit in plan.rows["edits"])
     assert not played.plan(said | {"folders": {"/Sales": {"replicas": ["PFS1", "PFS3"]}}}).rows["edits"]
 
 
@@ -551,14 +556,22 @@ def test_what_others_have_done_unheard_is_neither_pruned_nor_made_anew(played: L
 def test_of_two_who_apply_a_file_at_once_one_is_refused(played: Lake, tmp_path: Path, spark: SparkSession) -> None:
     """Else each folder were there twice, and none could be named by its path. What changes no folder goes on."""
     with Lake.open(shutil.copytree(played.where, tmp_path / "lake"), spark) as lake:
-        one, other = (lake.plan({"folders": {"/New": {}}, "policy": {"interval": "20m"}}) for _ in range(2))
-        sets = lake.plan({"policy": {"interval": "30m"}})
+        said = ({}, {}, {"PFS9": {"site": "Rome"}})
+        one, other, third = (lake.plan({"folders": {"/New": {}}, "stores": stores}) for stores in said)
+        sets = lake.plan({"stores": {"PFS9": {"site": "Oslo"}}})
         lake.carry_out(one)
-        with pytest.raises(RefusedError, match="changed by somebody else meanwhile"):
+        with pytest.raises(RefusedError, match="the folders were changed by somebody else meanwhile"):
             lake.carry_out(other)
-        assert len(lake.table("edits").where("action = 'create_folder' and store = 'PFS1'").collect()) == 4
-        with pytest.raises(RefusedError, match="changed by somebody else meanwhile"):
-            lake.carry_out(sets)
+        with pytest.raises(RefusedError, match="the folders were changed by somebody else meanwhile"):
+            lake.carry_out(third)
+        lake.carry_out(sets)
+        assert lake.declared()["stores"]["PFS9"]["site"] == "Oslo"
+        assert len(lake.table("edits").where("edit_id like 'create_folder:%'").collect()) == 4
+        lake.post("PFS1", "/Sales", b"one", at="2026-01-05T00:41:00Z")
+        late = lake.plan({"folders": {"/Later": {}}})
+        lake.post("PFS1", "/Sales", b"two", at="2026-01-05T00:42:00Z")  # what is no folder is in nobody's way
+        lake.carry_out(late)
+        assert "/Later" in lake.declared()["folders"]
 
 
 def test_what_stands_against_switching_a_store_off(

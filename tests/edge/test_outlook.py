@@ -44,4 +44,4 @@ def world(*changes: tuple[int, str, str]) -> dict[str, pa.Table]:
     ],
 )
 def test_a_name_means_what_readers_see(changes: Sequence[tuple[int, str, str]], meant: str | None) -> None:
-    assert outlook._item(world(*changes), "o", ["A"], "A:1", "weekly") == meant
+    assert outlook._item(world(*changes), "o", [["A"], ["A"]], "A:1", "weekly") == meant

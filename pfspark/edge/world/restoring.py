@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import chain
 from typing import Any
@@ -17,7 +17,7 @@ from pfspark.ask import lines
 from pfspark.ask.stores import Stores, set_of
 from pfspark.between import Between
 from pfspark.errors import RefusedError
-from pfspark.keyed import of_store, with_columns
+from pfspark.keyed import having, of_store, with_columns
 from pfspark.rows import rows_of
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, LIVE, PARENT, BackfillStep, Standing
 
@@ -126,16 +126,18 @@ def expect_replicas(org: str, store: str, lost: Iterable[Line], changes: pa.Tabl
             )
 
 
-def expect_known(org: str, store: str, edits: Iterable[Line], changes: pa.Table, then: Rows) -> None:
+def expect_known(org: str, store: str, edits: Sequence[Line], changes: pa.Table, then: Rows) -> None:
     """Raises RefusedError where one of the `edits` that are said again is about a folder or an item that the store did not know
     `then`: its next round would refuse it for ever, before it hears of that by backfill."""
-    known, mine = Stores(then, org), changes.filter(pc.field("org") == org)
+    named = [(edit["folder"], edit["item"]) for edit in edits if edit["item"] and not edit["item"].startswith("@")]
+    knew = _known_items(org, store, named, changes, then)
+    known = Stores(then, org)
     for edit in edits:
         sets = dict(edit["properties"] or ())
         folders = [edit["folder"], sets.get(PARENT)] if edit["action"] in HIERARCHY_ACTIONS else []
         strange = [each for each in folders if each and not each.startswith("@") and each not in known.tree[store]]
         item = edit["item"]
-        if item and not item.startswith("@") and not _knew(known, store, edit["folder"], item, mine):
+        if item and not item.startswith("@") and (edit["folder"], item) not in knew:
             strange.append(item)
         if strange:
             raise RefusedError(
@@ -144,11 +146,18 @@ def expect_known(org: str, store: str, edits: Iterable[Line], changes: pa.Table,
             )
 
 
-def _knew(known: Stores, store: str, folder: str, item: str, changes: pa.Table) -> bool:
-    """Whether a store held a version of that item, of all `changes` of its organization."""
-    held = known.content(store, folder)
-    versions = changes.filter((pc.field("folder") == folder) & (pc.field("object") == item)).select(["origin", "cn"]).to_pylist()
-    return any(cntext.contains(held, {row["origin"]: ((row["cn"], row["cn"]),)}) for row in versions)
+def _known_items(org: str, store: str, named: Sequence[tuple[str, str]], changes: pa.Table, then: Rows) -> set[tuple[str, str]]:
+    """Those of the items `named`, each with its folder, of which the store held a version."""
+    folders, items = ([each[place] for each in named] for place in (0, 1))
+    keys = pa.table({"org": [org] * len(named), "folder": folders, "object": items})
+    known = Stores(then, org)
+    held = {folder: known.content(store, folder) for folder in {*folders}}
+    versions = having(changes, keys, keys.column_names).select(["folder", "object", "origin", "cn"]).to_pylist()
+    return {
+        (row["folder"], row["object"])
+        for row in versions
+        if cntext.contains(held[row["folder"]], {row["origin"]: ((row["cn"], row["cn"]),)})
+    }
 
 
 def again(store: str, lost: pa.Table, edits: pa.Table, names: Mapping[str, str], now: datetime) -> list[Line]:
