@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
 from pfspark.ask import why
+from pfspark.ask.gaps import asked_of
 from pfspark.ask.stores import set_of
 from pfspark.errors import CnSetError
 from pfspark.execute import Made, execute
@@ -24,7 +25,7 @@ from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.schedules import Grid
 from pfspark.suited import Suited
 from pfspark.tables import FRAMES
-from pfspark.words import BackfillStep, Entry, Outcome
+from pfspark.words import Entry, Outcome
 
 Line = dict[str, Any]
 Tables = Mapping[str, pa.Table]
@@ -62,11 +63,6 @@ def own(state: DataFrame) -> DataFrame:
 def log_of(state: DataFrame) -> DataFrame:
     """What stores wrote of their own replicas, as `log`."""
     return own(state).select(*_names("log"))
-
-
-def asked_of(steps: DataFrame) -> DataFrame:
-    """Rows of `backfill` by which numbers were asked for, of somebody."""
-    return steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull())
 
 
 def requests_of(steps: DataFrame) -> DataFrame:

@@ -29,7 +29,8 @@ def alone(table: DataFrame, *, replicas: DataFrame, store: str, members: Collect
 
 def coming(world: Mapping[str, pa.Table], org: str) -> dict[str, dict[str, str]]:
     """The folders that each store is to hold and has no replica of yet, each with a store that says so: by the list that it
-    sees, and the edits that wait there (`@` and the edit where that makes the folder)."""
+    sees, and the edits that wait there (`@` and the edit where that makes the folder). One beneath a folder whose deletion waits
+    is told too."""
     of_org, place = pc.field("org") == org, ["store", "folder"]
     rows = {name: world[name].filter(of_org) for name in ("stores", "lists", "folders", "replicas", "edits")}
     retired = rows["stores"].filter(pc.field("retired"))
@@ -37,19 +38,20 @@ def coming(world: Mapping[str, pa.Table], org: str) -> dict[str, dict[str, str]]
     lists = rows["lists"].filter(pc.field("folder") != HIERARCHY)
     alive = lacking(lists, rows["folders"].filter(pc.field("dead")), place)
     listed = lacking(alive, retired, ["store"]).filter(_says(Listing.LISTED))
+    of_itself = lists.filter((pc.field("store") == pc.field("peer")) & ~_says(Listing.LISTED))  # it has heard that itself
     named = listed.select(["peer", "folder", "store"]).rename_columns([*place, "viewer"])
-    said = {(row["viewer"], row["folder"], row["store"]): True for row in lacking(named, here, place).to_pylist()}
+    promised = lacking(lacking(named, here, place), of_itself, place).to_pylist()
+    said = {(row["viewer"], row["folder"], row["store"]): True for row in promised}
     waiting = lacking(rows["edits"], retired, ["store"]).filter(pc.field("action").isin([*HIERARCHY_ACTIONS]))
-    legible = waiting.filter(pc.is_valid(waiting["at"])).sort_by([("at", "ascending"), ("place", "ascending")]).to_pylist()
-    for edit in legible:
+    legible = waiting.filter(pc.is_valid(waiting["at"])).to_pylist()
+    for edit in sorted(legible, key=lambda edit: (edit["at"], edit["place"] or 0, edit["edit_id"])):
         viewer, folder = edit["store"], edit["folder"] or f"@{edit['edit_id']}"
         if edit["action"] == Action.DELETE_FOLDER:
             said |= {key: False for key in said if key[:2] == (viewer, folder)}
         for name, value in edit["properties"] or ():
             if name.startswith(REPLICA):
                 said[viewer, folder, name.removeprefix(REPLICA)] = value == Listing.LISTED
-    of_itself = lists.filter((pc.field("store") == pc.field("peer")) & ~_says(Listing.LISTED))  # it has heard that itself
-    known = {(row["store"], row["folder"]) for row in [*here.to_pylist(), *of_itself.to_pylist()]} if said else set()
+    known = {(row["store"], row["folder"]) for row in here.to_pylist()} if said else set()
     found: dict[str, dict[str, str]] = defaultdict(dict)
     for viewer, folder, store in sorted(key for key, stands in said.items() if stands):
         if (store, folder) not in known:

@@ -8,10 +8,9 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.ask.about import asked_of
 from pfspark.keys import ORIGIN_HERE, RANGE_HERE
 from pfspark.rules import backfill, state
-from pfspark.words import Entry
+from pfspark.words import BackfillStep, Entry
 
 ENDS = ("cn_min", "cn_max")
 VIEWS = ("array", "state", "replicas", "lists", "lives", "stores")
@@ -27,6 +26,11 @@ def timed(view: Callable[[str], DataFrame], *, clock: DataFrame) -> DataFrame:
     claims = state.claims(beliefs, lists=view("lists"), lives=view("lives"), stores=view("stores"))
     coverage = backfill.cover(applied, applied.where("false"), state.layers_of_claims(claims), view("array"))
     return backfill.due(backfill.note(backfill.missing(coverage), replicas=replicas, clock=clock), clock=clock)
+
+
+def asked_of(steps: DataFrame) -> DataFrame:
+    """Rows of `backfill` by which numbers were asked for, of somebody."""
+    return steps.where((F.col("step") == BackfillStep.ASKED) & F.col("of").isNotNull())
 
 
 def gaps(array: DataFrame, *, steps: DataFrame, timed: DataFrame) -> DataFrame:

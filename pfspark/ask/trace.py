@@ -14,7 +14,8 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.ask.about import asked_of, own
+from pfspark.ask.about import own
+from pfspark.ask.gaps import asked_of
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, STORE
 from pfspark.words import BackfillStep, Entry, Flag, Hop, MessageType, Outcome, Why
 

@@ -136,7 +136,7 @@ class Foresight(Rounds):
 
 
 def _paths(world: Mapping[str, pa.Table], org: str, folders: Mapping[str, str]) -> Iterator[str]:
-    """The path of each folder as the store sees it that is told with it."""
+    """The path of each folder as the store sees it that is told with it; its id where that sees none."""
     for viewer in {*folders.values()}:
-        for path, called in naming.seen_paths(world, org, viewer).items():
-            yield from (path for folder in called if folders.get(folder) == viewer)
+        paths = {each: path for path, called in naming.seen_paths(world, org, viewer).items() for each in called}
+        yield from (paths.get(folder, folder) for folder, by in folders.items() if by == viewer)

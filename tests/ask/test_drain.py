@@ -77,3 +77,14 @@ def test_of_edits_the_last_word_counts() -> None:
     assert coming(world(edits=[{**removed, "folder": "A:1"}]), "o") == {}
     assert coming(world(edits=[{**then, "folder": "A:1", "action": "delete_folder"}]), "o") == {}
     assert coming(world(lists=[], edits=[{**made, "store": "C"}]), "o") == {}
+    unplaced, placed = {**removed, "at": NOW, "place": None, "edit_id": "a"}, {**made, "place": 5}
+    assert coming(world(lists=[], edits=[placed, {**unplaced, "folder": "@e"}]), "o") == {"B": {"@e": "A"}}
+
+
+def test_who_has_left_comes_back_by_an_edit_that_waits() -> None:
+    """It is newer than what the store has heard of itself."""
+    gone = [listed("A", "B", "gone"), listed("B", "B", "gone")]
+    back: dict[str, Any] = {"store": "A", "edit_id": "e", "at": NOW, "action": "set_folder", "folder": "A:1"}
+    back["properties"] = [("replica:B", "listed")]
+    assert coming(world(lists=gone), "o") == {}
+    assert coming(world(lists=gone, edits=[back]), "o") == {"B": {"A:1": "A"}}
