@@ -200,8 +200,11 @@ class Organizations(Directory, Folders):
         view = View(world, org, editor or "")
         coming = {store: {*folders} for store, folders in drain.coming(world, org).items()}
         if prune:  # which takes a store off the lists on which the editor sees it, too
-            seen = {(peer, each) for each, folder in view.folders.items() for peer in folder.listed}
-            unseen = {store: {each for each in folders if (store, each) not in seen} for store, folders in coming.items()}
+            seen = view.folders
+            unseen = {
+                store: {each for each in folders if each not in seen or store not in seen[each].listed}
+                for store, folders in coming.items()
+            }
             coming = {store: folders for store, folders in unseen.items() if folders}
         return Organization(
             name=org,

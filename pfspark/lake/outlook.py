@@ -93,8 +93,8 @@ def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named
     refs = {folder: paths.get(naming.as_lines_name(folder), ("id", folder)) for folder, _ in named}
     mine = pa.table({"org": [org] * len(refs), "folder": pa.array([each for _, each in refs.values()], pa.string())})
     few = {name: having(seen.world[name], mine, mine.column_names) for name in ("changes", "state", "replicas")}
+    world = {**few, "stores": seen.world["stores"]}
     for (folder, name), viewers in sorted(named.items()):
-        world = {**few, "stores": seen.world["stores"]}
         if meant := _item(world, org, [sorted(viewers), stores.members], refs[folder][1], name):
             items.setdefault(refs[folder], {})[name] = meant
     return Ground(scenario, last, bool(row["suspended"]), paths, items)
