@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from pfspark import cnset, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
-from pfspark.keyed import having, lacking, together, with_columns
+from pfspark.keyed import ByName, having, lacking, together, with_columns
 from pfspark.keys import HERE, STORE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.suited import Suited, as_it_is
@@ -153,7 +153,7 @@ class Between:
         rows = {name: self.tables[name].filter(pc.is_in(self.tables[name]["org"], theirs)) for name in names}
         return {name: Made.of(some, self._schemas[name], self.suited) for name, some in rows.items()}
 
-    def fold(self, made: Mapping[str, pa.Table]) -> None:
+    def fold(self, made: ByName) -> None:
         """The world after a round."""
         for name in ("changes", "state"):
             self.append(name, made[name])

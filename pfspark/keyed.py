@@ -10,6 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+ByName = Mapping[str, pa.Table]
+"""Tables by their names: the views of a world, or the facts that a round made."""
 FEWER = 4
 """Where there is at most one key to so many rows, rows are picked column by column before they are joined with the keys."""
 MOST = 1 << 17

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import Any
 
 from pfspark.tables import TABLES, Column, columns
 
+Line = dict[str, Any]
+"""One JSON line, before it is written as text: its `kind`, and the keys that are declared of it."""
+
 
 @dataclass(frozen=True)
-class Line:
+class KindOfLine:
     """A kind of JSON line: what one line is, which verbs print it, and its keys beside `kind`.
 
     Types are Spark's, and two of texts: `time` (`2026-01-05T00:15:00Z`) and `set` (`PFS1:1-11:17,PFS2:1-20`). A type with
@@ -47,8 +51,8 @@ folder | string | path of the folder as that store sees it, its id where it does
 """
 
 
-def _line(kind: str, line: str, verbs: str, keys: str) -> Line:
-    return Line(kind, line, tuple(verbs.split(", ")), columns(keys))
+def _line(kind: str, line: str, verbs: str, keys: str) -> KindOfLine:
+    return KindOfLine(kind, line, tuple(verbs.split(", ")), columns(keys))
 
 
 LINES = {

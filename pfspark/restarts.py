@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.between import Between
-from pfspark.keyed import labels, lacking, of_orgs, of_store, with_columns
+from pfspark.keyed import ByName, labels, lacking, of_orgs, of_store, with_columns
 from pfspark.keys import HERE, STORE
 from pfspark.said import lists_anew
 from pfspark.words import HIERARCHY, LIVE, Standing, Why
@@ -53,7 +53,7 @@ def entries(keys: pa.Table, why: Why, *, due: Any, since: Any = None) -> pa.Tabl
     return with_columns(keys.select(list(HERE)), why=str(why), peer="", attempt=0, since=since, due=due)
 
 
-def restore(world: Between, org: str, store: str, then: Mapping[str, pa.Table], now: datetime) -> None:
+def restore(world: Between, org: str, store: str, then: ByName, now: datetime) -> None:
     """That store's own rows as they were `then`, each of its replicas in a new life that asks for status (R132, F8).
 
     A life is one more than the replica ever had: a number given since is never given again. What others said since is
@@ -75,9 +75,7 @@ def restore(world: Between, org: str, store: str, then: Mapping[str, pa.Table], 
     world.put_rows("lists", lists_anew(world.tables["lists"], world.tables["stores"]))  # who is in the directory is so now
 
 
-def _in_new_lives(
-    org: str, store: str, then: Mapping[str, pa.Table], now_there: Mapping[str, pa.Table], now: datetime
-) -> tuple[pa.Table, pa.Table]:
+def _in_new_lives(org: str, store: str, then: ByName, now_there: ByName, now: datetime) -> tuple[pa.Table, pa.Table]:
     """A store's replicas as they were then, in new lives, those made since erased, but for the hierarchy; and its state, in which
     they speak as such."""
     before, mine = (of_store(tables["replicas"], org, store) for tables in (then, now_there))

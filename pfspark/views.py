@@ -9,14 +9,13 @@ folder that it reads, so that the trees which it draws of these are the trees th
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import branches
-from pfspark.keyed import distinct, filtered, having, lacking, named
+from pfspark.keyed import ByName, distinct, filtered, having, lacking, named
 from pfspark.keys import FOLDER
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
@@ -26,8 +25,6 @@ SPEAKING = ("replicas", "state")
 """The views by which a store gives numbers to what it says by itself: of these the hierarchy of each organization that plays is
 always read, for at any time a leaver may speak in it."""
 OF_HIERARCHY = (str(MessageType.HIERARCHY), str(MessageType.HIERARCHY_RESPONSE))
-
-Tables = Mapping[str, pa.Table]
 
 
 def due(table: pa.Table, clock: pa.Table, column: str = "due") -> pa.Table:
@@ -48,7 +45,7 @@ class Concern:
     whole: pa.Table
 
     @classmethod
-    def of(cls, tables: Tables, clock: pa.Table) -> Concern:
+    def of(cls, tables: ByName, clock: pa.Table) -> Concern:
         """What is due by the clock: mail, the agenda, edits."""
         mail, agenda = (due(tables[name], clock) for name in ("mail", "agenda"))
         edits = due(tables["edits"], clock, "at")
@@ -88,7 +85,7 @@ def _with_made(folders: pa.Table, changes: pa.Table) -> pa.Table:
     return pa.concat_tables([folders, made.select(["org", "object"]).rename_columns(list(FOLDER))])
 
 
-def _with_branches(folders: pa.Table, trees: pa.Table, news: pa.Table, edits: pa.Table, tables: Tables) -> pa.Table:
+def _with_branches(folders: pa.Table, trees: pa.Table, news: pa.Table, edits: pa.Table, tables: ByName) -> pa.Table:
     """With all that must be read where the trees of those organizations may change."""
     changes = tables["changes"]
     letters, edited = branches.of_letters(news, changes, tables["folders"]), branches.of_edits(edits)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark.edge.spark.crossing import suited
+from pfspark.keyed import ByName
 from pfspark.sim import player
 from tests.sim.against import by_org
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from pfspark.between import Between
@@ -40,7 +40,7 @@ class Facts:
         self,
         turns: Mapping[str, datetime],
         edits: Sequence[Row],
-        made: Mapping[str, pa.Table],
+        made: ByName,
         *_: Any,
     ) -> None:
         """See `player.Record`."""

@@ -28,6 +28,8 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.spark.crossing import suited
 from pfspark.execute import AT_ONCE, Execution, Made
 from pfspark.frame import Frame, steps
+from pfspark.keyed import ByName
+from pfspark.printed import Line
 from pfspark.round import drawn
 from pfspark.rows import arrow, local, schema_of
 from pfspark.sim import player
@@ -35,7 +37,7 @@ from pfspark.sim.scenario import Scenario, parse
 from pfspark.views import Concern
 from pfspark.words import Entry
 from pfspark.world import Results
-from tests.sim.against import Line, nameless
+from tests.sim.against import nameless
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -219,7 +221,7 @@ NOT_FACTS = ("dirty", "lives")  # the keys that were looked at, and a view that 
 DIRECTORY = ("stores", "links", "taken")
 
 
-def again(spark: SparkSession, world: Mapping[str, pa.Table], turns: Sequence[Mapping[str, Any]]) -> dict[str, pa.Table]:
+def again(spark: SparkSession, world: ByName, turns: Sequence[Mapping[str, Any]]) -> dict[str, pa.Table]:
     """What a round gives, played from those rows."""
     played = Between(spark)
     for name, table in world.items():
@@ -254,7 +256,7 @@ def in_order(row: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def differing(found: Mapping[str, pa.Table], expected: Mapping[str, pa.Table]) -> dict[str, Any]:
+def differing(found: ByName, expected: ByName) -> dict[str, Any]:
     parted = {}
     for name in expected.keys() - set(NOT_FACTS):
         one, other = rows_of(found[name]), rows_of(expected[name])
@@ -360,7 +362,7 @@ def test_each_store_alone_with_its_inbox_gives_the_same(spark: SparkSession, run
     assert not differing(found, run.made)
 
 
-def alone_at(world: Mapping[str, pa.Table], store: str) -> dict[str, pa.Table]:
+def alone_at(world: ByName, store: str) -> dict[str, pa.Table]:
     found = {}
     held = numbers_at(world, store)
     for name, table in world.items():
@@ -375,7 +377,7 @@ def alone_at(world: Mapping[str, pa.Table], store: str) -> dict[str, pa.Table]:
     return found
 
 
-def numbers_at(world: Mapping[str, pa.Table], store: str) -> set[tuple[str, str, int]]:
+def numbers_at(world: ByName, store: str) -> set[tuple[str, str, int]]:
     """Folder, origin and number of what a store has, or is handed now."""
     held = [(row["folder"], row) for row in world["state"].to_pylist() if row["store"] == store and row["entry"] == Entry.APPLIED]
     handed = [(row["folder"], span) for row in world["mail"].to_pylist() if row["recipient"] == store for span in row["carries"]]

@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,16 +18,15 @@ from pfspark.ask.gaps import asked_of
 from pfspark.ask.stores import set_of
 from pfspark.errors import CnSetError
 from pfspark.execute import Made, execute
-from pfspark.keyed import distinct, having, together
+from pfspark.keyed import ByName, distinct, having, together
 from pfspark.keys import FOLDER
+from pfspark.printed import Line
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.schedules import Grid
 from pfspark.suited import Suited
 from pfspark.tables import FRAMES
 from pfspark.words import Entry, Outcome
 
-Line = dict[str, Any]
-Tables = Mapping[str, pa.Table]
 VIEWS = (
     "stores", "links", "lists", "replicas", "state", "array", "agenda", "contacts", "lives", "mail", "changes", "conditions",
     "tree",
@@ -78,7 +76,7 @@ def refusals_of(receipts: DataFrame, messages: DataFrame) -> DataFrame:
     return rows.select(*_names("refusals"))
 
 
-def numbers_of(tables: Tables, org: str, folder: str, item: str) -> cntext.CnSet:
+def numbers_of(tables: ByName, org: str, folder: str, item: str) -> cntext.CnSet:
     """The numbers that an item's name, or a text of numbers, means in a folder: of a name all versions of all such items, also
     where it reads as numbers."""
     numbers: cntext.CnSet = {}
@@ -129,7 +127,7 @@ class About:
     numbers: cntext.CnSet | None = None
 
     @classmethod
-    def of(cls, tables: Tables, org: str, store: str, folder: str, item: str | None) -> About:
+    def of(cls, tables: ByName, org: str, store: str, folder: str, item: str | None) -> About:
         """What those words mean in that world."""
         return cls(org, store, folder, item, None if item is None else numbers_of(tables, org, folder, item))
 
@@ -147,7 +145,7 @@ class About:
 
 def explain(
     spark: SparkSession,
-    tables: Tables,
+    tables: ByName,
     clock: pa.Table,
     grid: Mapping[str, Grid],
     facts: Mapping[str, Callable[[], DataFrame]],

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -13,13 +12,14 @@ from pyspark.sql import functions as F
 from pfspark import cnset, cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import set_of
+from pfspark.keyed import ByName
 from pfspark.keys import HERE, ORIGIN_HERE
+from pfspark.printed import Line
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.rules import sources, state
 from pfspark.rules.frames import in_folders
 from pfspark.tables import FRAMES
 
-Line = dict[str, Any]
 Request = tuple[int, str, str]
 """Round, store and folder."""
 VIEWS = ("state", "replicas", "array", "lists", "lives", "stores", "links", "contacts", "clock")
@@ -42,9 +42,7 @@ def candidates(asked: DataFrame, world: Mapping[str, DataFrame]) -> DataFrame:
     return considered.join(given, [*HERE, "peer"], "left")
 
 
-def found(
-    spark: SparkSession, asked: Iterable[tuple[int, Line]], worlds: Mapping[int, Mapping[str, pa.Table]]
-) -> dict[Request, list[Line]]:
+def found(spark: SparkSession, asked: Iterable[tuple[int, Line]], worlds: Mapping[int, ByName]) -> dict[Request, list[Line]]:
     """Of each request its candidates in order, all in one job: `asked` are ranges with the round in which they were asked for,
     `worlds` the tables of `VIEWS` of each such round, of one organization.
     """
@@ -101,7 +99,7 @@ def spelled(key: str, value: int | None) -> str:
     return str(value)
 
 
-def _side_by_side(spark: SparkSession, name: str, worlds: Mapping[int, Mapping[str, pa.Table]]) -> DataFrame:
+def _side_by_side(spark: SparkSession, name: str, worlds: Mapping[int, ByName]) -> DataFrame:
     """A view of each round as that of an organization by the name of the round: rules never look beyond one."""
     tables = [_named(tables[name], str(number)) for number, tables in sorted(worlds.items())]
     left_out = [column for column in schema_of(name).names if column not in tables[0].column_names]

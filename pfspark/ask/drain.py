@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keyed import lacking
+from pfspark.keyed import ByName, lacking
 from pfspark.keys import ORIGIN
 from pfspark.rules import state
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, REPLICA, Action, Listing, Standing
@@ -27,7 +26,7 @@ def alone(table: DataFrame, *, replicas: DataFrame, store: str, members: Collect
     return cnset.subtract(mine, others, ORIGIN)
 
 
-def coming(world: Mapping[str, pa.Table], org: str) -> dict[str, dict[str, str]]:
+def coming(world: ByName, org: str) -> dict[str, dict[str, str]]:
     """The folders that each store is to hold and has no replica of yet, each with a store that says so: by the list that it
     sees, and the edits that wait there (`@` and the edit where that makes the folder). One beneath a folder whose deletion waits
     is told too."""

@@ -11,9 +11,9 @@ from pfspark import cntext
 from pfspark.ask import candidates, lines
 from pfspark.ask.candidates import Request
 from pfspark.ask.stores import Stores, set_of
+from pfspark.printed import Line
 from pfspark.words import Hop, MessageType
 
-Line = dict[str, Any]
 Span = tuple[str, int, int]
 ORDER = {hop: place for place, hop in enumerate(Hop)}
 GIVES = (Hop.NUMBERED, Hop.SENT, Hop.ANSWERED)
@@ -53,18 +53,18 @@ def told(
         }  # fmt: skip
 
 
-def took_part(line: Mapping[str, Any], store: str | None) -> bool:
+def took_part(line: Line, store: str | None) -> bool:
     """Whether a store took part in that hop; None: whoever did."""
     return store in (None, line["store"], line["peer"])
 
 
-def waits(found: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int, Mapping[str, Any]]]:
+def waits(found: Iterable[Line]) -> Iterator[tuple[str, int, Line]]:
     """Of each store that came to have what is traced: the store, after how many seconds, and the hop that took it longest.
 
     `found` are lines of `told` about one range of numbers.
     """
     begun: str | None = None
-    longest: dict[str, Mapping[str, Any]] = {}
+    longest: dict[str, Line] = {}
     for line in found:
         begun = begun or (line["at"] if line["what"] == Hop.NUMBERED else None)
         store, is_source = line["store"], line["what"] in GIVES or (line["what"] == Hop.ARRIVED and _asks_for_it(line))

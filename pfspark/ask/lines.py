@@ -11,9 +11,9 @@ import pyarrow as pa
 
 from pfspark import cntext
 from pfspark.ask.stores import Stores, set_of
+from pfspark.keyed import ByName
+from pfspark.printed import Line
 from pfspark.words import Entry, Flag, Listing, MessageType, Standing
-
-Line = dict[str, Any]
 
 TYPE_ORDER = {kind: place for place, kind in enumerate(("0x2", "0x4", "0x8", "0x80000002", "0x80000004", "0x10", "0x20"))}
 
@@ -126,7 +126,7 @@ def messages(sent: pa.Table, views: Mapping[str, Stores]) -> Iterator[Line]:
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
 
 
-def last_writer_only(tables: Mapping[str, pa.Table], defaults: Mapping[str, int]) -> set[tuple[str, str, str]]:
+def last_writer_only(tables: ByName, defaults: Mapping[str, int]) -> set[tuple[str, str, str]]:
     """Folders of conflict method 1, by viewer: the last writer wins and no conflict is shown (F30, Q23).
 
     `defaults`: the method of each organization where a folder says none.

@@ -11,9 +11,9 @@ from typing import Any
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import Stores, set_of
+from pfspark.printed import Line
 from pfspark.words import FIRST, Cause, Reason, Standing
 
-Line = dict[str, Any]
 HERE = (Cause.HERE, Cause.SUPERSEDED, Cause.DELETED, Cause.EXPIRED, Cause.LOSER)
 """The causes that say that a number is here."""
 ORDER = {cause: place for place, cause in enumerate(Cause)}

@@ -6,16 +6,15 @@ from collections.abc import Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import Stores, equal
+from pfspark.keyed import ByName
+from pfspark.printed import Line
 from pfspark.units import counted, show_span
 from pfspark.words import Standing
-
-Line = dict[str, Any]
 
 
 def organization(
@@ -52,7 +51,7 @@ def called(line: Mapping[str, Any]) -> str:
     return ", ".join([counted(line["replicas"], "replica"), stands, *held_back, *amounts, *edits]) + f", at {line['at']}"
 
 
-def overdue(tables: Mapping[str, pa.Table], stores: Stores, org: str, since: datetime) -> Iterator[str]:
+def overdue(tables: ByName, stores: Stores, org: str, since: datetime) -> Iterator[str]:
     """What a replica misses since before that time, and edits that wait since then, a sentence each."""
     for store, folder, missing, _ in stores.holes():
         oldest = stores.since(store, folder, missing)
@@ -65,7 +64,7 @@ def overdue(tables: Mapping[str, pa.Table], stores: Stores, org: str, since: dat
         yield f"{org}: edits wait, {len(waiting):,} of them, the oldest since {oldest:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def replicas(tables: Mapping[str, pa.Table], stores: Stores, org: str, at: datetime) -> Iterator[Line]:
+def replicas(tables: ByName, stores: Stores, org: str, at: datetime) -> Iterator[Line]:
     """One line for each replica that is not erased.
 
     `missing` counts its backfill array, `since` says when the oldest number of it was heard of; `lacks` counts what

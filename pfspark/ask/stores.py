@@ -15,10 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
-from pfspark.keyed import having, labels
+from pfspark.keyed import ByName, having, labels
+from pfspark.printed import Line
 from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Listing, Standing
 
-Line = dict[str, Any]
 Ranges = Iterable[Mapping[str, Any]]
 
 
@@ -33,7 +33,7 @@ def set_of(ranges: Ranges) -> cntext.CnSet:
 class ByOrg:
     """The tables of a world (`between.Between.tables`), parted by organization once for all who ask."""
 
-    def __init__(self, tables: Mapping[str, pa.Table]) -> None:
+    def __init__(self, tables: ByName) -> None:
         self._tables = dict(tables)  # as they are now: a world that is played on has others in their place
         self._parts: dict[str, dict[str, pa.Table]] = {}
 
@@ -70,7 +70,7 @@ class _Few(ByOrg):
 class Stores:
     """What the stores of one organization know, by store and folder; each table is read when it is first asked for."""
 
-    def __init__(self, tables: Mapping[str, pa.Table] | ByOrg, org: str) -> None:
+    def __init__(self, tables: ByName | ByOrg, org: str) -> None:
         self._tables = tables if isinstance(tables, ByOrg) else ByOrg(tables)
         self._org = org
         self._shared: dict[str, set[str]] = {}

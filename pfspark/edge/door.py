@@ -11,18 +11,16 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pyarrow as pa
-
 from pfspark.edge.asked.around import Around
 from pfspark.edge.asked.store_view import Folder, View, entries
 from pfspark.errors import RefusedError
+from pfspark.keyed import ByName
 from pfspark.words import HIERARCHY_ACTIONS, LEVELS, NAME, PARENT, ROOT, Action, Listing
 
 Row = Mapping[str, Any]
-World = Mapping[str, pa.Table]
 
 
-def check(world: World, row: Row, called: str, nearest: Callable[[], str]) -> None:
+def check(world: ByName, row: Row, called: str, nearest: Callable[[], str]) -> None:
     """Lets an edit (a row of `edits`) pass, or raises RefusedError with what stands against it.
 
     `called`: the folder as whoever makes the edit named it; `nearest`: tells which store has a replica of it.

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
-
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta.digests import digest, numbered
@@ -18,6 +16,7 @@ from pfspark.edge.delta.tables import Tables
 from pfspark.edge.delta.writer import Writer
 from pfspark.edge.world import restoring
 from pfspark.edge.world.rounds import named, with_rows
+from pfspark.keyed import ByName
 from pfspark.rows import rows_of
 from pfspark.settings import differences, load_profile
 from pfspark.sim.scenario import Scenario
@@ -54,7 +53,7 @@ class Written:
         self,
         turns: Mapping[str, datetime],
         edits: Sequence[Mapping[str, Any]],
-        made: Mapping[str, pa.Table],
+        made: ByName,
         due: Mapping[str, datetime],
         suspended: Collection[str],
     ) -> None:
@@ -83,7 +82,7 @@ class Written:
 
     def _write(
         self,
-        made: Mapping[str, pa.Table],
+        made: ByName,
         turns: Mapping[str, datetime],
         due: Mapping[str, datetime],
         restored: tuple[Restored, ...] = (),

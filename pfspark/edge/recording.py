@@ -5,7 +5,6 @@ Nothing is appended before all is made: a round may be made once more, and then 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,6 +14,7 @@ import pyarrow as pa
 from pfspark.edge.delta.digests import digest, numbered
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.tables import Tables
+from pfspark.keyed import ByName
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -56,7 +56,7 @@ class Recording:
             left = None if self._tables.is_native else frame
             self._begun[name] = _Begun(rows, left, self._threads.submit(lambda: digest(name, numbered(rows, self._round))))
 
-    def append(self, made: Mapping[str, pa.Table]) -> dict[str, str]:
+    def append(self, made: ByName) -> dict[str, str]:
         """Appends the rows of each table, each by itself. Gives their digests, begun now where it was not for just these.
 
         Raises LakeError if they cannot be written.

@@ -22,10 +22,10 @@ from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.keeping import certificates
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
+from pfspark.printed import Line
 from pfspark.units import show_span
 from pfspark.words import HIERARCHY, MessageType, Standing
 
-Line = dict[str, Any]
 Figures = dict[str, Any]
 ByFolder = dict[str, dict[str, Line]]
 """The lines of replicas by the id of their folder, and by store."""

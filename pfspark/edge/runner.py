@@ -25,6 +25,8 @@ from pfspark.edge.world.carried import Carried, base_after, known_after
 from pfspark.edge.world.directory import DIRECTORY
 from pfspark.edge.world.facts import as_between
 from pfspark.edge.world.scratch import Scratch
+from pfspark.keyed import ByName
+from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.tables import TABLES
 from pfspark.words import LAST, Kind
@@ -34,7 +36,6 @@ QUIET_WITHIN = timedelta(days=90)
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
 
-Rows = Mapping[str, pa.Table]
 Found = tuple[Snapshot, Mapping[str, int]]
 """A lake after its last round, and at which versions is what people say."""
 Choice = Callable[[Carried], dict[str, datetime]]
@@ -48,8 +49,8 @@ class Played:
 
     round: int | None = None
     turns: Mapping[str, datetime] = field(default_factory=dict)
-    made: Rows = field(default_factory=dict)
-    world: Rows = field(default_factory=dict)
+    made: ByName = field(default_factory=dict)
+    world: ByName = field(default_factory=dict)
 
     @property
     def counts(self) -> dict[str, int]:
@@ -120,11 +121,11 @@ class Runner:
         org: str,
         store: str,
         to: int,
-        then: Rows,
+        then: ByName,
         now: datetime | None = None,
         *,
         again: bool = False,
-        agreed: Iterable[restoring.Line] | None = None,
+        agreed: Iterable[Line] | None = None,
     ) -> Played:
         """Takes a store's own rows back to those of an earlier round; its replicas begin a new life and ask for status.
 
@@ -154,7 +155,7 @@ class Runner:
             with Recording(self._tables, writer.last.round + 1) as recording:
                 return self._record(known, writer, Kind.RESTORED, {org: at}, made, began, recording, (Restored(org, store, to),))
 
-    def _said_again(self, org: str, store: str, lost: pa.Table, at: datetime) -> list[restoring.Line]:
+    def _said_again(self, org: str, store: str, lost: pa.Table, at: datetime) -> list[Line]:
         """The edits of changes that are `lost`, as they are said again at that store."""
         snapshot = self._tables.snapshot()
 
@@ -361,7 +362,7 @@ class Runner:
         writer: Writer,
         kind: str,
         turns: Mapping[str, datetime],
-        made: Rows,
+        made: ByName,
         began: datetime,
         recording: Recording,
         restored: tuple[Restored, ...] = (),

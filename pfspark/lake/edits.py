@@ -17,8 +17,9 @@ from pyspark.sql import functions as F
 from pfspark.edge import door, repeats
 from pfspark.edge.asked import shown
 from pfspark.errors import RefusedError
-from pfspark.lake.known import Line, When
+from pfspark.lake.known import When
 from pfspark.lake.questions import Questions
+from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.rules import state
 from pfspark.units import nearest

@@ -14,10 +14,11 @@ from pfspark import cnset
 from pfspark.ask import drain
 from pfspark.edge.asked import naming
 from pfspark.errors import RefusedError, UsageError
-from pfspark.keyed import having
-from pfspark.lake.known import Line, When, time_of
+from pfspark.keyed import ByName, having
+from pfspark.lake.known import When, time_of
 from pfspark.lake.questions import expect_there
 from pfspark.lake.rounds import Rounds
+from pfspark.printed import Line
 from pfspark.sim.documents import Document
 from pfspark.units import counted
 from pfspark.words import HIERARCHY, LAST
@@ -135,7 +136,7 @@ class Foresight(Rounds):
         return {folder: store for store, folder in here} | {stores.path(*each): each[0] for each in here}
 
 
-def _paths(world: Mapping[str, pa.Table], org: str, folders: Mapping[str, str]) -> Iterator[str]:
+def _paths(world: ByName, org: str, folders: Mapping[str, str]) -> Iterator[str]:
     """The path of each folder as the store sees it that is told with it; its id where that sees none."""
     for viewer in {*folders.values()}:
         paths = {each: path for path, called in naming.seen_paths(world, org, viewer).items() for each in called}

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 from pyspark.sql import DataFrame
 
 from pfspark.edge.asked import naming
@@ -16,6 +14,8 @@ from pfspark.edge.runner import Runner
 from pfspark.edge.world.directory import DIRECTORY, faults, latest
 from pfspark.edge.world.facts import as_between, as_frame, trees, world_between
 from pfspark.errors import RefusedError, UsageError
+from pfspark.keyed import ByName
+from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.units import TICK, confirmed, nearest, parse_time, unknown
 
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from pfspark.edge.delta.ledger import AsOf
 
 
-Line = dict[str, Any]
 When = datetime | str | int | None
 
 
@@ -35,8 +34,8 @@ class Known:
         self._tables = tables
         self._ahead = ahead
         self._runner = Runner(tables)
-        self._views: tuple[int, Mapping[str, pa.Table]] | None = None
-        self._trees: tuple[tuple[int, int], Mapping[str, pa.Table]] | None = None
+        self._views: tuple[int, ByName] | None = None
+        self._trees: tuple[tuple[int, int], ByName] | None = None
         self._entries: dict[str, tuple[int, dict[tuple[str, ...], Line]]] = {}
 
     def close(self) -> None:
@@ -62,7 +61,7 @@ class Known:
         """The stores of the directory, each with its organization before it."""
         return sorted((str(org), str(store)) for org, store in self._directory("stores"))
 
-    def _world(self, as_of: When = None, org: str | None = None) -> Mapping[str, pa.Table]:
+    def _world(self, as_of: When = None, org: str | None = None) -> ByName:
         if as_of is None:
             return self._runner.world().tables
         snapshot = self._tables.snapshot(round_or_time(as_of), org)
@@ -70,7 +69,7 @@ class Known:
             self._views = snapshot.row.round, world_between(snapshot).tables
         return self._views[1]
 
-    def _tree_world(self) -> Mapping[str, pa.Table]:
+    def _tree_world(self) -> ByName:
         """As much of the world as the paths of folders need."""
         if (world := self._runner.at_hand()) is not None:
             return world.tables
@@ -156,7 +155,7 @@ class Known:
         [found] = naming.folders_named(self._tree_world(), org, store, folder)
         return found
 
-    def _frame_of(self, name: str, world: Mapping[str, pa.Table]) -> DataFrame:
+    def _frame_of(self, name: str, world: ByName) -> DataFrame:
         return as_frame(self._tables.spark, name, world[name])
 
 

@@ -22,9 +22,11 @@ from pfspark.edge.config import conf_folder
 from pfspark.edge.plan import Organization, Plan
 from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError
+from pfspark.keyed import ByName
 from pfspark.lake.directory import Directory
 from pfspark.lake.folders import Folders
-from pfspark.lake.known import Line, When
+from pfspark.lake.known import When
+from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.settings import MAIN, differences, differences_text, load_profile, override, single
 from pfspark.sim import values
@@ -221,7 +223,7 @@ class Organizations(Directory, Folders):
         return {store: row for (of, store), row in sorted(self._directory("stores").items()) if of == org}
 
 
-def _editor(world: Mapping[str, pa.Table], org: str, store: str | None, names: Sequence[str]) -> str | None:
+def _editor(world: ByName, org: str, store: str | None, names: Sequence[str]) -> str | None:
     """The store at which folders are made and changed, of those names: that one, or the first that sees the tree.
 
     Before the first round that is who is to make folders; None: there is no store. Raises UsageError for one that is not
@@ -238,7 +240,7 @@ def _editor(world: Mapping[str, pa.Table], org: str, store: str | None, names: S
     return chosen
 
 
-def _needed(world: Mapping[str, pa.Table], org: str, coming: Mapping[str, Collection[str]]) -> dict[str, str]:
+def _needed(world: ByName, org: str, coming: Mapping[str, Collection[str]]) -> dict[str, str]:
     """Of each store that has something, or that folders are `coming` to: what, in words."""
     content = (pc.field("folder") != HIERARCHY) & (pc.field("standing") != Standing.ERASED)
     held = Counter(_stores_in(world["replicas"], org, content))

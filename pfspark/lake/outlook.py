@@ -19,8 +19,8 @@ from pfspark.edge.world.directory import directory
 from pfspark.edge.world.facts import told_since
 from pfspark.edge.world.rounds import admit
 from pfspark.errors import UsageError
-from pfspark.keyed import having
-from pfspark.lake.known import Line
+from pfspark.keyed import ByName, having
+from pfspark.printed import Line
 from pfspark.schedules import Grid
 from pfspark.sim import whatif
 from pfspark.sim.documents import Document, document
@@ -100,7 +100,7 @@ def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named
     return Ground(scenario, last, bool(row["suspended"]), paths, items)
 
 
-def _item(world: Mapping[str, pa.Table], org: str, viewers: Iterable[Sequence[str]], folder: str, name: str) -> str | None:
+def _item(world: ByName, org: str, viewers: Iterable[Sequence[str]], folder: str, name: str) -> str | None:
     """The id of the item of that name, of several the only one that readers see at the first of those `viewers`, else at the
     next; where all are deleted, of the last: its edit will be refused. None: there is none, or more than one that readers see,
     and the id must be told."""

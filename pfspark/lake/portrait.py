@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from pfspark.ask.standing import called
 from pfspark.edge.plain import terminal
+from pfspark.printed import Line
 
-Line = dict[str, Any]
 COLUMNS = ("organization", "at", "replicas", "equal", "missing", "lost", "edits waiting", "next")
 CELL = "padding: .2rem .7rem; text-align: left"
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -24,9 +23,10 @@ from pfspark.edge.spark.crossing import handed
 from pfspark.edge.world.directory import directory, policies_of, policy_of
 from pfspark.edge.world.facts import clocks, world_between
 from pfspark.errors import LakeError, UsageError
+from pfspark.keyed import ByName
 from pfspark.keys import HERE
-from pfspark.lake.known import Known, Line, When, round_or_time
-from pfspark.printed import LINES
+from pfspark.lake.known import Known, When, round_or_time
+from pfspark.printed import LINES, Line
 from pfspark.rows import arrow, local, of_lines, struct
 from pfspark.rules import items, state
 from pfspark.units import nearest, unfit, unknown
@@ -279,7 +279,7 @@ class Questions(Known):
             raise _no_such_item(folder, item)
         return (line for line in found if took_part(line, store))
 
-    def _when_asking(self, org: str, number: int) -> Mapping[str, pa.Table] | None:
+    def _when_asking(self, org: str, number: int) -> ByName | None:
         """What the stores of an organization went by as they asked in a round; None where upkeep has let go of it."""
         from pfspark.edge.asked import explained
 

@@ -21,8 +21,9 @@ from pfspark.edge.runner import Played
 from pfspark.edge.world import restoring
 from pfspark.edge.world.facts import clocks
 from pfspark.errors import UsageError
-from pfspark.lake.known import Line, When, round_or_time, time_of
+from pfspark.lake.known import When, round_or_time, time_of
 from pfspark.lake.questions import Questions
+from pfspark.printed import Line
 from pfspark.units import NOW
 from pfspark.words import LAST, Outcome
 

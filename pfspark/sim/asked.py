@@ -5,25 +5,24 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pfspark.ask import lines, reasons
-from pfspark.ask.about import About, Tables, edit_rows, explain, log_of, refusals_of, requests_of
+from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.stores import Stores
 from pfspark.between import Between
-from pfspark.keyed import having, lacking
+from pfspark.keyed import ByName, having, lacking
 from pfspark.keys import STORE
+from pfspark.printed import Line
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.schedules import Grid
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
 
-Line = dict[str, Any]
 Here = tuple[str, int]
 TABLES = ("state", "backfill", "receipts", "messages")
 """The tables of which rows of the past are asked for."""
@@ -45,9 +44,7 @@ class Past:
             begun = [{**row, "at": orgs[row["org"]]} for row in world.tables["state"].to_pylist() if row["org"] in orgs]
             self._tables["state"].append(rows_of("state", begun, ("round",)))
 
-    def remember(
-        self, made: Mapping[str, pa.Table], edits: Sequence[Line], turns: Mapping[str, datetime], places: Mapping[str, int]
-    ) -> None:
+    def remember(self, made: ByName, edits: Sequence[Line], turns: Mapping[str, datetime], places: Mapping[str, int]) -> None:
         """A round: its rows, the edits that it was given, and which round it was for each organization, from 1."""
         if self._scenarios:
             for name, tables in self._tables.items():
@@ -95,13 +92,13 @@ class Past:
             yield from telling.lines(rows[each])
             yield from telling.of_edits(edits(one, at[one.org], grid[one.org]))
 
-    def _about(self, org: str, step: Step, tables: Tables, made: Mapping[tuple[str, str], str]) -> About:
+    def _about(self, org: str, step: Step, tables: ByName, made: Mapping[tuple[str, str], str]) -> About:
         """What a step asks about."""
         named = str(invention.folder_of(self._scenarios[org], step.args["folder_ref"]))
         return About.of(tables, org, step.args["store"], made.get((org, named), named), step.args["item"])
 
     def _edits_without_numbers(
-        self, tables: Tables, made: Mapping[tuple[str, str], str]
+        self, tables: ByName, made: Mapping[tuple[str, str], str]
     ) -> Callable[[About, datetime, Grid], Iterator[Line]]:
         """What tells the edits without a number that are asked about."""
         waiting = {(row["org"], row["edit_id"]) for row in tables["edits"].to_pylist()}

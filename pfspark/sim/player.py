@@ -22,6 +22,8 @@ from pfspark.ask.stores import ByOrg, Stores, converged, unlike
 from pfspark.between import Between, due_moments
 from pfspark.execute import execute
 from pfspark.frame import source
+from pfspark.keyed import ByName
+from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.rules import checks, items, state
 from pfspark.sim import invention
@@ -31,8 +33,6 @@ from pfspark.sim.steps import Step
 from pfspark.suited import Suited, as_it_is
 from pfspark.units import TICK
 from pfspark.words import Outcome
-
-Line = dict[str, Any]
 
 
 class Record(Protocol):
@@ -45,7 +45,7 @@ class Record(Protocol):
         self,
         turns: Mapping[str, datetime],
         edits: Sequence[invention.Row],
-        made: Mapping[str, pa.Table],
+        made: ByName,
         due: Mapping[str, datetime],
         suspended: Collection[str],
     ) -> None:
@@ -79,7 +79,7 @@ class Playing:
         self.now = scenario.start - TICK if last is None else last
         self.before = self.now
         """What the clock said in the round before, played or not."""
-        self.past: list[tuple[datetime, datetime, Mapping[str, pa.Table]]] = []
+        self.past: list[tuple[datetime, datetime, ByName]] = []
         self.violations: Counter[str] = Counter()
 
     @property
@@ -101,12 +101,12 @@ class Playing:
     def _not_before(self, time: datetime) -> int:
         return -((self.scenario.start - time) // self.scenario.interval)
 
-    def remember(self, tables: Mapping[str, pa.Table]) -> None:
+    def remember(self, tables: ByName) -> None:
         """Keeps the tables as they are after a round, as long as a restore may go back to them."""
         if any(step.verb == "restore" for step in self.to_come):
             self.past.append((self.time, self.now, dict(tables)))
 
-    def back_at(self, time: datetime) -> tuple[datetime, Mapping[str, pa.Table]]:
+    def back_at(self, time: datetime) -> tuple[datetime, ByName]:
         """The last round not after that time: what the clock said, and the tables that it left."""
         return [(now, tables) for then, now, tables in self.past if then <= time][-1]
 
@@ -169,7 +169,7 @@ class Played:
     """A round: the rows of `clock` by organization, without their names, and the new rows of every table."""
 
     clock: Mapping[str, Mapping[str, Any]]
-    made: Mapping[str, pa.Table]
+    made: ByName
 
     @property
     def turns(self) -> dict[str, datetime]:
@@ -269,7 +269,7 @@ def _restart(world: Between, one: Playing, steps: Sequence[Step], past: Past, re
         restarts.ask(world, org, sorted(one.started), one.now, seeming_gaps=switch == "seeming_gaps")
 
 
-def _speaking(made: Mapping[str, pa.Table], playing: Mapping[str, Playing], turns: Mapping[str, datetime]) -> set[str]:
+def _speaking(made: ByName, playing: Mapping[str, Playing], turns: Mapping[str, datetime]) -> set[str]:
     return set(made["messages"]["org"].to_pylist()) | {org for org in turns if playing[org].shows or playing[org].whys}
 
 

@@ -17,6 +17,8 @@ from pfspark import cntext, restarts
 from pfspark.ask import lines
 from pfspark.ask.stores import ByOrg, Stores
 from pfspark.between import Between
+from pfspark.keyed import ByName
+from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.sim import invention, player
 from pfspark.sim.asked import Past
@@ -25,8 +27,6 @@ from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
 from pfspark.suited import Suited, as_it_is
 from pfspark.words import BackfillStep, Entry, Flag, MessageType, Outcome, Standing
-
-Line = dict[str, Any]
 
 AS_IS = "as it is"
 """The name of the world in which nothing is done."""
@@ -53,7 +53,7 @@ class Foreseen:
     def begin(self, rows: Mapping[str, Sequence[invention.Row]]) -> None:
         """The worlds are there."""
 
-    def round(self, turns: Mapping[str, datetime], edits: Sequence[Any], made: Mapping[str, pa.Table], *_: Any) -> None:
+    def round(self, turns: Mapping[str, datetime], edits: Sequence[Any], made: ByName, *_: Any) -> None:
         """A round of some worlds."""
         for name, tables in self._rows.items():
             tables.append(made[name].select(tables[0].column_names).cast(tables[0].schema))
@@ -79,7 +79,7 @@ Progress = Callable[[timedelta, timedelta], object]
 def foresee(
     spark: SparkSession,
     ground: Ground,
-    tables: Mapping[str, pa.Table],
+    tables: ByName,
     variants: Mapping[str, Scenario],
     until: datetime,
     progress: Progress = lambda done, total: None,
@@ -117,7 +117,7 @@ def foresee(
         }  # fmt: skip
 
 
-def _side_by_side(between: Between, org: str, tables: Mapping[str, pa.Table], worlds: Mapping[str, Scenario]) -> Between:
+def _side_by_side(between: Between, org: str, tables: ByName, worlds: Mapping[str, Scenario]) -> Between:
     """An empty world, with organizations that are all what that one is, by the names of the worlds, each with its own links."""
     for name, table in tables.items():
         own = table.filter(pc.equal(table["org"], org))

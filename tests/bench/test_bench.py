@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 import resource
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.edge.spark import prepared
 from pfspark.edge.spark.crossing import suited
+from pfspark.keyed import ByName
 from pfspark.rows import local
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, parse
@@ -84,7 +85,7 @@ class Played:
         return self
 
 
-def appends(spark: SparkSession, made: Mapping[str, pa.Table], lake: Path) -> float:
+def appends(spark: SparkSession, made: ByName, lake: Path) -> float:
     """Seconds that bare appends of those rows to Delta tables take, the tables being there already."""
     frames = {}
     for name in FACTS:
@@ -104,7 +105,7 @@ def of(table: pa.Table) -> Any:
     return from_arrow_schema(table.schema)
 
 
-def rows(made: Mapping[str, pa.Table]) -> int:
+def rows(made: ByName) -> int:
     return sum(made[name].num_rows for name in FACTS)
 
 

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 
 from pfspark import cntext
 from pfspark.edge.delta.ledger import FACTS
+from pfspark.keyed import ByName
 from pfspark.lake import Lake
 
 Copy = Callable[[str], Path]
@@ -65,7 +66,7 @@ def merged(ranges: Iterable[Mapping[str, Any]], key: Sequence[str]) -> dict[str,
     return {name: cntext.canonical(spans) for name, spans in sorted(sets.items())}
 
 
-def assert_same_world(left: Mapping[str, pa.Table], read: Mapping[str, pa.Table]) -> None:
+def assert_same_world(left: ByName, read: ByName) -> None:
     for name, table in read.items():
         names = [column for column in table.column_names if column in left[name].column_names]
         assert rows(name, table.select(names)) == rows(name, left[name].select(names)), name

@@ -6,9 +6,8 @@ import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby, zip_longest
-from typing import Any
 
-Line = dict[str, Any]
+from pfspark.printed import Line
 
 PHASE = {"refused": 0, "message": 1, "end": 3}  # of a round; what is shown comes between
 LATER = ("~", 0)

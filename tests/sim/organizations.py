@@ -7,10 +7,10 @@ from datetime import datetime
 from typing import Any
 
 from pfspark.edge.config import conf_folder
+from pfspark.printed import Line
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.units import show_duration
 
-Line = dict[str, Any]
 START = datetime.fromisoformat("2026-01-05T00:00:00+00:00")  # a Monday
 
 

@@ -13,11 +13,11 @@ from typing import Any
 from pfspark import cntext
 from pfspark.ask.stores import set_of
 from pfspark.cntext import CnSet
+from pfspark.printed import Line
 from pfspark.words import CARRYING, Flag, MessageType, Outcome, Reason, Standing
 
 Row = Mapping[str, Any]
 Rows = Mapping[str, Iterable[Row]]
-Line = Mapping[str, Any]
 
 LONG = timedelta(hours=1)
 """Longer than a removal takes that nothing holds back: asked and answered, in two rounds of half an hour."""

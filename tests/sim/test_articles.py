@@ -15,6 +15,7 @@ import pytest
 from pfspark import cntext
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
+from pfspark.printed import Line
 from pfspark.sim import invention
 from pfspark.sim.scenario import Scenario, read
 from tests.sim import oracle
@@ -25,7 +26,6 @@ from tests.sim.planted import BUGS
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Line = dict[str, Any]
 Played = dict[str, list[Line]]
 Facts = dict[str, dict[str, list[dict[str, Any]]]]
 

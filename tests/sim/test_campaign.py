@@ -32,6 +32,8 @@ from pfspark.edge.delta import beside
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world import bases
 from pfspark.errors import ScenarioError
+from pfspark.keyed import ByName
+from pfspark.printed import Line
 from pfspark.sim import player
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.sim.steps import Step
@@ -48,7 +50,6 @@ from tests.sim.worlds import STORY, world
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Line = dict[str, Any]
 
 GRID = parse_duration("30m")  # what worlds are played by
 EQUAL_IN = timedelta(minutes=STORY) + timedelta(hours=36 + 2 * (36 + 48)) + 2 * GRID
@@ -81,7 +82,6 @@ IN_FILES: list[int] = []
 """How many rows were put into a file, each time."""
 FOUND_AGAIN: list[int] = []
 """In how many files beside it a base lay that was left and found again, each time."""
-Rows = Mapping[str, pa.Table]
 
 
 @cache
@@ -219,11 +219,11 @@ def conditions(config: pytest.Config) -> Iterator[None]:
         yield
 
 
-def leaving(play: Callable[..., Rows], place: Path) -> Callable[..., Rows]:
+def leaving(play: Callable[..., ByName], place: Path) -> Callable[..., ByName]:
     """The same; after every second round the world is what was left of it in that place, and found there."""
     rounds = count(1)
 
-    def left(world: Between, *args: Any) -> Rows:
+    def left(world: Between, *args: Any) -> ByName:
         made = play(world, *args)
         number = next(rounds)
         if number % 2 == 0:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
-from typing import Any
 
 import pytest
 
 from pfspark.edge.config import conf_folder
+from pfspark.printed import Line
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.units import show_duration
 from pfspark.words import MessageType
 
-Line = dict[str, Any]
 Played = dict[str, list[Line]]
 START = datetime.fromisoformat("2026-01-05T00:00:00+00:00")
 CUT_OFF = "PFS1, PFS2 and PFS3"

@@ -17,6 +17,7 @@ from pfspark import cntext
 from pfspark.ask import why
 from pfspark.ask.stores import set_of
 from pfspark.edge.config import conf_folder
+from pfspark.printed import Line
 from pfspark.sim import asked
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.sim.steps import Step
@@ -28,7 +29,6 @@ from tests.sim.worlds import world
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Line = dict[str, Any]
 Here = tuple[str, str, str]
 
 STORY = 8 * 60

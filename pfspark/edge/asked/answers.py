@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -23,15 +22,14 @@ from pfspark.edge.delta.ledger import Row
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world.directory import turn
 from pfspark.edge.world.facts import as_frame
-from pfspark.keyed import distinct, having
+from pfspark.keyed import ByName, distinct, having
 from pfspark.keys import HERE
+from pfspark.printed import Line
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.rules import items, referral, state
 from pfspark.settings import OPTIONS, Policy, load_profile, text_of
 from pfspark.units import before
 from pfspark.words import HIERARCHY
-
-Line = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,7 @@ class Answers:
     """What can be asked of a lake: the tables after a round, the world they say, each organization's stores, time and policy."""
 
     snapshot: Snapshot
-    world: Mapping[str, pa.Table]
+    world: ByName
     views: Mapping[str, Stores]
     at: Mapping[str, datetime]
     """The time of each organization's last round; before the first, of its start."""

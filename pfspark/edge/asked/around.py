@@ -13,16 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import of_store
+from pfspark.keyed import ByName, of_store
 from pfspark.words import HIERARCHY_ACTIONS, NAME, PARENT, ROOT, Action
-
-World = Mapping[str, pa.Table]
 
 
 class Around:
     """The tree of a store, with the edits that wait there, as columns."""
 
-    def __init__(self, world: World, org: str, store: str) -> None:
+    def __init__(self, world: ByName, org: str, store: str) -> None:
         self._world, self._org, self._store = world, org, store
         edits = self._own(world["edits"].filter(pc.is_in(world["edits"]["action"], _texts(HIERARCHY_ACTIONS))))
         edits = edits.filter(pc.is_valid(edits["at"]))  # else it will be refused
@@ -42,7 +40,7 @@ class Around:
         to_come = pa.table({"folder": self._edits["target"], "value": values}).drop_null()
         return pa.concat_tables([seen, to_come])
 
-    def of_path(self, path: str) -> World:
+    def of_path(self, path: str) -> ByName:
         """As much of the world as tells which folders have that path."""
         steps, most = path.split("/")[1:], 1 + (pc.max(pc.count_substring(self._names["value"], "/")).as_py() or 0)
         places = range(len(steps))
@@ -52,7 +50,7 @@ class Around:
         beneath = self._beside(lying, pa.concat_arrays([named, lying]))
         return self._seen(pa.concat_arrays([named, beneath]), ("tree", "folders"))
 
-    def of_edit(self, row: Mapping[str, Any]) -> World:
+    def of_edit(self, row: Mapping[str, Any]) -> ByName:
         """As much of the world as tells what stands against an edit (a row of `edits`)."""
         folder, sets = row["folder"], dict(row["properties"] or ())
         here = _texts([folder] if folder else [])
@@ -66,7 +64,7 @@ class Around:
         beside = self._beside(self._called(called), parents)
         return self._seen(pa.concat_arrays([above, beside, self._all(here, "value", "folder")]))
 
-    def _seen(self, folders: pa.Array, names: Iterable[str] = ("tree", "folders", "lists", "replicas")) -> World:
+    def _seen(self, folders: pa.Array, names: Iterable[str] = ("tree", "folders", "lists", "replicas")) -> ByName:
         """Rows about those folders and all that lie above them, of these tables and of the edits."""
         reached = self._all(folders, "folder", "value")
         rows = {name: self._world[name] for name in names}

@@ -9,8 +9,9 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.ask import events
 from pfspark.ask.eventlog import Event
-from pfspark.edge.asked.answers import Answers, Line
+from pfspark.edge.asked.answers import Answers
 from pfspark.edge.asked.pages import pages, within
+from pfspark.printed import Line
 from pfspark.words import PARENT
 
 

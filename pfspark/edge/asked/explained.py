@@ -13,11 +13,12 @@ from pyspark.sql import functions as F
 
 from pfspark.ask import candidates, hops, reasons, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
-from pfspark.edge.asked.answers import Answers, Line
+from pfspark.edge.asked.answers import Answers
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.facts import contacts_before_asking, last_restores, own_rows
-from pfspark.keyed import distinct, having
+from pfspark.keyed import ByName, distinct, having
 from pfspark.keys import FOLDER, STORE
+from pfspark.printed import Line
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake
 from pfspark.schedules import Grid
@@ -58,7 +59,7 @@ def why(seen: Answers, about: Iterable[About]) -> Iterator[Line]:
     return chain(telling.lines(rows), telling.of_edits(edits))
 
 
-def follow(seen: Answers, asked: Iterable[Line], when_asking: Callable[[int], Mapping[str, pa.Table] | None]) -> Iterator[Line]:
+def follow(seen: Answers, asked: Iterable[Line], when_asking: Callable[[int], ByName | None]) -> Iterator[Line]:
     """What happened to numbers (rows of `trace.RANGE`) on their way through one organization; `when_asking` says what its stores
     went by as they asked in a round, None where that is not told any more."""
     ranges = local(seen.snapshot.tables.spark, arrow(struct(trace.RANGE_DDL), asked), struct(trace.RANGE_DDL))
@@ -88,7 +89,7 @@ def _cycles(seen: Answers) -> dict[tuple[str, str], timedelta]:
     }  # fmt: skip
 
 
-def when_asking(seen: Answers) -> Mapping[str, pa.Table]:
+def when_asking(seen: Answers) -> ByName:
     """What the stores of the one organization that is asked about went by as they asked in this round: `candidates.VIEWS`."""
     [org] = seen.views
     tables = {**seen.world, "clock": seen.clock(seen.at), "contacts": contacts_before_asking(seen.snapshot)}

@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.edge.asked.around import Around
 from pfspark.edge.asked.store_view import View
 from pfspark.errors import RefusedError
-from pfspark.keyed import of_store
+from pfspark.keyed import ByName, of_store
 from pfspark.units import unknown
 from pfspark.words import HIERARCHY
 
-World = Mapping[str, pa.Table]
 
-
-def stores_of(world: World, org: str) -> list[str]:
+def stores_of(world: ByName, org: str) -> list[str]:
     """The stores of an organization, by name, but those that are retired: what these saw last is no name of anything."""
     here = (pc.field("org") == org) & ~pc.coalesce(pc.field("retired"), pc.scalar(False))
     stores: list[str] = world["stores"].filter(here)["store"].to_pylist()
     return sorted(stores)
 
 
-def seen_paths(world: World, org: str, store: str) -> dict[str, list[str]]:
+def seen_paths(world: ByName, org: str, store: str) -> dict[str, list[str]]:
     """The folders that a store sees, and those that edits there are about to make (`@` and the edit), by path (R149).
 
     Where an edit that waits renames or moves a folder, the path that it will have names it too, unless another has that now.
@@ -41,7 +38,7 @@ def seen_paths(world: World, org: str, store: str) -> dict[str, list[str]]:
     return seen
 
 
-def folder_named(world: World, org: str, store: str, folder: str) -> str | None:
+def folder_named(world: ByName, org: str, store: str, folder: str) -> str | None:
     """The folder that has that id, or that a store sees by that path; one that is named like an id needs the slash.
 
     Raises RefusedError where a store sees two of that path: they are told apart by their ids.
@@ -54,13 +51,13 @@ def folder_named(world: World, org: str, store: str, folder: str) -> str | None:
     return named[0] if named else None
 
 
-def of_path(world: World, org: str, store: str, folder: str) -> Sequence[str]:
+def of_path(world: ByName, org: str, store: str, folder: str) -> Sequence[str]:
     """The folders that a store sees by that path, of which there may be two; nothing but what lies around it is looked at."""
     path = "/" + folder.strip("/")
     return seen_paths(Around(world, org, store).of_path(path), org, store).get(path, ())
 
 
-def folders_named(world: World, org: str, store: str | None, folder: str) -> set[str]:
+def folders_named(world: ByName, org: str, store: str | None, folder: str) -> set[str]:
     """The folders that a store, or any store, sees by that path or id.
 
     Raises UsageError where there is none.
@@ -73,12 +70,12 @@ def folders_named(world: World, org: str, store: str | None, folder: str) -> set
     return named
 
 
-def folders_asked(world: World, org: str, store: str | None, folder: str) -> set[str]:
+def folders_asked(world: ByName, org: str, store: str | None, folder: str) -> set[str]:
     """The folders of which a question is: those that are so named, and the hierarchy, which nobody edits or reads as a folder."""
     return {HIERARCHY} if folder == HIERARCHY else folders_named(world, org, store, folder)
 
 
-def _is_there(world: World, org: str, folder: str) -> bool:
+def _is_there(world: ByName, org: str, folder: str) -> bool:
     """Whether a folder of that id stands in some store's tree, or waits to be made."""
     name, called, column = ("edits", folder[1:], "edit_id") if folder.startswith("@") else ("tree", folder, "folder")
     return bool(world[name].filter((pc.field("org") == org) & (pc.field(column) == called)).num_rows)

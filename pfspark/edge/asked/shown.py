@@ -19,16 +19,16 @@ from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import Stores
 from pfspark.edge.asked.naming import place_of
+from pfspark.keyed import ByName
 from pfspark.keys import NUMBER
 from pfspark.words import HIERARCHY, Action, Standing
 
 Row = dict[str, Any]
-World = Mapping[str, pa.Table]
 TOLD = [*NUMBER, "object", "action", "name", "predecessors", "made_at"]
 """What a change says of which version is shown, and by which name."""
 
 
-def items(world: World, org: str, store: str, folder: str, item: str | None = None) -> list[Row]:
+def items(world: ByName, org: str, store: str, folder: str, item: str | None = None) -> list[Row]:
     """Each item as readers at a store see it, by its id; `item`: only what has that id, or that name in one of its versions."""
     changes = _of(world["changes"].select(TOLD), org=org, folder=folder)
     if item is not None:
@@ -38,13 +38,13 @@ def items(world: World, org: str, store: str, folder: str, item: str | None = No
     return sorted(seen, key=lambda row: place_of(row["object"]))
 
 
-def in_conflict(world: World, org: str, store: str, folder: str, item: str) -> list[Row]:
+def in_conflict(world: ByName, org: str, store: str, folder: str, item: str) -> list[Row]:
     """The versions of an item between which a store has to choose, as rows of `changes`, the one that it shows first."""
     changes = _of(world["changes"], org=org, folder=folder, object=item).to_pylist()
     return next(_undominated(changes, _held_at(world, org, store, folder)), [])
 
 
-def everywhere(world: World, views: Mapping[str, Stores]) -> Iterator[Row]:
+def everywhere(world: ByName, views: Mapping[str, Stores]) -> Iterator[Row]:
     """Each item as readers at each store of those organizations see it, with its `store`."""
     changes = defaultdict(list)
     for row in world["changes"].select(TOLD).to_pylist():
@@ -55,7 +55,7 @@ def everywhere(world: World, views: Mapping[str, Stores]) -> Iterator[Row]:
                 yield {**_read(versions), "store": store}
 
 
-def _held_at(world: World, org: str, store: str, folder: str) -> cntext.CnSet:
+def _held_at(world: ByName, org: str, store: str, folder: str) -> cntext.CnSet:
     own = {name: _of(world[name], org=org, store=store, folder=folder) for name in ("replicas", "state")}
     return _held(Stores({**own, "stores": _of(world["stores"], org=org)}, org), store, folder)
 

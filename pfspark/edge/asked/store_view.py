@@ -11,11 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
-from pfspark.keyed import of_store
+from pfspark.keyed import ByName, of_store
 from pfspark.words import HIERARCHY_ACTIONS, NAME, PARENT, REPLICA, ROOT, WHOLE, Action, Listing, Standing
 
 Row = Mapping[str, Any]
-World = Mapping[str, pa.Table]
 ONE = "all"
 """The one who sees what all do."""
 
@@ -37,7 +36,7 @@ class Folder:
 class View:
     """What one store sees: its folders by id (`@` and the edit, where one waits), with the edits that wait there."""
 
-    def __init__(self, world: World, org: str, store: str) -> None:
+    def __init__(self, world: ByName, org: str, store: str) -> None:
         """`world`: where its lists and replicas are not told, nobody is listed, and nothing is open."""
         self.store = store
         told = (name for name in ("tree", "folders", "lists", "replicas", "edits") if name in world)
@@ -131,7 +130,7 @@ class View:
         seen.is_open = self.store in seen.listed
 
 
-def once_all_have_heard(world: World, org: str, stores: Sequence[str]) -> View:
+def once_all_have_heard(world: ByName, org: str, stores: Sequence[str]) -> View:
     """What each of these stores sees of names and places once it has heard all that the others hold, and all have taken in the
     edits that wait: of each property the value of the latest stamp, among those of the object that wins where whole ones do, as
     `hierarchy.merge` has it."""

@@ -17,6 +17,7 @@ import typer
 from pfspark import cntext
 from pfspark.edge.cli import given, screen
 from pfspark.errors import ViolationError
+from pfspark.printed import Line
 from pfspark.units import counted
 
 if TYPE_CHECKING:
@@ -189,7 +190,7 @@ class _Telling:
             screen.say((title, "bold"))
             screen.paragraph(told)
 
-    def lines(self, found: Iterable[screen.Line]) -> None:
+    def lines(self, found: Iterable[Line]) -> None:
         screen.lines(found, json=not self._aloud)
 
     def imported(self, counts: Mapping[str, int], store: str, at: datetime) -> None:
@@ -198,7 +199,7 @@ class _Telling:
         else:
             screen.counts("import", counts, json=True)
 
-    def held(self, found: Sequence[screen.Line], title: str = "") -> None:
+    def held(self, found: Sequence[Line], title: str = "") -> None:
         """What stores hold of the folder, by their state lines."""
         if self._aloud:
             sets = [(line["store"], line["applied"], cntext.size(cntext.parse(line["applied"]))) for line in found]

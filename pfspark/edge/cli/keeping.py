@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 
 import typer
 
 from pfspark.edge.cli import given, live, screen
 from pfspark.errors import PfsparkError, UsageError, ViolationError
+from pfspark.printed import Line
 from pfspark.units import counted
 
 PANEL = "Keeping"
@@ -84,7 +85,7 @@ def maintain(lake: given.LakeName = None, now: given.Now = None, json: given.Jso
         screen.counts("maintain", there.maintain(at, lambda doing: screen.note((doing, "dim"))), json=json)
 
 
-def _say_audit(found: Sequence[Mapping[str, Any]], certificate: Mapping[str, Any], *, json: bool) -> None:
+def _say_audit(found: Sequence[Line], certificate: Line, *, json: bool) -> None:
     screen.lines([*found, certificate] if json else found, json=json)
     rows = sum(table["rows"] for table in certificate["tables"].values() if table)
     if certificate["round"] is None:
@@ -93,7 +94,7 @@ def _say_audit(found: Sequence[Mapping[str, Any]], certificate: Mapping[str, Any
     screen.note((f"round {certificate['round']}, {counted(rows, 'row')}; --json says their digests", "dim"))
 
 
-def _broken(line: Mapping[str, Any]) -> str:
+def _broken(line: Line) -> str:
     told = f"{line['id']}, {counted(line['rows'], 'row')}"
     return f"{told} such as {line['sample']}" if line["sample"] else told
 

@@ -15,6 +15,7 @@ from pfspark.edge.cli import live
 from pfspark.edge.cli.files import Format, write
 from pfspark.edge.plain import terminal
 from pfspark.errors import UsageError
+from pfspark.printed import Line
 from pfspark.units import counted, show_duration
 from pfspark.words import Planned
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from pfspark.edge.runner import Played
 
-Line = Mapping[str, Any]
 FORMAT: ContextVar[Format | None] = ContextVar("FORMAT", default=None)
 """What lines are printed as, in place of tables."""
 Part = str | tuple[str, str]

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pfspark.keyed import ByName
 from pfspark.rules.history import NEVER_REWRITTEN
 from pfspark.tables import TABLES
 from pfspark.words import Kind
@@ -33,7 +34,7 @@ MAPS = ("versions", "cursors", "counts", "next_due", "facts")
 AsOf = int | datetime | None
 
 
-def counts_of(made: Mapping[str, pa.Table]) -> dict[str, int]:
+def counts_of(made: ByName) -> dict[str, int]:
     """How many rows a round made for each table of facts, as its row says it: those for which it made none are left out."""
     return {name: made[name].num_rows for name in FACTS if name in made and made[name].num_rows}
 

@@ -5,7 +5,6 @@ What a base left, and what came after it, decides nothing that the facts would n
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +15,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from pfspark import cnset
 from pfspark.between import RANGE_KEY
 from pfspark.edge.delta.digests import texts
+from pfspark.keyed import ByName
 from pfspark.keys import ORIGIN_HERE
 from pfspark.rows import local
 
@@ -27,7 +27,7 @@ BY_PEOPLE = ("edits",)
 """What waits to be taken in: both have it from its own table."""
 
 
-def disagreements(spark: SparkSession, world: Mapping[str, pa.Table], facts: Mapping[str, pa.Table]) -> list[dict[str, Any]]:
+def disagreements(spark: SparkSession, world: ByName, facts: ByName) -> list[dict[str, Any]]:
     """What only one of two worlds has: `table`, the `row`, and whether it is `kept` in the `world` that rounds go on with, or
     else said by the facts.
 

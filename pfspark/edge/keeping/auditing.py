@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
@@ -28,12 +28,12 @@ from pfspark.edge.world.directory import DIRECTORY
 from pfspark.edge.world.facts import as_made, begun, delivered, last_restores, own_rows, undone, unheard
 from pfspark.errors import DamageError
 from pfspark.execute import Made, execute
+from pfspark.printed import Line
 from pfspark.rules import checks, history
 from pfspark.tables import TABLES
 from pfspark.threads import callers_threads
 from pfspark.words import Action, Entry, Kind
 
-Line = dict[str, Any]
 Check = tuple[str, str, Callable[[], DataFrame]]
 """A promise: its id, what it says, and what makes the frame of the rows that break it."""
 T = TypeVar("T")

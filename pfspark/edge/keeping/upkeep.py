@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
@@ -25,7 +24,7 @@ from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world import bases_by_spark, scratch
 from pfspark.edge.world.directory import newest
 from pfspark.edge.world.facts import begun, last_restores, open_array, own_rows, waiting
-from pfspark.keyed import having
+from pfspark.keyed import ByName, having
 from pfspark.keys import AGENDA, FOLDER, HERE, OBJECT
 from pfspark.rules import items, state
 from pfspark.settings import Policy
@@ -78,9 +77,7 @@ class Retention:
     of_folders: Mapping[tuple[str, str], datetime]
 
     @classmethod
-    def of(
-        cls, world: Mapping[str, pa.Table], now: Mapping[str, datetime], policies: Mapping[str, Policy], unfit: Iterable[str]
-    ) -> Retention:
+    def of(cls, world: ByName, now: Mapping[str, datetime], policies: Mapping[str, Policy], unfit: Iterable[str]) -> Retention:
         """At those times, by the `policies`; where replicas of a folder see several values the longest counts. Of organizations
         that are `unfit`, and cannot say how long, all stays."""
         said = world["tree"].filter(pc.field("property") == OWN_RETENTION)

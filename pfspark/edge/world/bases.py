@@ -27,6 +27,7 @@ import pyarrow as pa
 from pfspark import mapped
 from pfspark.edge.config import installed_version
 from pfspark.edge.delta.beside import BASE, BASE_FILES
+from pfspark.keyed import ByName
 from pfspark.mapped import Mapped
 from pfspark.tables import EVERY
 
@@ -47,7 +48,7 @@ UNREADABLE = (OSError, ValueError, KeyError, AttributeError, EOFError, RuntimeEr
 class Base:
     """The tables of a world (`between.Between`), with what people had said by then: versions of `edits` and of the directory."""
 
-    tables: Mapping[str, pa.Table]
+    tables: ByName
     cursor: int
     directory: Mapping[str, int]
 

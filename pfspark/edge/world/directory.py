@@ -21,6 +21,7 @@ from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.errors import UsageError
 from pfspark.execute import Made, execute
 from pfspark.frame import source
+from pfspark.keyed import ByName
 from pfspark.keys import STORE
 from pfspark.rules import intake
 from pfspark.rules.frames import once
@@ -61,7 +62,7 @@ def entries(rows: DataFrame, key: Sequence[str]) -> DataFrame:
     return latest.withColumn("start", intake.in_time("start")) if "start" in latest.columns else latest
 
 
-def told_anew(before: Mapping[str, pa.Table], now: Mapping[str, pa.Table]) -> dict[str, set[str]]:
+def told_anew(before: ByName, now: ByName) -> dict[str, set[str]]:
     """The organizations of which an entry is another than before, or is there or gone since; each with its stores that were
     retired, and are no more."""
     changed = {dict(row)["org"] for name in DIRECTORY for row in {*_hashable(before[name])} ^ {*_hashable(now[name])}}

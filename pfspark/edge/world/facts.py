@@ -26,6 +26,7 @@ from pfspark.edge.world.directory import DIRECTORY, directory, merging_whole, ne
 from pfspark.errors import LakeError
 from pfspark.execute import Made, execute
 from pfspark.frame import rule, source, steps
+from pfspark.keyed import ByName
 from pfspark.keys import AGENDA, HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
 from pfspark.rules import backfill, hierarchy, intake, state
@@ -243,7 +244,7 @@ def played_last(snapshot: Snapshot, orgs: Iterable[str]) -> dict[str, Row]:
     return {org: rows[last[org]] for org in orgs if org in last}
 
 
-def told_since(snapshot: Snapshot, orgs: Iterable[str], entries: Mapping[str, pa.Table]) -> dict[str, set[str]]:
+def told_since(snapshot: Snapshot, orgs: Iterable[str], entries: ByName) -> dict[str, set[str]]:
     """Of these organizations those that were not played yet, and those of which the directory, by its `entries`, says something
     else than when they were played last, each with its stores that were retired then; of what is too long ago, all."""
     played = played_last(snapshot, orgs)
@@ -331,7 +332,7 @@ def world_between(snapshot: Snapshot, suited: Suited = suited) -> Between:
     return as_between(snapshot.tables, world(snapshot), suited)
 
 
-def as_between(tables: Tables, views: Mapping[str, pa.Table], suited: Suited = suited) -> Between:
+def as_between(tables: Tables, views: ByName, suited: Suited = suited) -> Between:
     """Those views of a lake as a world; what is not given is empty. `suited` says how its rounds are made."""
     made = Between(lambda: tables.spark, suited=suited)
     for name, rows in views.items():

@@ -17,15 +17,13 @@ from pfspark.ask import lines
 from pfspark.ask.stores import Stores, set_of
 from pfspark.between import Between
 from pfspark.errors import RefusedError
-from pfspark.keyed import having, of_store, with_columns
+from pfspark.keyed import ByName, having, of_store, with_columns
+from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, LIVE, PARENT, BackfillStep, Standing
 
-Line = dict[str, Any]
-Rows = Mapping[str, pa.Table]
 
-
-def losses(org: str, store: str, now: Rows, then: Rows) -> Iterator[Line]:
+def losses(org: str, store: str, now: ByName, then: ByName) -> Iterator[Line]:
     """One line for each folder of which `store` alone holds something that it did not hold `then`.
 
     What replicas elsewhere hold that still speak, or what is on its way to them, comes back by backfill; `numbers` are lost for
@@ -111,7 +109,7 @@ def lost_changes(org: str, lost: Iterable[Line], changes: pa.Table) -> pa.Table:
     return made.filter(pa.array((cntext.contains(gone[at], {by: ((cn, cn),)}) for at, by, cn in numbers), pa.bool_()))
 
 
-def expect_replicas(org: str, store: str, lost: Iterable[Line], changes: pa.Table, then: Rows) -> None:
+def expect_replicas(org: str, store: str, lost: Iterable[Line], changes: pa.Table, then: ByName) -> None:
     """Raises RefusedError where a folder of which something is `lost` (`losses`, their `changes`) was there `then` without a
     replica of that store, which could take nothing in, and is not made again itself."""
     rows = of_store(then["replicas"], org, store).to_pylist()
@@ -126,7 +124,7 @@ def expect_replicas(org: str, store: str, lost: Iterable[Line], changes: pa.Tabl
             )
 
 
-def expect_known(org: str, store: str, edits: Sequence[Line], changes: pa.Table, then: Rows) -> None:
+def expect_known(org: str, store: str, edits: Sequence[Line], changes: pa.Table, then: ByName) -> None:
     """Raises RefusedError where one of the `edits` that are said again is about a folder or an item that the store did not know
     `then`: its next round would refuse it for ever, before it hears of that by backfill."""
     named = [(edit["folder"], edit["item"]) for edit in edits if edit["item"] and not edit["item"].startswith("@")]
@@ -146,7 +144,7 @@ def expect_known(org: str, store: str, edits: Sequence[Line], changes: pa.Table,
             )
 
 
-def _known_items(org: str, store: str, named: Sequence[tuple[str, str]], changes: pa.Table, then: Rows) -> set[tuple[str, str]]:
+def _known_items(org: str, store: str, named: Sequence[tuple[str, str]], changes: pa.Table, then: ByName) -> set[tuple[str, str]]:
     """Those of the items `named`, each with its folder, of which the store held a version."""
     folders, items = ([each[place] for each in named] for place in (0, 1))
     keys = pa.table({"org": [org] * len(named), "folder": folders, "object": items})

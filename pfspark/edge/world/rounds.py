@@ -18,11 +18,9 @@ from pfspark.between import Between
 from pfspark.edge.delta.tables import REFUSALS
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
-from pfspark.keyed import having, lacking, of_orgs, together, with_columns
+from pfspark.keyed import ByName, having, lacking, of_orgs, together, with_columns
 from pfspark.keys import PAIR, STORE
 from pfspark.words import HIERARCHY, BackfillStep, Standing, Why
-
-Rows = Mapping[str, pa.Table]
 
 
 def new_rows(
@@ -78,7 +76,7 @@ def admit(world: Between, turns: Mapping[str, datetime], news: Mapping[str, Iter
     return begun
 
 
-def named(made: Rows, turns: Mapping[str, datetime]) -> pa.Table:
+def named(made: ByName, turns: Mapping[str, datetime]) -> pa.Table:
     """Rows of `backfill` for those who were named to answer a status request, and so count as asked last (R126)."""
     contacts, asked = made["contacts"], made["backfill"].select(["org", "store", "of"])
     now = contacts.filter(pc.equal(contacts["asked"], of_orgs(contacts, turns)))

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from itertools import chain, product
 from random import Random
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Window
@@ -19,6 +18,7 @@ from pfspark.between import Between
 from pfspark.cntext import label
 from pfspark.edge.asked import shown
 from pfspark.edge.world.facts import as_frame
+from pfspark.keyed import ByName
 from pfspark.rows import local
 from pfspark.rules import items, state
 
@@ -28,10 +28,9 @@ if TYPE_CHECKING:
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 ORIGINS = ("PFS1", "PFS1~2", "PFS1~10", "PFS2")
 Row = dict[str, Any]
-World = Mapping[str, pa.Table]
 
 
-def world(changes: Iterable[Row], replicas: Iterable[Row], ranges: Iterable[Row]) -> World:
+def world(changes: Iterable[Row], replicas: Iterable[Row], ranges: Iterable[Row]) -> ByName:
     def nobody() -> SparkSession:
         raise AssertionError("asked for Spark")
 
@@ -142,7 +141,7 @@ def invented(nth: int, seed: int) -> tuple[list[Row], list[Row], list[Row]]:
     return [*changes, {**changes[0], "folder": "1-1"}], [*replicas, replica(org, "PFS1", folder="1-1")], ranges + tree
 
 
-def by_rules(spark: SparkSession, known: World) -> list[Row]:
+def by_rules(spark: SparkSession, known: ByName) -> list[Row]:
     """What the rules say of each item, with the numbers of its undominated versions, `ranked`."""
 
     def cut(frame: DataFrame) -> DataFrame:
