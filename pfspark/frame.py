@@ -154,36 +154,3 @@ def drawn(frame: DataFrame) -> Frame:
     """What stands there until it is made."""
     assert isinstance(frame, Frame), f"found {type(frame).__name__}, expected a frame that is drawn"
     return frame
-
-
-def steps(wanted: Iterable[DataFrame]) -> list[Frame]:
-    """All frames that those are made of, each behind what it is given."""
-    order: dict[Frame, None] = {}
-    waiting = [(drawn(each), False) for each in wanted]
-    while waiting:
-        frame, seen = waiting.pop()
-        if seen:
-            order[frame] = None
-        elif frame not in order:
-            waiting.append((frame, True))
-            waiting += [(each, False) for each in frame.inputs if each not in order]
-    return list(order)
-
-
-def picture(wanted: Iterable[DataFrame]) -> str:
-    """The parts of the whole and what follows from what, in the language of Mermaid: only the last way to each part."""
-    behind: dict[str, set[str]] = {}
-    for frame in steps(wanted):
-        if frame.rule:
-            before = {each.phase for each in frame.inputs if each.rule and each.phase != frame.phase}
-            behind.setdefault(frame.phase, set()).update(before)
-    lines = ["flowchart TD"]
-    for part, before in behind.items():
-        farther = set().union(*(_above(behind, each) for each in before))
-        lines += [f"    {each} --> {part}" for each in behind if each in before - farther]
-    return "\n".join(lines)
-
-
-def _above(behind: Mapping[str, set[str]], phase: str) -> set[str]:
-    """The parts from which that one follows, by way of however many."""
-    return behind[phase].union(*(_above(behind, each) for each in behind[phase]))

@@ -18,7 +18,7 @@ from functools import cache, partial
 from pyspark.sql import DataFrame
 
 from pfspark.frame import phase, source
-from pfspark.frame import picture as draw_picture
+from pfspark.graph import picture as draw_picture
 from pfspark.rules import (
     addressing,
     agenda,

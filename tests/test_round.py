@@ -27,7 +27,8 @@ from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.edge.spark.crossing import suited
 from pfspark.execute import AT_ONCE, Execution, Made
-from pfspark.frame import Frame, steps
+from pfspark.frame import Frame
+from pfspark.graph import steps
 from pfspark.keyed import ByName
 from pfspark.printed import Line
 from pfspark.round import drawn

@@ -25,7 +25,8 @@ from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import DIRECTORY, directory, merging_whole, newest, told_anew
 from pfspark.errors import LakeError
 from pfspark.execute import Made, execute
-from pfspark.frame import rule, source, steps
+from pfspark.frame import rule, source
+from pfspark.graph import steps
 from pfspark.keyed import ByName
 from pfspark.keys import AGENDA, HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
