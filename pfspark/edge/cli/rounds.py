@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, live, screen
+from pfspark.edge.cli import given, live, looks, screen
 from pfspark.edge.cli.results import Results, left_in
 from pfspark.errors import PfsparkError, UsageError
 from pfspark.units import NOW, counted, parse_duration, show_span
@@ -148,7 +148,7 @@ def note(played: Played) -> None:
     else:
         name = f"round {played.round}" if played.round else "a dry run"
         rows = ", ".join(f"{count} {table}" for table, count in played.counts.items()) or "nothing new"
-        screen.note((f"{name} at {screen.clock(screen.moment(max(played.turns.values())))}: {rows}", "dim"))
+        screen.note((f"{name} at {looks.clock(screen.moment(max(played.turns.values())))}: {rows}", "dim"))
 
 
 def _say_next(due: Mapping[str, datetime]) -> None:

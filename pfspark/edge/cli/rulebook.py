@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from pfspark.edge.cli import given, screen
+from pfspark.edge.cli import given, looks, screen
 from pfspark.errors import UsageError
 from pfspark.units import counted
 
@@ -65,6 +65,6 @@ def _tell(row: dict[str, Any]) -> None:
         screen.say("  no test:   ", (row["untestable"], "dim"))
 
 
-def _cells(row: dict[str, Any]) -> tuple[screen.Part, ...]:
+def _cells(row: dict[str, Any]) -> tuple[looks.Part, ...]:
     held = counted(len(row["tests"]), "test")
     return row["rule"], row["says"], ", ".join(row["where"]), (row["untestable"], "dim") if row["untestable"] else held
