@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pfspark.ask import why
+from pfspark.ask import evidence
 from pfspark.rows import arrow, local, struct
 from pfspark.rules import items
 from pfspark.tables import FRAMES
@@ -45,7 +45,7 @@ def test_a_version_is_superseded_by_one_that_was_made_upon_it(spark: SparkSessio
     ]
     held = frame(spark, "", log, "org string, store string, folder string, entry string, origin string, cn_min bigint, "
                  "cn_max bigint, at timestamp")  # fmt: skip
-    found = why.instead(versions, winners=items.readable(versions), log=held).collect()
+    found = evidence.instead(versions, winners=items.readable(versions), log=held).collect()
     assert {row["cn_min"]: (row["cause"], row["version"], row["at"].astimezone(UTC)) for row in found} == {
         1: (Cause.SUPERSEDED, "P2:1", minutes(45)),
         2: (Cause.SUPERSEDED, "P1:3", minutes(30)),
@@ -59,7 +59,7 @@ def test_a_number_was_given_though_a_restore_has_lost_it(spark: SparkSession) ->
     log = [{**HERE, "entry": "applied", "origin": "P1", "cn_min": 1, "cn_max": 2, "at": minutes(1)}]
     changes = [{"org": "o", "folder": "F", "origin": "P1", "cn": cn, "at": minutes(cn)} for cn in (1, 2, 3, 9)]
     key = "org string, folder string, origin string"
-    found = why.given(
+    found = evidence.given(
         frame(spark, "", asked, f"store string, {key}, cn_min bigint, cn_max bigint"),
         log=frame(spark, "", log, f"store string, entry string, {key}, cn_min bigint, cn_max bigint, at timestamp"),
         changes=frame(spark, "", changes, f"{key}, cn bigint, at timestamp"),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pfspark import cntext
-from pfspark.ask import why
+from pfspark.ask import evidence, why
 from pfspark.ask.stores import set_of
 from pfspark.edge.config import conf_folder
 from pfspark.printed import Line
@@ -85,14 +85,14 @@ START = datetime(2026, 1, 5, tzinfo=UTC)
 
 
 WRONG = {  # wrong versions of `why`, each with a file that must tell
-    Bug("letters under way are overlooked", why, "coming", said(none)): "why_it_has_not_come",
+    Bug("letters under way are overlooked", evidence, "coming", said(none)): "why_it_has_not_come",
     Bug("what has expired is here", why, "first_cause", given(empty=none)): "why_another_is_shown",
     Bug("what comes next comes a round later", why, "explain", said(put("next_at", "next_at + interval 15 minutes"))):
         "why_it_has_not_come",
     Bug("it has been so since now", why, "explain", said(put("since", "timestamp'2026-01-05T00:00:00Z'"))):
         "why_it_does_not_come",
     Bug("the asker itself is asked", why, "explain", said(put("next_of", "store"))): "why_it_has_not_come",
-    Bug("losers are superseded", why, "instead", said(put("cause", "replace(cause, 'loser', 'superseded')"))):
+    Bug("losers are superseded", evidence, "instead", said(put("cause", "replace(cause, 'loser', 'superseded')"))):
         "why_another_is_shown",
 }  # fmt: skip
 
