@@ -33,7 +33,7 @@ from pfspark.keyed import ByName
 from pfspark.printed import Line
 from pfspark.round import drawn
 from pfspark.rows import arrow, local, schema_of
-from pfspark.sim import player
+from pfspark.sim.playing import Playing
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.views import Concern
 from pfspark.words import Entry
@@ -122,7 +122,7 @@ def conditions(config: pytest.Config) -> Iterator[None]:
     """Makes every folder of one organization dirty, hands another its mail twice, a third again a round later, and plays every
     round of a fourth; looks at how they fare."""
     later: list[dict[str, Any]] = []
-    played, next_round = Between.play, player.Playing.next_round
+    played, next_round = Between.play, Playing.next_round
 
     def due(world: Between, org: str, turns: Mapping[str, Mapping[str, Any]]) -> list[dict[str, Any]]:
         mail = mine(world.tables["mail"], org).to_pylist()
@@ -156,7 +156,7 @@ def conditions(config: pytest.Config) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Between, "play", play)
-        patch.setattr(player.Playing, "next_round", grid)
+        patch.setattr(Playing, "next_round", grid)
         yield
 
 

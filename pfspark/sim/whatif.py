@@ -23,6 +23,7 @@ from pfspark.rows import rows_of
 from pfspark.sim import invention, player
 from pfspark.sim.asked import Past
 from pfspark.sim.ground import Ground
+from pfspark.sim.playing import Playing
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
 from pfspark.suited import Suited, as_it_is
@@ -98,7 +99,7 @@ def foresee(
     for world, scenario in worlds.items():
         steps = sorted((*waits, *scenario.steps), key=lambda step: step.at)
         whole = replace(scenario, name=world, end=until, steps=tuple(steps), edits=EDITS)
-        playing[world] = player.Playing(whole, ground.last, suspended=ground.suspended)
+        playing[world] = Playing(whole, ground.last, suspended=ground.suspended)
     foreseen = Foreseen(between)
     for _ in player.rounds(between, playing, Past(between, ()), foreseen):
         played_so_far = (max(one.now - ground.now, timedelta(0)) for one in playing.values())
