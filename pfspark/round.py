@@ -24,7 +24,6 @@ from pfspark.rules import (
     agenda,
     aging,
     backfill,
-    checks,
     folder_edits,
     hierarchy,
     intake,
@@ -39,6 +38,7 @@ from pfspark.rules import (
     state,
     status,
     transport,
+    violations,
 )
 from pfspark.rules.frames import amend, append, dated, elsewhere, going, in_folders, in_ranges, keys_of, once, staying, together
 from pfspark.tables import REPLACED
@@ -763,9 +763,9 @@ def record(known: Known, edits: Edits, cycle: Cycle, night: Night, standing: Sta
 @phase
 def check(world: World, known: Known, gaps: Gaps, edits: Edits) -> DataFrame:
     """What may not become of a round."""
-    before = checks.last_given(world.changes, issued=edits.issued)
-    misnumbered = checks.misnumbered(edits.issued, last_given=before)
-    return together(misnumbered, checks.noted_though_held(gaps.array, applied=known.applied))
+    before = violations.last_given(world.changes, issued=edits.issued)
+    misnumbered = violations.misnumbered(edits.issued, last_given=before)
+    return together(misnumbered, violations.noted_though_held(gaps.array, applied=known.applied))
 
 
 def _see(trees: Trees, versions: DataFrame, clock: DataFrame) -> tuple[Trees, Trees]:

@@ -306,7 +306,6 @@ TWINS: dict[str, Callable[..., Any]] = {
     "backfill.fresh": _fresh,
     "backfill.missing": _missing,
     "backfill.settle_empty": _settle_empty,
-    "checks.last_given": _last_given,
     "frames.amend": _amend,
     "frames.append": together,
     "frames.elsewhere": _elsewhere,
@@ -349,5 +348,6 @@ TWINS: dict[str, Callable[..., Any]] = {
     "status.holders": _holders,
     "status.repeating": _repeating,
     "status.speakers": _speakers,
+    "violations.last_given": _last_given,
 }
 """Those rules, by name."""

@@ -22,7 +22,6 @@ from pfspark.rules import (
     agenda,
     aging,
     backfill,
-    checks,
     frames,
     hierarchy,
     intake,
@@ -32,6 +31,7 @@ from pfspark.rules import (
     sending,
     state,
     status,
+    violations,
 )
 from pfspark.twins import TWINS
 from pfspark.words import PARENT, Action, Entry, Listing, MessageType, Reason, Standing, Why
@@ -121,7 +121,8 @@ NARROWED: dict[str, Sequence[Sequence[str]]] = {
 }
 """The columns of the frames of a rule that takes them as they are."""
 DECLARED = (
-    agenda, aging, ancestors, backfill, checks, frames, hierarchy, intake, item_edits, sending, places, receipt, state, status,
+    agenda, aging, ancestors, backfill, frames, hierarchy, intake, item_edits, sending, places, receipt, state, status,
+    violations,
 )  # fmt: skip
 """Where the rules stand."""
 

@@ -1,7 +1,7 @@
 """The promises, each as the frame of rows that break it; an empty frame means that it holds.
 
-They look at all stores at once, as no store can: they are for whoever watches over the organization. A round looks at two of
-them itself (`violations`), so that one that would break them does not count.
+They look at all stores at once, as no store can: they are for whoever watches over the organization. What a round looks at
+itself stands in `violations`.
 """
 
 from __future__ import annotations
@@ -185,29 +185,6 @@ CHECKS = (
     Check("I14", "nobody sees a folder alive of which he knows that it was deleted", no_resurrection),
     Check("I15", "no organization knows a store of another", no_strangers),
 )
-
-
-@rule("last_given", needs=("changes", "issued"))
-def last_given(changes: DataFrame, *, issued: DataFrame) -> DataFrame:
-    """The last number that `changes` hold of each replica that has `issued` some."""
-    return changes.join(issued, list(ORIGIN), "left_semi").groupBy(*ORIGIN).agg(F.max("cn").alias("last"))
-
-
-@rule("violations")
-def misnumbered(issued: DataFrame, *, last_given: DataFrame) -> DataFrame:
-    """Numbers `issued` in a round that do not follow those given before, one by one: org, store, folder, origin, cn_min, cn_max,
-    and the id of the `check` that they break (I5, I6)."""
-    twice = (F.col("rows") > F.col("numbers")) | (F.col("cn_min") <= F.col("last"))
-    left_out = (F.col("cn_min") > F.col("last") + 1) | (F.col("cn_max") - F.col("cn_min") + 1 > F.col("numbers"))
-    why = F.when(twice, "I5").when(left_out, "I6")
-    known = issued.join(last_given, list(ORIGIN), "left").fillna(0, ["last"])
-    return known.withColumn("check", why).where("check is not null").select(*RANGE_HERE, "check")
-
-
-@rule("violations")
-def noted_though_held(array: DataFrame, *, applied: DataFrame) -> DataFrame:
-    """Numbers in the array of a folder that it now holds (I8), in the same columns."""
-    return cnset.intersect(array, applied, ORIGIN_HERE).select(*RANGE_HERE, F.lit("I8").alias("check"))
 
 
 @rule("broken")
