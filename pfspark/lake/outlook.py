@@ -16,8 +16,8 @@ from pfspark.edge.asked.answers import Answers
 from pfspark.edge.config import conf_folder
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import directory
-from pfspark.edge.world.facts import told_since
 from pfspark.edge.world.rounds import admit
+from pfspark.edge.world.turns import told_since
 from pfspark.errors import UsageError
 from pfspark.keyed import ByName, having
 from pfspark.printed import Line

@@ -21,7 +21,8 @@ from pfspark.edge.asked.answers import Answers
 from pfspark.edge.delta.damage import damage
 from pfspark.edge.spark.crossing import handed
 from pfspark.edge.world.directory import directory, policies_of, policy_of
-from pfspark.edge.world.facts import clocks, world_between
+from pfspark.edge.world.facts import world_between
+from pfspark.edge.world.turns import clocks
 from pfspark.errors import LakeError, UsageError
 from pfspark.keyed import ByName
 from pfspark.keys import HERE

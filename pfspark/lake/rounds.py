@@ -19,7 +19,7 @@ from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.keeping import certificates
 from pfspark.edge.runner import Played
 from pfspark.edge.world import restoring
-from pfspark.edge.world.facts import clocks
+from pfspark.edge.world.turns import clocks
 from pfspark.errors import UsageError
 from pfspark.lake.known import When, round_or_time, time_of
 from pfspark.lake.questions import Questions

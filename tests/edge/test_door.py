@@ -19,7 +19,7 @@ from pfspark.edge import cli, door
 from pfspark.edge.asked.naming import seen_paths
 from pfspark.edge.asked.store_view import View
 from pfspark.edge.delta import native
-from pfspark.edge.world.facts import clocks
+from pfspark.edge.world.turns import clocks
 from pfspark.errors import RefusedError, UsageError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of

@@ -16,7 +16,8 @@ from pyspark.sql import SparkSession
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world import carried
-from pfspark.edge.world.facts import clocks, world
+from pfspark.edge.world.facts import world
+from pfspark.edge.world.turns import clocks
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from tests.edge.lakes import DAY, assert_same_world, small_disk, two_stores

@@ -15,7 +15,8 @@ from pfspark.ask import candidates, hops, reasons, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.spark.crossing import suited
-from pfspark.edge.world.facts import contacts_before_asking, last_restores, own_rows
+from pfspark.edge.world.facts import contacts_before_asking, last_restores
+from pfspark.edge.world.views import own_rows
 from pfspark.keyed import ByName, distinct, having
 from pfspark.keys import FOLDER, STORE
 from pfspark.printed import Line

@@ -25,7 +25,8 @@ from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.keeping.agreement import disagreements
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.directory import DIRECTORY
-from pfspark.edge.world.facts import as_made, begun, delivered, last_restores, own_rows, undone, unheard
+from pfspark.edge.world.facts import as_made, last_restores, undone
+from pfspark.edge.world.views import begun, delivered, own_rows, unheard
 from pfspark.errors import DamageError
 from pfspark.execute import Made, execute
 from pfspark.printed import Line

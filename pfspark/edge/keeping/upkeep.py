@@ -23,7 +23,8 @@ from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world import bases_by_spark, scratch
 from pfspark.edge.world.directory import newest
-from pfspark.edge.world.facts import begun, last_restores, open_array, own_rows, waiting
+from pfspark.edge.world.facts import last_restores
+from pfspark.edge.world.views import begun, open_array, own_rows, waiting
 from pfspark.keyed import ByName, having
 from pfspark.keys import AGENDA, FOLDER, HERE, OBJECT
 from pfspark.rules import items, state

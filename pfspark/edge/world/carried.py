@@ -24,8 +24,9 @@ from pfspark.edge.spark.crossing import handed
 from pfspark.edge.world import bases, bases_by_spark
 from pfspark.edge.world.bases import Base
 from pfspark.edge.world.directory import DIRECTORY, directory, policies_of, told_anew, turn
-from pfspark.edge.world.facts import as_between, clocks, told_since, world_between
+from pfspark.edge.world.facts import as_between, world_between
 from pfspark.edge.world.rounds import new_rows
+from pfspark.edge.world.turns import clocks, told_since
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
 from pfspark.keyed import distinct, having, of_orgs

@@ -71,8 +71,8 @@ def facts(world: Between, org: str, store: str, now: datetime) -> dict[str, pa.T
     """All that a store knows, as new rows of the tables: those from before its restore count no more.
 
     A number asked for n times has n + 1 steps: that it was heard of, and each request; the times between them add up to the time
-    of the last (`facts.open_array`). Whom it had asked last, and since when that store is silent, is a step of its own
-    (`facts.remembered`).
+    of the last (`views.open_array`). Whom it had asked last, and since when that store is silent, is a step of its own
+    (`views.remembered`).
     """
     own = {name: of_store(world.tables[name], org, store) for name in ("state", "replicas", "agenda", "array", "contacts")}
     contacts, array = own.pop("contacts"), own.pop("array")
