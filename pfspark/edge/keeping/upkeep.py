@@ -21,6 +21,7 @@ from pfspark.edge.asked.pages import paged
 from pfspark.edge.delta.digests import digest_of_pages
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.delta.tables import Tables
 from pfspark.edge.world import bases_by_spark, scratch
 from pfspark.edge.world.directory import newest
 from pfspark.edge.world.facts import last_restores
@@ -126,30 +127,52 @@ def keep_up(snapshot: Snapshot, retention: Retention, told: Callable[[str], obje
     """
     tables, began = snapshot.tables, datetime.now(UTC)
     stood = {name: tables.count(name) for name in FACTS}
-    void = sorted(snapshot.void)
+    _sweep(snapshot, told)
+    facts = _rewrite(snapshot, told)
+    told("bodies")
+    bodies = _let_go_of_bodies(snapshot, retention, began)
+    _tidy(tables, told)
+    went = {name: rows - tables.count(name) for name, rows in stood.items()} | {"content": bodies}
+    return {name: rows for name, rows in went.items() if rows}, facts
+
+
+def _sweep(snapshot: Snapshot, told: Callable[[str], object]) -> None:
+    """Deletes the rows whose numbers are void."""
+    tables, void = snapshot.tables, sorted(snapshot.void)
     for name in FACTS if void else ():
         told(f"sweeping {name}")
         found = tables.arrow(name, keep=pc.field("round").isin(void), columns=["round"])
         left = void if found is None else found["round"].unique().to_pylist()
         if left:
             tables.delete(name, f"round IN ({', '.join(map(str, left))})")
+
+
+def _rewrite(snapshot: Snapshot, told: Callable[[str], object]) -> dict[str, str]:
+    """Writes tables shorter; the digests of what stands in them now."""
     facts = {}
     for name, rows in shortened(snapshot).items():
         told(f"rewriting {name}")
-        tables.rewrite(name, rows, snapshot.row.round)
+        snapshot.tables.rewrite(name, rows, snapshot.row.round)
         facts[name] = digest_of_pages(name, paged(replace(snapshot, as_found=True), name))
-    told("bodies")
-    bodies = 0
+    return facts
+
+
+def _let_go_of_bodies(snapshot: Snapshot, retention: Retention, now: datetime) -> int:
+    """Deletes the bodies that nobody needs, but young ones; how many went."""
+    tables = snapshot.tables
     with scratch.Scratch(tables) as beside:  # computed before anybody has to wait: none may be appended while rows go
         unneeded = unneeded_bodies(snapshot, retention)
         computed = beside.suited.computed(unneeded)
-        if computed is None or computed.rows:
-            old = f"content.at < TIMESTAMP '{(began - ON_ITS_WAY).isoformat()}'"
-            bodies = tables.delete_these("content", computed.frame if computed else unneeded, old)
+        if computed is not None and not computed.rows:
+            return 0
+        old = f"content.at < TIMESTAMP '{(now - ON_ITS_WAY).isoformat()}'"
+        return tables.delete_these("content", computed.frame if computed else unneeded, old)
+
+
+def _tidy(tables: Tables, told: Callable[[str], object]) -> None:
+    """Leaves every table in few files, without versions that are too old, and nothing beside them that nobody uses."""
     for name in TABLES:
         told(f"tidying {name}")
         tables.tidy(name)
     bases_by_spark.tidy(tables)
     scratch.sweep(tables)
-    went = {name: rows - tables.count(name) for name, rows in stood.items()} | {"content": bodies}
-    return {name: rows for name, rows in went.items() if rows}, facts
