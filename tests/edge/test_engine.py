@@ -23,6 +23,7 @@ import typer
 
 from pfspark.edge import cli, engine
 from pfspark.edge.engine import client
+from pfspark.edge.engine.wire import Line
 from tests.edge.processes import environment
 
 MAIN = "from pfspark.edge.engine import client; client.TURN_S = 300; client.main()"
@@ -187,6 +188,50 @@ def test_who_does_not_come_to_his_turn_does_it_by_himself(
         child.kill()
     assert place.run("gaps")[0] == 7
     assert place.status()["done"] == 2  # what was given up, and came before, was not done
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_that_it_was_begun_is_known(begun: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    """Who comes too late to his turn does it by himself: nobody has done anything."""
+    ours, theirs = socket.socketpair()
+
+    def serve() -> None:
+        with theirs:
+            line = Line(theirs)
+            _, files = line.hear_with_files()
+            for file in files:
+                os.close(file)
+            line.say({"heard": True})
+            line.say({"turn": True})
+            assert line.hear() == {"go": True}
+            if begun:
+                line.say({"begun": True})
+
+    serving = threading.Thread(target=serve)
+    serving.start()
+    assert client._done(Line(ours), ["gaps"]) == (1 if begun else None)
+    serving.join()
+    assert ("has ended in the middle" in capsys.readouterr().err) == begun
+
+
+def test_one_that_stands_still_is_not_taken_for_a_new_one(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    alone.send_signal(signal.SIGSTOP)
+    os.waitid(os.P_PID, alone.pid, os.WSTOPPED | os.WNOWAIT)
+    try:
+        with place.command("gaps", script=STARTS_ALONE) as child:
+            assert child.communicate("")[1].startswith("['gaps']") and child.returncode == 7
+        assert place.status()["pid"] != alone.pid and place.status()["done"] == 1
+    finally:
+        alone.send_signal(signal.SIGCONT)
+
+
+def test_one_that_ends_later_is_told_as_running(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    with place.command("gaps", "sleep") as child:
+        assert child.stdout and child.stdout.readline() == "asleep\n"
+        told = json.loads(place.run("engine", "stop", "--json")[1])
+        assert (told["running"], told["pid"], told["doing"]) == (True, alone.pid, "gaps")
+        child.kill()
+    assert alone.wait(10) == 0
 
 
 def test_who_stands_in_no_folder_does_it_by_himself(

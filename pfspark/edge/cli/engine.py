@@ -42,7 +42,7 @@ def stop(
     json: given.Json = False,
     wait: Annotated[bool, typer.Option("--wait", help="Until it has ended: what it is doing is done first.")] = False,
 ) -> None:
-    """End the one that is there, as soon as it is through with what it does."""
+    """End the one that is there, as soon as it is through with what it does: until then it is running."""
     said = client.stop(_socket())
     if said and wait:
         with live.doing("waiting for the engine"):
@@ -50,7 +50,7 @@ def stop(
     if said and not json:
         screen.say("the engine has ended" if wait else "the engine ends as soon as it is through")
     else:
-        _say(None, json=json)
+        _say(said if said and said["doing"] and not wait else None, json=json)
 
 
 def _socket() -> Path:

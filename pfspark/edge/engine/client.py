@@ -221,6 +221,8 @@ def _answer(line: Line, message: Message) -> Message | None:
 
 def _started(there: Path) -> Line | None:
     """A new engine; None: it could not be started, and who does the command by itself will be told why."""
+    with contextlib.suppress(OSError):
+        there.unlink()  # of one that does not answer, or that ends when it is through: whoever listens there next is the new one
     with briefly(STARTING):
         script = f"import sys; sys.path[:] = {sys.path!r}; from pfspark.edge.engine.server import main; main()"
         child = subprocess.Popen(
@@ -258,6 +260,8 @@ def _done(line: Line, words: Sequence[str]) -> int | None:
             return None
         connection.settimeout(None)
         with _interrupts_go_to(line):
+            if line.hear() is None:  # it did not wait for us
+                return None
             said = line.hear()
     if said is None:
         print(KILLED, file=sys.stderr)

@@ -154,6 +154,7 @@ class Engine:
             with contextlib.suppress(OSError):
                 job.line.say({"turn": True})
                 if job.ready.wait(TURN_S) and not job.gone.is_set():
+                    job.line.say({"begun": True})
                     code = self._run(job)
                     self.done += 1
                     job.line.say({"code": code})
