@@ -64,7 +64,7 @@ OTHER_FORMATS = {
 
 
 def find(paths: Iterable[Path]) -> list[Source]:
-    """The files of mail that the paths name, in order; a path given twice counts once.
+    """The files of mail that the paths name, in order; one that is named twice, also by the folder that it is in, counts once.
 
     A file is an mbox or one mail, by how it begins; one named .eml is one mail. A folder with `cur` or `new` in it is a
     Maildir (its subfolders are not entered); any other folder is taken for its .eml files, sorted by name. Links are
@@ -76,7 +76,8 @@ def find(paths: Iterable[Path]) -> list[Source]:
     if not all(named):
         raise UsageError(f"Found an empty path. {EXPECTED}")
     unique = dict.fromkeys(map(os.path.abspath, named))
-    return [source for path in unique for source in _look(path)]
+    found = (source for path in unique for source in _look(path))
+    return [*{source.path: source for source in found}.values()]
 
 
 def _look(path: str) -> list[Source]:

@@ -215,6 +215,15 @@ def test_a_path_given_twice_counts_once(tmp_path, monkeypatch):
     assert find(["a.eml", tmp_path / "a.eml", "./a.eml"]) == [Source(str(tmp_path / "a.eml"), Kind.EML, len(HEADERS))]
 
 
+def test_a_mail_that_its_folder_names_too_counts_once(tmp_path):
+    """Which is what `mails mails/*.eml` says, in either order."""
+    post.write_folder(folder := tmp_path / "mails", [HEADERS] * 3)
+    files = [source.path for source in find([folder])]
+    assert len(files) == 3
+    assert [source.path for source in find([folder, files[1]])] == files
+    assert [source.path for source in find([files[1], folder])] == [files[1], files[0], files[2]]
+
+
 @pytest.mark.parametrize(
     ("content", "seen"),
     [
