@@ -13,7 +13,7 @@ pfspark.errors.UsageError: key 'siet' is not known, expected site, preferred; th
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 from pydantic import (
@@ -43,6 +43,7 @@ _EXPECTED = {
     "dict_type": "a table",
     "list_type": "a list of tables, each under a heading in double brackets",
     "string_type": "a text",
+    "string_unicode": "a text that UTF-8 can write",
 }
 
 
@@ -74,6 +75,8 @@ class Entry(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _explained(cls, found: object, read: ModelWrapValidatorHandler[Self]) -> Self:
+        if isinstance(found, Mapping) and (empty := [str(key) for key, value in found.items() if value is None]):
+            raise _unfit(f"{empty[0]}: found None, expected a value, or no such key")
         try:
             return read(found)
         except ValidationError as error:
@@ -137,4 +140,5 @@ def _rank(mistake: ErrorDetails) -> int:
 
 
 def _unfit(said: str) -> PydanticCustomError:
-    return PydanticCustomError(_UNFIT, "{said}", {"said": said})
+    # pydantic drops a text that is no UTF-8, as names may be that were bytes of a command line.
+    return PydanticCustomError(_UNFIT, "{said}", {"said": said.encode(errors="backslashreplace").decode()})

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,7 @@ from pfspark.edge.copying import edit_row
 from pfspark.edge.door import validate
 from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError
-from pfspark.settings import OPTIONS, PROFILE, differences, differences_text, load_profile, override, single, text_of
+from pfspark.settings import MAIN, OPTIONS, PROFILE, differences, differences_text, load_profile, override, single, text_of
 from pfspark.sim.properties import DEFAULT_SITE, NEW_STORE, spell_property
 from pfspark.sim.values import expect_parent
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing, Planned
@@ -121,6 +121,13 @@ def plan(said: Declared, there: Organization, *, prune: bool, at: datetime, plac
         paths=paths,
         left_out=said.left_out,
     )
+
+
+def expect_makeable(said: Declared) -> None:
+    """Raises what `plan` raises of an organization that is not there yet, in a lake that need not be there either."""
+    view = View({}, said.name or MAIN, next(iter(said.stores), ""))
+    nothing = Organization(said.name or MAIN, entry=None, stores={}, links={}, view=view, needed={}, to_come=lambda: view)
+    plan(said, nothing, prune=False, at=datetime.now(UTC), place=0)
 
 
 def unlinked(stores: Iterable[Row], links: Iterable[tuple[str, str]]) -> tuple[str, ...]:

@@ -14,7 +14,7 @@ from pfspark.printed import Line
 from pfspark.settings import MAIN, PROFILE, differences_text, load_profile, override
 from pfspark.sim import values
 from pfspark.sim.properties import NEW_STORE, slots
-from pfspark.units import nearest, parse_duration, parse_size
+from pfspark.units import nearest, parse_size
 
 
 class Directory(Known):
@@ -69,7 +69,7 @@ class Directory(Known):
         org = self._org(org)
         if not cntext.is_store_name(name):
             raise UsageError(f"{name!r} is no name of a store: letters, digits and . _ -, first a letter or digit, at most 64")
-        every = values.span(interval) if isinstance(interval, str) else interval
+        every = None if interval is None else values.span(interval)
         if site is not None:
             values.word(site)
         if version is not None:
@@ -109,8 +109,7 @@ class Directory(Known):
                 raise UsageError(f"no store is in the site {site!r}{nearest(site, sites)}")
         if cost < 0:
             raise UsageError(f"found the cost {cost}, expected a whole number from 0 on")
-        took = parse_duration(delay) if isinstance(delay, str) else delay
-        said = {"org": org, "cost": cost, "delay_s": int(took.total_seconds())}
+        said = {"org": org, "cost": cost, "delay_s": int(values.delay(delay).total_seconds())}
         pairs = [(a, b), (b, a)] if both else [(a, b)]
         self._say("links", *({**said, "from_site": one, "to_site": other} for one, other in pairs))
 

@@ -39,6 +39,7 @@ Word = Annotated[str, reads(values.word)]
 Switch = bool
 Span = Annotated[timedelta, reads(values.span)]
 Duration = Annotated[timedelta, reads(parse_duration)]
+Delay = Annotated[timedelta, reads(values.delay)]
 Offset = Annotated[timedelta, reads(values.offset)]
 Size = Annotated[int, reads(parse_size)]
 Share = Annotated[float, reads(values.share)]
@@ -137,7 +138,7 @@ class Link(Entry):
     from_site: SiteName | None = Field(None, alias="from")
     to_site: SiteName | None = Field(None, alias="to")
     cost: Natural | None = None
-    delay: Duration | None = None
+    delay: Delay | None = None
 
 
 class Fault(Entry):

@@ -248,14 +248,14 @@ def links_of(entries: list[Any], sites: list[str]) -> tuple[Link, ...]:
 
 
 def faults_of(entries: list[Any], stores: list[str], start: datetime, end: datetime) -> tuple[Fault, ...]:
-    """The faults of a text; those without an end last until that of the scenario."""
+    """The faults of a text; those without an end last until that of the scenario, and never strike if they begin later."""
     known = language.Known(stores=stores, start=start)
     faults = []
     for place, entry in enumerate(entries, 1):
         with values.within(f"faults {place}"):
-            said = {"sender": None, "recipient": None, "since": start, "until": end} | language.Fault.read(entry, known).said()
-            fault = Fault(**said)
-            if fault.until <= fault.since:
+            said = language.Fault.read(entry, known).said()
+            fault = Fault(**{"sender": None, "recipient": None, "since": start, "until": end} | said)
+            if "until" in said and fault.until <= fault.since:
                 raise UsageError(f"until {fault.until:%Y-%m-%dT%H:%M:%SZ} is not after since {fault.since:%Y-%m-%dT%H:%M:%SZ}")
             faults.append(fault)
     return tuple(faults)

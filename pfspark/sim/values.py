@@ -54,15 +54,22 @@ def share(value: object) -> float:
 
 
 CENTURY = timedelta(days=36_500)
-"""By how much a clock may be wrong at most, and how long a store may wait: what comes of it lies in a year that there is."""
+"""By how much a clock may be wrong at most, and how long a store or a message may take: what comes of it lies in a year that
+there is."""
 
 
 def span(value: object) -> timedelta:
-    duration = parse_duration(value)
+    duration = delay(value)
     if not duration:
-        raise unfit(value, "a duration longer than nothing")
-    if duration > CENTURY:
-        raise unfit(value, "a century at most: 36500d")
+        raise unfit(str(value), "a duration longer than nothing")
+    return duration
+
+
+def delay(value: object) -> timedelta:
+    """How long something takes, or is waited for; in Python it may be a timedelta too."""
+    duration = value if isinstance(value, timedelta) else parse_duration(value)
+    if not timedelta(0) <= duration <= CENTURY:
+        raise unfit(str(value), f"a century at most: {CENTURY.days}d" if duration > CENTURY else "a duration from 0m on")
     return duration
 
 

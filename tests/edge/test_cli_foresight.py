@@ -48,6 +48,10 @@ SWEEPS: dict[str, tuple[list[str], str | None, list[tuple[str, dict[str, Any]]]]
         [("backfill_timeouts_local=1h", {"backfill_timeouts_local": ["1h", "2h", "4h"]}),
          ("backfill_timeouts_local=6h", {"backfill_timeouts_local": ["6h", "12h", "1d"]})],
     ),
+    "times of day": (
+        ["status_clock=00:15,12:15;none"], None,
+        [("status_clock=00:15,12:15", {"status_clock": "00:15,12:15"}), ("status_clock=none", {"status_clock": "none"})],
+    ),
     "all with all": (
         ["interval=5m,15m", "conflict=0,1"], None,
         [(f"interval={interval} conflict={conflict}", {"interval": interval, "conflict": conflict})

@@ -706,7 +706,7 @@ def test_a_file_that_can_be_read_once_is(lake: Lake, tmp_path: Path) -> None:
 def test_what_no_rule_could_follow_is_not_said(lake: Lake) -> None:
     lake.apply(tomlkit.parse(FILE))
     before = lake.declared()
-    with pytest.raises(UsageError, match="the store 'PFS1' has interval_s 0, expected seconds from 1"):
+    with pytest.raises(UsageError, match="found '0:00:00', expected a duration longer than nothing"):
         lake.store("PFS1", interval=timedelta(0))
     with pytest.raises(UsageError, match=r"the link 'Paris to Redmond' has cost .*, expected a whole number"):
         lake.link("Paris", "Redmond", cost=2**63)
@@ -757,10 +757,42 @@ def test_what_is_shown_says_what_is_not_seen(lake: Lake, capsys: pytest.CaptureF
     assert lake.plan(tomlkit.parse(shown), prune=True).is_empty
 
 
-def test_a_bad_file_makes_no_lake(pfspark: Run, tmp_path: Path) -> None:
-    Path("org.toml").write_text(FILE.replace("sites", "cites"))
-    code, _, said = pfspark("init", "--from", "org.toml")
-    assert (code, "org.toml: links 1: key 'cites' is not known" in said, (tmp_path / "lake").exists()) == (1, True, False)
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [
+        (FILE.replace("sites", "cites"), 1, "org.toml: links 1: key 'cites' is not known"),
+        ('profile = "modem"', 2, "the nearest known is 'modern'"),
+        ("policy.intervall = '5m'", 2, "the nearest known is 'interval'"),
+        ('stores.PFS1.site = "A"\n[folders."/Sales/West"]', 2, "/Sales"),
+        ('stores.PFS1 = {site = "A", retired = true}\n[folders."/Sales"]\nreplicas = ["PFS1"]', 1, "it is retired"),
+    ],
+)
+def test_a_bad_file_makes_no_lake(pfspark: Run, tmp_path: Path, text: str, code: int, says: str) -> None:
+    Path("org.toml").write_text(text)
+    found, _, said = pfspark("init", "--from", "org.toml")
+    assert (found, says in said, (tmp_path / "lake").exists()) == (code, True, False), said
+
+
+def test_what_no_file_can_say_is_refused_where_it_is_said(pfspark: Run, lake: Lake) -> None:
+    """So what `show` prints can be applied."""
+    for words, asked in (
+        (("store", "add", "PFS1", "--site", "A", "--interval", "40000d"), "expected a century at most: 36500d"),
+        (("store", "add", "PFS1", "--site", "A", "--interval", "0m"), "expected a duration longer than nothing"),
+        (("link", "A", "B", "--delay", "999999d999999h"), "expected a century at most: 36500d"),
+    ):
+        code, _, said = pfspark(*words)
+        assert (code, asked in said) == (2, True), said
+    lake.apply({"name": "main"})
+    for days in (-1, 0, 40_000):
+        with pytest.raises(UsageError, match="expected a"):
+            lake.store("PFS9", "Redmond", interval=timedelta(days=days))
+    lake.store("PFS8", "Redmond", interval=timedelta(days=36_500))
+    lake.store("PFS9", "Paris")
+    for days in (-1, 40_000):
+        with pytest.raises(UsageError, match="expected a"):
+            lake.link("Redmond", "Paris", delay=timedelta(days=days))
+    lake.link("Redmond", "Paris", delay=timedelta(days=36_500))
+    assert lake.plan(lake.declared()).is_empty
 
 
 def test_an_empty_name_is_no_name(pfspark: Run, tmp_path: Path) -> None:
@@ -793,6 +825,7 @@ def test_options_links_and_the_switch(pfspark: Run) -> None:
     assert (lines["backfill_timeouts_local"]["value"], lines["interval"]["value"]) == ("1m 2m 3m", "5m")
     code, _, said = pfspark("org", "set")
     assert (code, "expected NAME=VALUE, or --profile" in said) == (2, True)
+    assert pfspark("org", "set", "backfill_timeouts.local=1m 2m 3m")[0] == 0  # as a file says it, and `whatif`
     code, _, said = pfspark("org", "set", "intervall=5m")
     assert (code, "the nearest known is 'interval'" in said) == (2, True)
     assert pfspark("org", "set", "--profile", "exchange_2003")[0] == 0

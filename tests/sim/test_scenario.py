@@ -247,8 +247,11 @@ lost = 1
 [[faults]]
 from = "PFS1"
 to = "PFS2"
+[[faults]]
+since = "9d"
+lost = 1
 """
-    assert scenario(faults).idle_faults() == [1, 3, 4]
+    assert scenario(faults).idle_faults() == [1, 3, 4, 5]
 
 
 def test_steps_are_taken_in_order_of_time_and_of_file() -> None:

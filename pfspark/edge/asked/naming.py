@@ -39,10 +39,13 @@ def seen_paths(world: ByName, org: str, store: str) -> dict[str, list[str]]:
 
 
 def folder_named(world: ByName, org: str, store: str, folder: str) -> str | None:
-    """The folder that has that id, or that a store sees by that path; one that is named like an id needs the slash.
+    """The folder that has that id, or that a store sees by that path; one that is named like an id, or like the hierarchy, needs
+    the slash.
 
     Raises RefusedError where a store sees two of that path: they are told apart by their ids.
     """
+    if folder == HIERARCHY:
+        return None
     if folder.startswith("@") or cntext.is_number(folder):
         return folder
     named = of_path(world, org, store, folder)

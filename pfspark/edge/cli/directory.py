@@ -14,7 +14,7 @@ from pfspark.edge.cli.organizations import carried_out, warn_of_unlinked
 from pfspark.errors import NoLakeError, UsageError
 from pfspark.schedules import parse_schedule
 from pfspark.settings import MAIN, PROFILE
-from pfspark.units import parse_duration, parse_size, unknown
+from pfspark.units import parse_size, unknown
 from pfspark.words import LARGEST
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def init(
     from pfspark.settings import load_profile, override
     from pfspark.sim import values
 
-    options, begins, where = given.values(option or []), given.when(start), given.named(lake)
+    options, begins, where = given.options(option or []), given.when(start), given.named(lake)
     if file:
         if profile or option or start:
             raise UsageError(f"{file} says profile, options and start; leave --profile, --option and --start out")
@@ -81,12 +81,14 @@ def init(
 
 
 def _init_from(file: str, where: str, org: str | None, *, json: bool) -> None:
+    from pfspark.edge.plan import expect_makeable
     from pfspark.sim import declared, values
     from pfspark.sim.documents import document
 
     said, called = document(file)
-    own = declared.read(said, called, {}).name or MAIN  # refused before anything is made
-    name = own if org is None else values.organization(org)
+    own = declared.read(said, called, {})
+    name = (own.name or MAIN) if org is None else values.organization(org)
+    expect_makeable(own)  # refused before anything is made
     with live.doing("making the lake"), _opened_or_made(where) as made:
         _expect_new(made, name)
         carried_out(made, made.plan(said, called=called, org=name), json=json)
@@ -156,7 +158,9 @@ def set_link(
     org: given.Org = None,
 ) -> None:
     """Say what a message between two sites costs, and how long it takes."""
-    takes = parse_duration(delay)
+    from pfspark.sim import values
+
+    takes = values.delay(delay)
     with given.opened(lake) as there:
         there.link(one, other, cost, takes, org=org, both=not one_way)
 
@@ -185,12 +189,14 @@ def _told(
     version: str | None, preferred: bool | None, interval: str | None, size_limit: str | None, schedule: str | None
 ) -> dict[str, Any]:
     """What is said of a store; what cannot be read is refused before Java starts."""
+    from pfspark.sim import values
+
     if schedule is not None:
         parse_schedule(schedule)
     return {
         "version": version,
         "preferred": preferred,
-        "interval": None if interval is None else parse_duration(interval),
+        "interval": None if interval is None else values.span(interval),
         "size_limit": None if size_limit is None else parse_size(size_limit),
         "schedule": schedule,
     }

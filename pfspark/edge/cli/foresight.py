@@ -18,6 +18,8 @@ from pfspark.units import parse_duration, show_duration
 
 PANEL = "Answers"
 WORDS = "what is to be done"
+CLOCK = "status_clock"
+"""The option whose value has commas of its own, between times of day: its values are told apart by semicolons."""
 TIMEOUT_OPTIONS = ("backfill_timeouts_local", "backfill_timeouts_remote")
 """Options of three durations, each twice the one before where one alone is said (as R91 has them)."""
 
@@ -155,7 +157,7 @@ def _sweep(options: Iterable[str], profile: str | None) -> Iterator[tuple[str, d
         name = name.replace(".", "_")
         if name in axes:
             raise UsageError(f"--option: found {name} twice, expected each once, all its values together: {name}=VALUE,VALUE")
-        values = [text] if re.match(r"\s*[\[\"'{]", text) else text.split(",")
+        values = [text] if re.match(r"\s*[\[\"'{]", text) else text.split(";" if name == CLOCK else ",")
         axes[name] = [(f"{name}={value}", name, _value(name, value)) for value in values]
     for chosen in product(*axes.values()):
         called = [text for text, _, _ in chosen] + ([f"profile={profile}"] if profile is not None else [])

@@ -166,6 +166,15 @@ def values(pairs: Iterable[str], *, texts: Collection[str] = ()) -> dict[str, An
     return read
 
 
+def options(pairs: Iterable[str]) -> dict[str, Any]:
+    """Options of a policy, read like `values`; one of a group also as `group.option`.
+
+    >>> options(["backfill_timeouts.local=[6h]"])
+    {'backfill_timeouts_local': '[6h]'}
+    """
+    return {name.replace(".", "_"): value for name, value in values(pairs).items()}
+
+
 def _value(text: str) -> Any:
     try:
         read = tomllib.loads(f"value = {text}")

@@ -109,7 +109,7 @@ def set_options(
     lake: given.LakeName = None, org: given.Org = None,
 ) -> None:  # fmt: skip
     """Change options of an organization, or its profile; what is not told stays."""
-    told = given.values(options or [])
+    told = given.options(options or [])
     if not told and profile is None:
         raise UsageError("expected NAME=VALUE, or --profile; `pfspark org show` prints every option")
     with given.opened(lake) as there:
