@@ -773,6 +773,15 @@ def test_a_bad_file_makes_no_lake(pfspark: Run, tmp_path: Path, text: str, code:
     assert (found, says in said, (tmp_path / "lake").exists()) == (code, True, False), said
 
 
+def test_a_folder_that_is_called_like_the_hierarchy_needs_the_slash(lake: Lake) -> None:
+    """The bare word is the hierarchy to all questions, and nobody posts there."""
+    lake.apply({"name": "main", "stores": {"PFS1": {"site": "Redmond"}}, "folders": {"/1-1": {}, "/Sales": {}}})
+    with pytest.raises(UsageError, match="the folder '1-1' is not known at PFS1"):
+        lake.post("PFS1", "1-1", b"text")
+    lake.post("PFS1", "/1-1", b"text")
+    lake.post("PFS1", "Sales", b"text")
+
+
 def test_what_no_file_can_say_is_refused_where_it_is_said(pfspark: Run, lake: Lake) -> None:
     """So what `show` prints can be applied."""
     for words, asked in (
