@@ -29,7 +29,7 @@ UNFIT: dict[str, tuple[str, dict[str, Any], str]] = {
     "no table": ("organizations", {"options": "[]"}, "'[]' are no table"),
     "deep": ("organizations", {"options": "[" * 100_000}, "are not JSON"),
     "no option": ("organizations", {"options": '{"colour": 1}'}, "'colour' is not known"),
-    "half of a letter": ("organizations", {"options": r'{"source_order": "\ud800"}'}, "are not JSON"),
+    "half of a letter": ("organizations", {"options": r'{"source_order": "\ud800"}'}, "expected a text that UTF-8 can write"),
     "no value": ("organizations", {"options": '{"interval": "soon"}'}, "found 'soon'"),
     "no profile": ("organizations", {"profile": None}, "profile '' is not known"),
     "a path": ("organizations", {"profile": "../x"}, "profile '../x' is not known"),

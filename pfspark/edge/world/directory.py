@@ -105,7 +105,7 @@ def policy_of(row: Mapping[str, Any]) -> Policy:
         if not isinstance(options, dict):
             raise UsageError(f"options {row['options'][:80]!r} are no table of options by name")
         return override(load_profile(row["profile"] or "", conf_folder()), options)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:  # halves of letters among them
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise _unfit(row, f"options {row['options'][:80]!r} are not JSON: {error}") from None
     except UsageError as error:
         raise _unfit(row, str(error)) from None
