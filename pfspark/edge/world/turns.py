@@ -20,9 +20,9 @@ from pfspark.words import Kind
 
 def clocks(snapshot: Snapshot) -> dict[str, datetime]:
     """The time of each organization's last round, by the ledger alone; absent: it had none yet."""
-    if (ledger := snapshot.arrow("rounds", columns=["round", "turns"])) is not None:
+    if (ledger := snapshot.arrow(LEDGER, columns=["round", "turns"])) is not None:
         return last_turns(ledger)
-    turns = newest(snapshot.read("rounds").select("round", F.inline("turns")), ["org"], "round")
+    turns = newest(snapshot.read(LEDGER).select("round", F.inline("turns")), ["org"], "round")
     return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
 
 

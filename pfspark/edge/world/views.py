@@ -143,11 +143,7 @@ def _standing(agenda: DataFrame) -> DataFrame:
 
 
 @rule("lists")
-def _lists_of(stores: DataFrame, *, tree: DataFrame, folders: DataFrame) -> DataFrame:
-    return lists_of(tree, folders=folders, stores=stores)
-
-
-def lists_of(tree: DataFrame, *, folders: DataFrame, stores: DataFrame) -> DataFrame:
+def lists_of(stores: DataFrame, *, tree: DataFrame, folders: DataFrame) -> DataFrame:
     """The view `lists`; a store that sees no folder yet has the list of the hierarchy all the same."""
     return hierarchy.lists(tree, folders=folders).unionByName(hierarchy.everywhere(stores))
 
@@ -179,5 +175,5 @@ def drawn() -> dict[str, DataFrame]:
         "tree": trees.tree,
         "array": open_array(own["backfill"], table=table, replicas=replicas, begun=begun(own["replicas"])),
         "folders": trees.folders,
-        "lists": _lists_of(source("stores"), tree=trees.tree, folders=trees.folders),
+        "lists": lists_of(source("stores"), tree=trees.tree, folders=trees.folders),
     }
