@@ -95,6 +95,10 @@ class Place:
         return client.status(self.socket) or {}
 
 
+def children_of(process: int) -> list[int]:
+    return [int(each) for each in Path(f"/proc/{process}/task/{process}/children").read_text().split()]
+
+
 def until(true: Callable[[], object]) -> None:
     latest = time.monotonic() + 30
     while not true():
@@ -223,6 +227,20 @@ def test_one_that_stands_still_is_not_taken_for_a_new_one(place: Place, alone: s
         assert place.status()["pid"] != alone.pid and place.status()["done"] == 1
     finally:
         alone.send_signal(signal.SIGCONT)
+
+
+def test_one_whose_start_is_broken_off_comes_no_more(place: Place) -> None:
+    """Nor does the next command take its place at the socket for that of the one it starts itself."""
+    slow = STARTS_ALONE.replace('"-c", ', '"-c", "import time; time.sleep(2)\\n" + ')
+    with place.command("gaps", script=slow, start_new_session=True) as child:
+        until(lambda: children_of(child.pid))
+        [started] = children_of(child.pid)
+        os.killpg(child.pid, signal.SIGINT)
+        assert child.wait(10) == client.INTERRUPTED
+    until(lambda: client._is_zombie(started) or not Path(f"/proc/{started}").exists())
+    with place.command("gaps", script=STARTS_ALONE) as child:
+        assert child.communicate("")[1].startswith("['gaps']") and child.returncode == 7
+    assert place.status()["done"] == 1
 
 
 def test_one_that_ends_later_is_told_as_running(place: Place, alone: subprocess.Popen[bytes]) -> None:

@@ -220,22 +220,37 @@ def _answer(line: Line, message: Message) -> Message | None:
 
 
 def _started(there: Path) -> Line | None:
-    """A new engine; None: it could not be started, and who does the command by itself will be told why."""
-    with contextlib.suppress(OSError):
-        there.unlink()  # of one that does not answer, or that ends when it is through: whoever listens there next is the new one
+    """A new engine; None: it could not be started, and who does the command by itself will be told why.
+
+    Who is reached there meanwhile may be another, that does not answer, or ends when it is through.
+    """
     with briefly(STARTING):
         script = f"import sys; sys.path[:] = {sys.path!r}; from pfspark.edge.engine.server import main; main()"
         child = subprocess.Popen(
             [sys.executable, "-c", script, str(there)], cwd="/", start_new_session=True,
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
+    line = None
+    try:
         from pfspark.edge.cli import live
-    with live.doing(STARTING):
-        latest = time.monotonic() + STARTING_S
-        while time.monotonic() < latest and child.poll() is None:
-            if (line := _reached(there)) is not None:
+
+        with live.doing(STARTING):
+            line = _listening(child, there)
+    finally:
+        if line is None:
+            child.kill()  # else it would listen there one day, beside the next one
+    return line
+
+
+def _listening(child: subprocess.Popen[bytes], there: Path) -> Line | None:
+    """That new engine, as soon as it listens there; None: it does not."""
+    latest = time.monotonic() + STARTING_S
+    while time.monotonic() < latest and child.poll() is None:
+        if (line := _reached(there)) is not None:
+            if line.process() == child.pid:
                 return line
-            time.sleep(0.05)
+            line.connection.close()
+        time.sleep(0.05)
     return None
 
 

@@ -49,7 +49,10 @@ class Engine:
         self.done = 0
         self.last = time.monotonic()
         self._jobs: queue.Queue[Job | None] = queue.Queue()
+        self._at_hand: Job | None = None
+        """Whose turn it is; he may not have come to it yet."""
         self._current: Job | None = None
+        """What is being done, and may be interrupted."""
         self._turn = threading.Lock()
         self._ending = False
 
@@ -122,11 +125,11 @@ class Engine:
             line.connection.close()
 
     def _status(self) -> Message:
-        current = self._current
+        at_hand = self._at_hand
         return {
             "stamp": self.stamp, "pid": os.getpid(), "since": self.since.isoformat(), "done": self.done,
-            "idle_s": 0 if current else int(time.monotonic() - self.last),
-            "doing": current.asked["words"][0] if current else None,
+            "idle_s": 0 if at_hand else int(time.monotonic() - self.last),
+            "doing": at_hand.asked["words"][0] if at_hand else None,
         }  # fmt: skip
 
     def _watch(self, job: Job) -> None:
@@ -150,6 +153,7 @@ class Engine:
             raise KeyboardInterrupt
 
     def _do(self, job: Job) -> None:
+        self._at_hand = job
         try:
             with contextlib.suppress(OSError):
                 job.line.say({"turn": True})
@@ -159,6 +163,7 @@ class Engine:
                     self.done += 1
                     job.line.say({"code": code})
         finally:
+            self._at_hand = None
             for file in job.streams:
                 os.close(file)
             with contextlib.suppress(OSError):

@@ -60,6 +60,14 @@ class Line:
 
     def is_of_this_user(self) -> bool:
         """Whether the process at the other end is of the user of this one."""
+        return self._peer()[1] == os.getuid()
+
+    def process(self) -> int:
+        """Which process is at the other end."""
+        return self._peer()[0]
+
+    def _peer(self) -> tuple[int, int]:
+        """The process at the other end, and its user."""
         told = self.connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        _, user, _ = struct.unpack("3i", told)
-        return bool(user == os.getuid())
+        process, user, _ = struct.unpack("3i", told)
+        return process, user
