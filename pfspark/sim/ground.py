@@ -11,7 +11,7 @@ from typing import Any
 from pfspark.errors import ProfileError, ScenarioError, UsageError
 from pfspark.settings import differences, override, single
 from pfspark.sim import language, steps, values
-from pfspark.sim.scenario import Scenario, faults_of, links_of, profile_named
+from pfspark.sim.scenario import Fault, Scenario, faults_of, links_of, profile_named
 from pfspark.sim.steps import FolderRef, Step
 
 
@@ -68,6 +68,8 @@ def _varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder:
     _expect_to_be_played(todo, now, before.end)
     said = links_of(told.links, sorted({store.site for store in before.stores}))
     links = {(link.from_site, link.to_site): link for link in (*before.links, *said)}
+    faults = faults_of(told.faults, names, now, before.end)
+    _expect_to_strike(faults, before.end)
     return replace(
         before,
         profile=policy.profile,
@@ -76,9 +78,21 @@ def _varied(ground: Ground, document: Mapping[str, Any], file: str, conf_folder:
         links=tuple(links.values()),
         steps=steps.resolved(todo, ground.folders, now, ground.items),
         file=file,
-        faults=faults_of(told.faults, names, now, before.end),
+        faults=faults,
         seed=before.seed if told.seed is None else told.seed,
     )
+
+
+def _too_late(key: str, end: datetime, what: str) -> UsageError:
+    return UsageError(f"{key}: found a time after the end, {end:%Y-%m-%dT%H:%M:%SZ}; leave this {what} out, or play on longer")
+
+
+def _expect_to_strike(faults: Iterable[Fault], end: datetime) -> None:
+    """Of a fault that begins when all is over nothing would be seen either."""
+    for place, fault in enumerate(faults, 1):
+        if fault.since > end or fault.since == fault.until:
+            with values.within(f"faults {place}"):
+                raise _too_late("since", end, "fault")
 
 
 def _expect_to_be_played(todo: Iterable[Step], now: datetime, end: datetime) -> None:
@@ -86,9 +100,7 @@ def _expect_to_be_played(todo: Iterable[Step], now: datetime, end: datetime) -> 
     for step in todo:
         with values.within(f"step {step.number}"), values.within(step.verb):
             if step.at > end and step.verb not in ("heal", "up"):
-                raise UsageError(
-                    f"at: found a time after the end, {end:%Y-%m-%dT%H:%M:%SZ}; leave this step out, or play on longer"
-                )
+                raise _too_late("at", end, "step")
             if step.verb in ("show", "why"):
                 raise UsageError("both worlds are told side by side at their end; leave this step out")
             if step.verb == "restore" and step.args["to"] < now:

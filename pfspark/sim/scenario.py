@@ -124,7 +124,8 @@ class Scenario:
         def strikes(fault: Fault) -> bool:
             others = {store.name for store in self.stores} - {fault.sender, fault.recipient}
             apart = fault.sender != fault.recipient if fault.sender and fault.recipient else bool(others)
-            return apart and self.start < fault.until and fault.since <= self.end and any((fault.lost, fault.twice, fault.late))
+            is_played = self.start < fault.until and fault.since < fault.until and fault.since <= self.end
+            return apart and is_played and any((fault.lost, fault.twice, fault.late))
 
         return [number for number, fault in enumerate(self.faults, 1) if not strikes(fault)]
 

@@ -164,6 +164,9 @@ def test_what_cannot_be_foreseen_is_refused(holed_place: Path, spark: SparkSessi
         for text, step in wrong.items():
             with pytest.raises(ScenarioError, match=text):
                 [*lake.whatif_lines({"steps": [step]}, until=SPAN)]
+        for since in ("90d", "3h"):
+            with pytest.raises(ScenarioError, match=r"faults 1: since: found a time after the end, .*; leave this fault out"):
+                [*lake.whatif_lines({"faults": [{"since": since, "lost": 1}]}, until=SPAN)]
         with pytest.raises(ScenarioError, match="key 'stores' is not known"):
             [*lake.whatif_lines({"stores": {}}, until=SPAN)]
         with pytest.raises(UsageError, match="expected a time after the last round"):

@@ -254,6 +254,13 @@ lost = 1
     assert scenario(faults).idle_faults() == [1, 3, 4, 5]
 
 
+@pytest.mark.parametrize(
+    ("said", "strikes"), [('since = "4h"', False), ('since = "4h"\nuntil = "5h"', True), ('since = "3h"', True)]
+)
+def test_a_fault_that_begins_at_the_end_strikes_if_it_lasts(said: str, strikes: bool) -> None:
+    assert scenario(f"[[faults]]\n{said}\nlost = 1\n").idle_faults() == [1] * (not strikes)
+
+
 def test_steps_are_taken_in_order_of_time_and_of_file() -> None:
     found = scenario(
         step("30m", 'cut = "PFS1"'),
