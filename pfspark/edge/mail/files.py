@@ -64,7 +64,8 @@ OTHER_FORMATS = {
 
 
 def find(paths: Iterable[Path]) -> list[Source]:
-    """The files of mail that the paths name, in order; one that is named twice, also by the folder that it is in, counts once.
+    """The files of mail that the paths name, in order; one that is named twice, also by the folder that it is in, is what
+    the first name makes of it.
 
     A file is an mbox or one mail, by how it begins; one named .eml is one mail. A folder with `cur` or `new` in it is a
     Maildir (its subfolders are not entered); any other folder is taken for its .eml files, sorted by name. Links are
@@ -76,8 +77,11 @@ def find(paths: Iterable[Path]) -> list[Source]:
     if not all(named):
         raise UsageError(f"Found an empty path. {EXPECTED}")
     unique = dict.fromkeys(map(os.path.abspath, named))
-    found = (source for path in unique for source in _look(path))
-    return [*{source.path: source for source in found}.values()]
+    found: dict[str, Source] = {}
+    for path in unique:
+        for source in _look(path):
+            found.setdefault(source.path, source)
+    return [*found.values()]
 
 
 def _look(path: str) -> list[Source]:

@@ -224,6 +224,14 @@ def test_a_mail_that_its_folder_names_too_counts_once(tmp_path):
     assert [source.path for source in find([files[1], folder])] == [files[1], files[0], files[2]]
 
 
+def test_of_a_mail_that_is_named_twice_the_first_name_counts(tmp_path):
+    """One in a Maildir is a mail whatever it begins with; by itself this is an mbox."""
+    (tmp_path / "cur").mkdir()
+    (mail := tmp_path / "cur" / "1").write_bytes(b"From a@example.com\n" + HEADERS)
+    assert [source.kind for source in find([tmp_path, mail])] == [Kind.EML]
+    assert [source.kind for source in find([mail, tmp_path])] == [Kind.MBOX]
+
+
 @pytest.mark.parametrize(
     ("content", "seen"),
     [
