@@ -75,8 +75,9 @@ class Entry(BaseModel):
     @model_validator(mode="wrap")
     @classmethod
     def _explained(cls, found: object, read: ModelWrapValidatorHandler[Self]) -> Self:
-        if isinstance(found, Mapping) and (empty := [str(key) for key, value in found.items() if value is None]):
-            raise _unfit(f"{empty[0]}: found None, expected a value, or no such key")
+        for key in cls.known_keys():
+            if isinstance(found, Mapping) and key in found and found[key] is None:
+                raise _unfit(f"{key}: found None, expected a value, or no such key")
         try:
             return read(found)
         except ValidationError as error:

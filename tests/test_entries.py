@@ -71,6 +71,7 @@ def test_what_fits_is_values_and_what_is_said_is_known() -> None:
         ({"inner": {"wait": "{said}"}}, "inner: wait: found '{said}', expected a duration"),
         ({"inner": {"wait": "1h", "kind": "\udcff"}}, "inner: kind: found '\\udcff', expected a text that UTF-8 can write"),
         ({"inner": {"wait": "\udcff"}}, "inner: wait: found '\\udcff', expected a duration"),
+        ({"nmae": None}, "key 'nmae' is not known"),
         ({"name": None}, "name: found None, expected a value, or no such key"),
         ({"inner": {"wait": None}}, "inner: wait: found None, expected a value, or no such key"),
         ({"switch": 1}, "switch: found 1, expected true or false"),

@@ -21,7 +21,7 @@ from pfspark.edge.copying import edit_row
 from pfspark.edge.door import validate
 from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError
-from pfspark.settings import MAIN, OPTIONS, PROFILE, differences, differences_text, load_profile, override, single, text_of
+from pfspark.settings import OPTIONS, PROFILE, differences, differences_text, load_profile, override, single, text_of
 from pfspark.sim.properties import DEFAULT_SITE, NEW_STORE, spell_property
 from pfspark.sim.values import expect_parent
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing, Planned
@@ -123,10 +123,10 @@ def plan(said: Declared, there: Organization, *, prune: bool, at: datetime, plac
     )
 
 
-def expect_makeable(said: Declared) -> None:
+def expect_makeable(said: Declared, name: str) -> None:
     """Raises what `plan` raises of an organization that is not there yet, in a lake that need not be there either."""
-    view = View({}, said.name or MAIN, next(iter(said.stores), ""))
-    nothing = Organization(said.name or MAIN, entry=None, stores={}, links={}, view=view, needed={}, to_come=lambda: view)
+    view = View({}, name, next(iter(said.stores), ""))
+    nothing = Organization(name, entry=None, stores={}, links={}, view=view, needed={}, to_come=lambda: view)
     plan(said, nothing, prune=False, at=datetime.now(UTC), place=0)
 
 

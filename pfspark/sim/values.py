@@ -27,6 +27,10 @@ def within(place: str) -> Iterator[None]:
 def word(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
         raise unfit(value, "a text")
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # bytes of a command line come as halves of letters
+        raise unfit(value, "a text that UTF-8 can write") from None
     return value
 
 

@@ -48,6 +48,11 @@ SWEEPS: dict[str, tuple[list[str], str | None, list[tuple[str, dict[str, Any]]]]
         [("backfill_timeouts_local=1h", {"backfill_timeouts_local": ["1h", "2h", "4h"]}),
          ("backfill_timeouts_local=6h", {"backfill_timeouts_local": ["6h", "12h", "1d"]})],
     ),
+    "times of day in a list, and none": (
+        ['status_clock=["00:15", "12:15"];none'], None,
+        [('status_clock=["00:15", "12:15"]', {"status_clock": ["00:15", "12:15"]}),
+         ("status_clock=none", {"status_clock": "none"})],
+    ),
     "times of day": (
         ["status_clock=00:15,12:15;none"], None,
         [("status_clock=00:15,12:15", {"status_clock": "00:15,12:15"}), ("status_clock=none", {"status_clock": "none"})],
@@ -73,8 +78,10 @@ def test_each_value_is_a_world_of_its_own(case: str) -> None:
 def test_an_option_is_said_once() -> None:
     """Else a world would be called after a value that it does not have."""
     for name, other in (("interval=5m,15m", "interval=1h"), ("backfill_timeouts.local=1h", "backfill_timeouts_local=6h")):
-        with pytest.raises(UsageError, match="twice, expected each once, all its values together"):
+        with pytest.raises(UsageError, match=r"twice, expected each once, all its values together: .*=VALUE,VALUE"):
             list(foresight._sweep([name, other], None))
+    with pytest.raises(UsageError, match="status_clock=VALUE;VALUE"):
+        list(foresight._sweep(["status_clock=00:15", "status_clock=none"], None))
 
 
 def test_an_option_needs_a_value() -> None:

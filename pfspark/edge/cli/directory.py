@@ -88,7 +88,7 @@ def _init_from(file: str, where: str, org: str | None, *, json: bool) -> None:
     said, called = document(file)
     own = declared.read(said, called, {})
     name = (own.name or MAIN) if org is None else values.organization(org)
-    expect_makeable(own)  # refused before anything is made
+    expect_makeable(own, name)  # refused before anything is made
     with live.doing("making the lake"), _opened_or_made(where) as made:
         _expect_new(made, name)
         carried_out(made, made.plan(said, called=called, org=name), json=json)

@@ -20,6 +20,7 @@ PANEL = "Answers"
 WORDS = "what is to be done"
 CLOCK = "status_clock"
 """The option whose value has commas of its own, between times of day: its values are told apart by semicolons."""
+OPTION = f"Another option; of several values each, told apart by commas (of {CLOCK} by semicolons)."
 TIMEOUT_OPTIONS = ("backfill_timeouts_local", "backfill_timeouts_remote")
 """Options of three durations, each twice the one before where one alone is said (as R91 has them)."""
 
@@ -41,7 +42,7 @@ def whatif(
         list[str] | None, typer.Option("--remove-replica", help="Take a store off a folder's list.", metavar="FOLDER=STORE")
     ] = None,
     option: Annotated[
-        list[str] | None, typer.Option("--option", help="Another option; of several values each.", metavar="NAME=VALUE,...")
+        list[str] | None, typer.Option("--option", help=OPTION, metavar="NAME=VALUE,...")
     ] = None,
     profile: Annotated[str | None, typer.Option("--profile", help="Another profile.")] = None,
     interval: Annotated[str | None, typer.Option("--interval", help="Another time between rounds.")] = None,
@@ -155,9 +156,12 @@ def _sweep(options: Iterable[str], profile: str | None) -> Iterator[tuple[str, d
         if not (name and equals):
             raise UsageError(f"--option: found {pair!r}, expected NAME=VALUE")
         name = name.replace(".", "_")
+        mark = ";" if name == CLOCK else ","
         if name in axes:
-            raise UsageError(f"--option: found {name} twice, expected each once, all its values together: {name}=VALUE,VALUE")
-        values = [text] if re.match(r"\s*[\[\"'{]", text) else text.split(";" if name == CLOCK else ",")
+            together = f"{name}=VALUE{mark}VALUE"
+            raise UsageError(f"--option: found {name} twice, expected each once, all its values together: {together}")
+        is_one = mark == "," and re.match(r"\s*[\[\"'{]", text)
+        values = [text] if is_one else text.split(mark)
         axes[name] = [(f"{name}={value}", name, _value(name, value)) for value in values]
     for chosen in product(*axes.values()):
         called = [text for text, _, _ in chosen] + ([f"profile={profile}"] if profile is not None else [])
