@@ -804,6 +804,13 @@ def test_what_no_file_can_say_is_refused_where_it_is_said(pfspark: Run, lake: La
     assert lake.plan(lake.declared()).is_empty
 
 
+@pytest.mark.parametrize("words", [["init"], ["init", "--from", "org.toml"]])
+def test_a_name_that_cannot_be_written_makes_no_lake(pfspark: Run, tmp_path: Path, words: list[str]) -> None:
+    """Bytes of a command line that are no UTF-8 come as halves of letters."""
+    code, _, said = pfspark(*words, "--org", "\udcff")
+    assert (code, "expected a text that UTF-8 can write" in said, (tmp_path / "lake").exists()) == (2, True, False), said
+
+
 def test_an_empty_name_is_no_name(pfspark: Run, tmp_path: Path) -> None:
     """Of an organization, a profile or a replica: as a script says it whose variable is empty, it is not the usual one."""
     for words in (["init"], ["init", "--from", "org.toml"]):
