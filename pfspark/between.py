@@ -18,7 +18,7 @@ from pyspark.sql import SparkSession
 
 from pfspark import cnset, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
-from pfspark.keyed import ByName, having, lacking, together, with_columns
+from pfspark.keyed import ByName, anti_join, semi_join, together, with_columns
 from pfspark.keys import HERE, STORE
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.suited import Suited, as_it_is
@@ -126,8 +126,8 @@ class Between:
         given = self.of(orgs["org"].to_pylist(), "changes", "state", "replicas") | {"clock": self._clock(clock)} | none
         for name, rows in execute(self.spark, merging.anew(), given, self.suited).items():
             # The list of the hierarchy stays: it is the directory's.
-            of_directory = having(self.tables[name], orgs, ["org"]).filter(pc.field("folder") == HIERARCHY)
-            self.put(name, together(lacking(self.tables[name], orgs, ["org"]), of_directory))
+            of_directory = semi_join(self.tables[name], orgs, ["org"]).filter(pc.field("folder") == HIERARCHY)
+            self.put(name, together(anti_join(self.tables[name], orgs, ["org"]), of_directory))
             self.append(name, rows)
 
     def _clock(self, rows: pa.Table) -> Made:
@@ -159,11 +159,11 @@ class Between:
             self.append(name, made[name])
         self._join_ranges(made["dirty"])
         for name, key in REPLACED.items():
-            self.put(name, lacking(self.tables[name], made[REPLACED_IN.get(name, name)], key))
+            self.put(name, anti_join(self.tables[name], made[REPLACED_IN.get(name, name)], key))
             self.append(name, made[name])
         erased = made["replicas"].filter(pc.equal(made["replicas"]["standing"], str(Standing.ERASED)))
         if erased.num_rows:  # a replica that is made again begins with an empty table (R7)
-            self.put("state", lacking(self.tables["state"], erased, HERE))
+            self.put("state", anti_join(self.tables["state"], erased, HERE))
         self.put("agenda", self.tables["agenda"].filter(pc.is_valid(self.tables["agenda"]["due"])))
         self._deliver(made["messages"], made["receipts"])
 
@@ -172,24 +172,24 @@ class Between:
 
         Not before a folder has twice as many rows as after the last time, so it costs next to nothing a round.
         """
-        held = having(self.tables["state"], dirty, HERE)
+        held = semi_join(self.tables["state"], dirty, HERE)
         counted = held.group_by(list(HERE)).aggregate([("origin", "count")])
         known = counted.filter(pc.greater_equal(counted["origin_count"], FEW)).join(self._joined, list(HERE))
         least = pc.add(pc.multiply(pc.fill_null(known["before"], 0), 2), FEW)
         keys = known.filter(pc.greater_equal(known["origin_count"], least)).select(list(HERE))
         if not keys.num_rows:
             return
-        rows = having(held, keys, HERE)
+        rows = semi_join(held, keys, HERE)
         joined = cnset.canonical(local(self.spark, rows, self._schemas["state"]), RANGE_KEY).toArrow()
-        self.put("state", lacking(self.tables["state"], keys, HERE))
+        self.put("state", anti_join(self.tables["state"], keys, HERE))
         self.append("state", joined)
         after = joined.group_by(list(HERE)).aggregate([("origin", "count")]).rename_columns({"origin_count": "before"})
-        self._joined = together(lacking(self._joined, after, HERE), after)
+        self._joined = together(anti_join(self._joined, after, HERE), after)
 
     def _deliver(self, messages: pa.Table, receipts: pa.Table) -> None:
         received = receipts.select(["org", "message_id", "store"]).rename_columns(["org", "message_id", "recipient"])
-        self.put("mail", lacking(self.tables["mail"], received, received.column_names))
-        self.put("edits", lacking(self.tables["edits"], receipts, ["org", "edit_id"]))
+        self.put("mail", anti_join(self.tables["mail"], received, received.column_names))
+        self.put("edits", anti_join(self.tables["edits"], receipts, ["org", "edit_id"]))
         sent = pc.list_parent_indices(messages["recipients"].combine_chunks())
         each_to = pc.list_flatten(messages["recipients"].combine_chunks())
         to = {mail: pc.struct_field(each_to, name) for mail, name in (("recipient", "store"), ("due", "due"), ("lost", "lost"))}
@@ -219,8 +219,8 @@ def due_moments(world: Between, *, suspended: set[str]) -> dict[str, datetime]:
         return pc.and_(of_content, pc.is_in(rows["org"], pa.array(sorted(suspended), pa.string())))
 
     at_the_door = held_back(mail, "type", str(MessageType.BACKFILL_REQUEST))
-    arriving = [mail.filter(pc.invert(at_the_door)), having(mail.filter(at_the_door), out, ("org", "recipient"))]
-    awake = lacking(agenda, down, STORE)
+    arriving = [mail.filter(pc.invert(at_the_door)), semi_join(mail.filter(at_the_door), out, ("org", "recipient"))]
+    awake = anti_join(agenda, down, STORE)
     falling_due = awake.filter(pc.invert(held_back(awake, "why", str(Why.BACKFILL), str(Why.SEND))))
     moments = pa.concat_tables([each.select(["org", "due"]) for each in (*arriving, falling_due)])
     earliest = moments.group_by("org").aggregate([("due", "min")])

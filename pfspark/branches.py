@@ -11,7 +11,7 @@ from typing import NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import distinct, filtered, having, lacking
+from pfspark.keyed import anti_join, distinct, filtered, semi_join
 from pfspark.keys import FOLDER, STORE
 from pfspark.twins import TWINS
 from pfspark.words import DELETED, HIERARCHY, PARENT, ROOT, Action
@@ -22,7 +22,7 @@ PLACED = (*FOLDER, "parent")
 
 def edges(folders: pa.Table, orgs: pa.Table) -> pa.Table:
     """What lies beneath what in those organizations, whoever sees it there: org, folder, parent."""
-    beneath_another = having(folders, orgs, ["org"]).filter(pc.field("parent") != ROOT)
+    beneath_another = semi_join(folders, orgs, ["org"]).filter(pc.field("parent") != ROOT)
     return distinct(beneath_another, PLACED)
 
 
@@ -40,8 +40,8 @@ def _followed(edges: pa.Table, folders: pa.Table, here: str, there: str) -> pa.T
     """Level by level, and each folder once: merging may have put two folders beneath each other."""
     found = level = distinct(folders, FOLDER)
     while level.num_rows:
-        next_to = having(edges, level.rename_columns(["org", here]), ["org", here])
-        level = lacking(distinct(_as_folders(next_to, there), FOLDER), found, FOLDER)
+        next_to = semi_join(edges, level.rename_columns(["org", here]), ["org", here])
+        level = anti_join(distinct(_as_folders(next_to, there), FOLDER), found, FOLDER)
         found = pa.concat_tables([found, level])
     return found
 
@@ -72,15 +72,15 @@ def of_letters(news: pa.Table, changes: pa.Table, folders: pa.Table) -> Said:
     names, values = (pc.struct_field(pc.list_flatten(properties), name) for name in ("name", "value"))
     placing = pc.equal(names, PARENT)
     said = of.filter(placing).append_column("parent", values.filter(placing))
-    moved = lacking(said, _seen_by_all(said, folders, distinct(news, ["org", "recipient"]).rename_columns(list(STORE))), PLACED)
-    unplaced = lacking(_as_folders(brought, "object"), said, FOLDER)
+    moved = anti_join(said, _seen_by_all(said, folders, distinct(news, ["org", "recipient"]).rename_columns(list(STORE))), PLACED)
+    unplaced = anti_join(_as_folders(brought, "object"), said, FOLDER)
     moving = [_as_folders(moved, "folder"), of.filter(pc.equal(names, DELETED)), unplaced]
     return Said(_as_folders(brought, "object"), pa.concat_tables(moving), _as_folders(said, "parent"))
 
 
 def _seen_by_all(said: pa.Table, folders: pa.Table, stores: pa.Table) -> pa.Table:
     """Where folders lie by what is said, if all of those stores of their organization see them there: org, folder, parent."""
-    seen = having(having(folders, said, PLACED), stores, STORE).group_by(list(PLACED)).aggregate([("store", "count")])
+    seen = semi_join(semi_join(folders, said, PLACED), stores, STORE).group_by(list(PLACED)).aggregate([("store", "count")])
     all_of = stores.group_by("org").aggregate([("store", "count")]).rename_columns(["org", "all"])
     return seen.join(all_of, "org", join_type="inner").filter(pc.field("store_count") == pc.field("all"))
 

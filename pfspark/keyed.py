@@ -23,22 +23,22 @@ PARTS = 16
 """Parts in which more keys than that are looked up; each of them goes through all rows. A power of two."""
 
 
-def having(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
-    """The rows whose columns `on` are those of a row of `keys`, in their order. A null is like nothing, not even like a null."""
+def semi_join(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
+    """Rows of `table` whose columns `on` equal those of some row of `keys`, in their order. Nulls never match."""
     if not table.num_rows or not keys.num_rows:
         return table.slice(0, 0)
     return filtered(table, _alike(table, keys, on))
 
 
-def lacking(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
-    """The other rows, in their order."""
+def anti_join(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
+    """Rows of `table` that match no row of `keys`, in their order; those with nulls in `on` are among them."""
     if not table.num_rows or not keys.num_rows:
         return table
     return filtered(table, pc.invert(_alike(table, keys, on)))
 
 
 def of_store(table: pa.Table, org: str, store: str) -> pa.Table:
-    """The rows of one store."""
+    """Rows of `table` that are of that store."""
     return table.filter(pc.and_(pc.equal(table["store"], store), pc.equal(table["org"], org)))
 
 

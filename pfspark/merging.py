@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.frame import rule, source
-from pfspark.keyed import distinct, having, lacking
+from pfspark.keyed import anti_join, distinct, semi_join
 from pfspark.keys import STORE
 from pfspark.rules import hierarchy, items, state
 from pfspark.rules.frames import once
@@ -41,8 +41,8 @@ def merged_otherwise(tree: pa.Table, clock: pa.Table) -> pa.Table:
     each folder which won."""
     by_object = pc.equal(clock["hierarchy_merge"], "object")
     whole = distinct(tree.filter(pc.equal(tree["property"], WHOLE)), STORE)
-    others = lacking(distinct(tree, STORE), whole, STORE)
-    wrong = [having(clock.filter(by_object), others, ["org"]), having(clock.filter(pc.invert(by_object)), whole, ["org"])]
+    others = anti_join(distinct(tree, STORE), whole, STORE)
+    wrong = [semi_join(clock.filter(by_object), others, ["org"]), semi_join(clock.filter(pc.invert(by_object)), whole, ["org"])]
     return pa.concat_tables(wrong)
 
 

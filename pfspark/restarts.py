@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.between import Between
-from pfspark.keyed import ByName, labels, lacking, of_orgs, of_store, with_columns
+from pfspark.keyed import ByName, anti_join, labels, of_orgs, of_store, with_columns
 from pfspark.keys import HERE, STORE
 from pfspark.said import lists_anew
 from pfspark.words import HIERARCHY, LIVE, Standing, Why
@@ -68,7 +68,7 @@ def restore(world: Between, org: str, store: str, then: ByName, now: datetime) -
     rows["contacts"] = [pa.Table.from_pylist(contacts, schema=world.tables["contacts"].schema)]
     keys = pa.table({"org": [org], "store": [store]})
     for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives", "contacts"):
-        world.put(name, lacking(world.tables[name], keys, STORE))
+        world.put(name, anti_join(world.tables[name], keys, STORE))
         for some in rows.get(name) or [of_store(then[name], org, store)]:
             world.append(name, some)
     world.merge_anew(org)

@@ -13,17 +13,17 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import distinct, having, in_parts, labels, lacking, named, placed, together
+from pfspark.keyed import anti_join, distinct, in_parts, labels, named, placed, semi_join, together
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, Entry, Listing, MessageType, Standing, Why
 
 
 def _amend(view: pa.Table, changed: pa.Table, *, key: Sequence[str]) -> pa.Table:
-    return together(lacking(view, changed, key), changed)
+    return together(anti_join(view, changed, key), changed)
 
 
 def _in_folders(rows: pa.Table, keys: pa.Table) -> pa.Table:
-    return having(rows, keys, HERE)
+    return semi_join(rows, keys, HERE)
 
 
 def _once(rows: pa.Table) -> pa.Table:
@@ -54,7 +54,7 @@ def _said_twice(names: pa.Table) -> pa.Table:
 def _own(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
     current = replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED)))
     keys = current.select(list(HERE)).append_column("about", labels(current["store"], current["life"]))
-    return having(rows, keys, keys.column_names)
+    return semi_join(rows, keys, keys.column_names)
 
 
 def _ranges_of(own: pa.Table, *, entry: Entry) -> pa.Table:
@@ -65,7 +65,7 @@ def _believed(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
     there = replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED)))
     about = pc.replace_substring_regex(rows["about"], "~.*", "")
     others = rows.filter(pc.not_equal(about, rows["store"]))
-    return having(others, there, HERE).select([*HERE, "entry", "about", "origin", "cn_min", "cn_max"])
+    return semi_join(others, there, HERE).select([*HERE, "entry", "about", "origin", "cn_min", "cn_max"])
 
 
 def _recipients(lists: pa.Table) -> pa.Table:
@@ -102,7 +102,7 @@ def _of_people(issued: pa.Table) -> pa.Table:
 
 
 def _fall_due(due: pa.Table, *, changed: pa.Table) -> pa.Table:
-    return lacking(distinct(due, HERE), changed, HERE)
+    return anti_join(distinct(due, HERE), changed, HERE)
 
 
 def _taken(numbered: pa.Table) -> pa.Table:
@@ -112,7 +112,7 @@ def _taken(numbered: pa.Table) -> pa.Table:
 def _names(changes: pa.Table, *, edits: pa.Table) -> pa.Table:
     said = (edits["folder"], edits["item"], pc.map_lookup(edits["properties"], PARENT, "first"))
     theirs = pa.concat_tables(named(edits["org"], each) for each in said)
-    became = having(changes, theirs, ("org", "edit_id")).sort_by([("at", "ascending"), ("object", "ascending")])
+    became = semi_join(changes, theirs, ("org", "edit_id")).sort_by([("at", "ascending"), ("object", "ascending")])
     last = became.group_by(["org", "edit_id"], use_threads=False).aggregate([("object", "last")])
     return last.rename_columns({"object_last": "object"}).select(["org", "edit_id", "object"])
 
@@ -127,7 +127,7 @@ def _changing(edits: pa.Table) -> pa.Table:
 
 def _edited(changes: pa.Table, edits: pa.Table) -> pa.Table:
     items = edits.filter(pc.is_valid(edits["item"])).select([*FOLDER, "item"]).rename_columns(list(OBJECT))
-    return having(changes, items, OBJECT)
+    return semi_join(changes, items, OBJECT)
 
 
 def _upon_others(changes: pa.Table) -> pa.Table:
@@ -135,11 +135,11 @@ def _upon_others(changes: pa.Table) -> pa.Table:
 
 
 def _revisions(changes: pa.Table, *, items: pa.Table) -> pa.Table:
-    return _upon_others(having(changes, items, OBJECT))
+    return _upon_others(semi_join(changes, items, OBJECT))
 
 
 def _last_given(changes: pa.Table, *, issued: pa.Table) -> pa.Table:
-    given = having(changes.select([*ORIGIN, "cn"]), issued, ORIGIN)
+    given = semi_join(changes.select([*ORIGIN, "cn"]), issued, ORIGIN)
     last = given.group_by(list(ORIGIN), use_threads=False).aggregate([("cn", "max")])
     return last.rename_columns([*ORIGIN, "last"])
 
@@ -156,8 +156,8 @@ def _issued(changes: pa.Table) -> pa.Table:
 def _in_ranges(changes: pa.Table, ranges: pa.Table) -> pa.Table:
     """A number lies in a range where more ranges of its origin have begun by it than have ended before it. How many, is looked
     up among their sorted ends, those of each origin behind those of the origin before."""
-    found = having(changes, ranges, ORIGIN)
-    ranges = having(ranges, found, ORIGIN)
+    found = semi_join(changes, ranges, ORIGIN)
+    ranges = semi_join(ranges, found, ORIGIN)
     origins = placed(distinct(ranges, ORIGIN)).rename_columns([*ORIGIN, "nth"])
     first, last, number = (column.to_numpy() for column in (ranges["cn_min"], ranges["cn_max"], found["cn"]))
     ends = np.unique(np.concatenate([first, last]))
@@ -180,21 +180,21 @@ def _twice_as_far(ancestors: pa.Table) -> pa.Table:
 
 def _take_along(dead: pa.Table, *, above: pa.Table) -> pa.Table:
     there = dead.rename_columns([*STORE, "above"])
-    return distinct(pa.concat_tables([dead, having(above, there, [*STORE, "above"]).select(list(HERE))]), HERE)
+    return distinct(pa.concat_tables([dead, semi_join(above, there, [*STORE, "above"]).select(list(HERE))]), HERE)
 
 
 def _with_those_beneath(branches: pa.Table, *, above: pa.Table) -> pa.Table:
     there = branches.select([*HERE, "branch"]).rename_columns([*STORE, "above", "branch"])
-    beneath = lacking(above, branches, HERE).join(there, [*STORE, "above"], join_type="inner")
+    beneath = anti_join(above, branches, HERE).join(there, [*STORE, "above"], join_type="inner")
     return together(branches, beneath)
 
 
 def _of_viewers(tree: pa.Table, changed: pa.Table) -> pa.Table:
-    return having(tree, changed, STORE)
+    return semi_join(tree, changed, STORE)
 
 
 def _elsewhere(rows: pa.Table, keys: pa.Table) -> pa.Table:
-    return lacking(rows, keys, HERE)
+    return anti_join(rows, keys, HERE)
 
 
 def _of_kind(entries: pa.Table, *, why: Why) -> pa.Table:
@@ -269,7 +269,7 @@ def _missing(coverage: pa.Table) -> pa.Table:
 
 
 def _settle_empty(coverage: pa.Table, *, replicas: pa.Table) -> pa.Table:
-    return having(coverage.filter(NEW & SETTLED), _speakers(replicas), HERE).select(list(RANGE_HERE))
+    return semi_join(coverage.filter(NEW & SETTLED), _speakers(replicas), HERE).select(list(RANGE_HERE))
 
 
 def _of_folders(received: pa.Table) -> pa.Table:

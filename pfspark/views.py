@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import branches
-from pfspark.keyed import ByName, distinct, filtered, having, lacking, named
+from pfspark.keyed import ByName, anti_join, distinct, filtered, named, semi_join
 from pfspark.keys import FOLDER
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
@@ -66,22 +66,22 @@ class Concern:
     def unforeseen(self, retold: pa.Table, tree: pa.Table) -> pa.Table:
         """Of the rows of a tree that a round has `retold` those of which it was not foreseen: of an organization whose trees it
         did not draw whole enough, or of a folder of the `tree` before that it has not read."""
-        elsewhere = lacking(retold, pa.concat_tables([self.trees, self.whole]), ["org"])
-        unread = lacking(lacking(retold, self.whole, ["org"]), self.folders, FOLDER)
-        return pa.concat_tables([elsewhere, having(unread, tree, FOLDER)])
+        elsewhere = anti_join(retold, pa.concat_tables([self.trees, self.whole]), ["org"])
+        unread = anti_join(anti_join(retold, self.whole, ["org"]), self.folders, FOLDER)
+        return pa.concat_tables([elsewhere, semi_join(unread, tree, FOLDER)])
 
     def read(self, name: str, table: pa.Table) -> pa.Table:
         """The rows of a view that concern it."""
         if name not in BY_FOLDER:
             return due(table, self.clock) if name == "mail" else table
-        rest = lacking(table, self.whole, ["org"])
+        rest = anti_join(table, self.whole, ["org"])
         folders = pa.concat_tables([self.folders, _hierarchies(self.clock)]) if name in SPEAKING else self.folders
-        return pa.concat_tables([having(table, self.whole, ["org"]), having(rest, folders, FOLDER)])
+        return pa.concat_tables([semi_join(table, self.whole, ["org"]), semi_join(rest, folders, FOLDER)])
 
 
 def _with_made(folders: pa.Table, changes: pa.Table) -> pa.Table:
     """With the folders that edits became which are named there."""
-    made = having(changes, named(folders["org"], folders["folder"]), ["org", "edit_id"])
+    made = semi_join(changes, named(folders["org"], folders["folder"]), ["org", "edit_id"])
     return pa.concat_tables([folders, made.select(["org", "object"]).rename_columns(list(FOLDER))])
 
 

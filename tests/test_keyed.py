@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from pfspark import keyed
-from pfspark.keyed import having, in_parts, lacking
+from pfspark.keyed import anti_join, in_parts, semi_join
 
 
 @pytest.mark.parametrize("most", [0, 10**9])
@@ -15,11 +15,11 @@ def test_rows_are_picked_by_key_in_their_order(monkeypatch: pytest.MonkeyPatch, 
     monkeypatch.setattr(keyed, "MOST", most)
     table = pa.table({"org": ["o", "o", "p", "o", None], "folder": ["F", "G", "F", "F", "F"], "n": [[1], [2], [3], [], None]})
     keys = pa.table({"folder": ["F", "F", None], "org": ["o", "o", None]})
-    assert having(table, keys, ("org", "folder"))["n"].to_pylist() == [[1], []]
-    assert lacking(table, keys, ("org", "folder"))["n"].to_pylist() == [[2], [3], None]
-    assert having(table, keys.slice(0, 0), ["org"]).num_rows == 0
-    assert lacking(table, keys.slice(0, 0), ["org"]) is table
-    assert having(table.slice(0, 2), keys, ["org"]).num_rows == 2
+    assert semi_join(table, keys, ("org", "folder"))["n"].to_pylist() == [[1], []]
+    assert anti_join(table, keys, ("org", "folder"))["n"].to_pylist() == [[2], [3], None]
+    assert semi_join(table, keys.slice(0, 0), ["org"]).num_rows == 0
+    assert anti_join(table, keys.slice(0, 0), ["org"]) is table
+    assert semi_join(table.slice(0, 2), keys, ["org"]).num_rows == 2
 
 
 @pytest.mark.parametrize("most", [0, 10**9])
@@ -30,8 +30,8 @@ def test_few_keys_pick_what_many_pick(monkeypatch: pytest.MonkeyPatch, fewer: in
     monkeypatch.setattr(keyed, "MOST", most)
     table = pa.table({"org": ["o", "o", "p", "p"] * 3, "folder": ["F", "G", "F", "G"] * 3, "n": range(12)})
     keys = pa.table({"org": ["o", "p"], "folder": ["F", "G"]})
-    assert having(table, keys, ("org", "folder"))["n"].to_pylist() == [0, 3, 4, 7, 8, 11]
-    assert lacking(table, keys, ("org", "folder"))["n"].to_pylist() == [1, 2, 5, 6, 9, 10]
+    assert semi_join(table, keys, ("org", "folder"))["n"].to_pylist() == [0, 3, 4, 7, 8, 11]
+    assert anti_join(table, keys, ("org", "folder"))["n"].to_pylist() == [1, 2, 5, 6, 9, 10]
 
 
 def test_the_column_that_leaves_fewest_rows_is_looked_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -41,7 +41,7 @@ def test_the_column_that_leaves_fewest_rows_is_looked_at_first(monkeypatch: pyte
     )
     keys = table.slice(8, 1)
     assert keyed._by_what_is_left(table, keys, ("org", "folder", "origin")) == ["origin", "folder", "org"]
-    assert having(table, keys, ("org", "folder", "origin"))["folder"].to_pylist() == ["F0", "F0"]
+    assert semi_join(table, keys, ("org", "folder", "origin"))["folder"].to_pylist() == ["F0", "F0"]
 
 
 def test_many_keys_pick_what_few_pick(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,11 +50,15 @@ def test_many_keys_pick_what_few_pick(monkeypatch: pytest.MonkeyPatch) -> None:
     table = pa.table({"n": range(16), "org": ["o", "p"] * 8, "name": names * 2})
     keys = pa.table({"org": ["o", "p", "o", "p", "p"], "name": ["", "a", "ab", "bç", None]})
     numbers = pa.table({"org": ["o", "p"], "n": [2, 3]})
-    few = [having(table, keys, ("org", "name")), lacking(table, keys, ("org", "name")), having(table, numbers, ("org", "n"))]
+    few = [
+        semi_join(table, keys, ("org", "name")),
+        anti_join(table, keys, ("org", "name")),
+        semi_join(table, numbers, ("org", "n")),
+    ]
     assert [some["n"].to_pylist() for some in few[::2]] == [[0, 1, 4, 7, 8, 9, 12, 15], [2, 3]]
     monkeypatch.setattr(keyed, "MOST", 1)
-    assert [having(table, keys, ("org", "name")), lacking(table, keys, ("org", "name"))] == few[:2]
-    assert having(table, numbers, ("org", "n")) == few[2]
+    assert [semi_join(table, keys, ("org", "name")), anti_join(table, keys, ("org", "name"))] == few[:2]
+    assert semi_join(table, numbers, ("org", "n")) == few[2]
 
 
 def test_parts_are_few_whatever_the_alphabet(monkeypatch: pytest.MonkeyPatch) -> None:

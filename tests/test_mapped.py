@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from pfspark import mapped
-from pfspark.keyed import lacking
+from pfspark.keyed import anti_join
 
 
 @pytest.fixture(autouse=True)
@@ -45,9 +45,9 @@ def test_what_is_large_lies_in_a_file() -> None:
 
 def test_of_what_is_replaced_no_more_than_its_batch_is_copied() -> None:
     large = mapped.settled(table(0, 200))
-    less = mapped.settled(lacking(large, pa.table({"org": ["o70"]}), ["org"]))
+    less = mapped.settled(anti_join(large, pa.table({"org": ["o70"]}), ["org"]))
     assert in_files(less) == 150 and numbers(less) == [*range(70), *range(71, 200)]
-    assert lacking(less, pa.table({"org": ["o70"]}), ["org"]).equals(less)
+    assert anti_join(less, pa.table({"org": ["o70"]}), ["org"]).equals(less)
 
 
 def test_small_pieces_are_put_together() -> None:

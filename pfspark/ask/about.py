@@ -18,7 +18,7 @@ from pfspark.ask.gaps import asked_of
 from pfspark.ask.stores import set_of
 from pfspark.errors import CnSetError
 from pfspark.execute import Made, execute
-from pfspark.keyed import ByName, distinct, having, together
+from pfspark.keyed import ByName, distinct, semi_join, together
 from pfspark.keys import FOLDER
 from pfspark.printed import Line
 from pfspark.rows import arrow, local, schema_of, struct
@@ -169,7 +169,7 @@ def explain(
     folders = distinct(together(*(named[name].select(list(FOLDER)) for name in ("asked", "pairs"))), FOLDER)
 
     def view(name: str) -> Made:
-        table = having(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
+        table = semi_join(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
         left_out = tuple(each for each in schema_of(name).names if each not in table.column_names)
         return Made.of(table, schema_of(name, left_out), suited)
 

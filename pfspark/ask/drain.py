@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keyed import ByName, lacking
+from pfspark.keyed import ByName, anti_join
 from pfspark.keys import ORIGIN
 from pfspark.rules import state
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, REPLICA, Action, Listing, Standing
@@ -35,13 +35,13 @@ def coming(world: ByName, org: str) -> dict[str, dict[str, str]]:
     retired = rows["stores"].filter(pc.field("retired"))
     here = rows["replicas"].filter(pc.field("standing") != str(Standing.ERASED)).select(place)
     lists = rows["lists"].filter(pc.field("folder") != HIERARCHY)
-    alive = lacking(lists, rows["folders"].filter(pc.field("dead")), place)
-    listed = lacking(alive, retired, ["store"]).filter(_says(Listing.LISTED))
+    alive = anti_join(lists, rows["folders"].filter(pc.field("dead")), place)
+    listed = anti_join(alive, retired, ["store"]).filter(_says(Listing.LISTED))
     of_itself = lists.filter((pc.field("store") == pc.field("peer")) & ~_says(Listing.LISTED))  # it has heard that itself
     named = listed.select(["peer", "folder", "store"]).rename_columns([*place, "viewer"])
-    promised = lacking(lacking(named, here, place), of_itself, place).to_pylist()
+    promised = anti_join(anti_join(named, here, place), of_itself, place).to_pylist()
     said = {(row["viewer"], row["folder"], row["store"]): True for row in promised}
-    waiting = lacking(rows["edits"], retired, ["store"]).filter(pc.field("action").isin([*HIERARCHY_ACTIONS]))
+    waiting = anti_join(rows["edits"], retired, ["store"]).filter(pc.field("action").isin([*HIERARCHY_ACTIONS]))
     legible = waiting.filter(pc.is_valid(waiting["at"])).to_pylist()
     for edit in sorted(legible, key=lambda edit: (edit["at"], edit["place"] or 0, edit["edit_id"])):
         viewer, folder = edit["store"], edit["folder"] or f"@{edit['edit_id']}"

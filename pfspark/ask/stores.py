@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext
-from pfspark.keyed import ByName, having, labels
+from pfspark.keyed import ByName, labels, semi_join
 from pfspark.printed import Line
 from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Listing, Standing
 
@@ -128,7 +128,7 @@ class Stores:
         active = replicas.filter(pc.and_(part, pc.equal(replicas["standing"], str(Standing.ACTIVE))))
         state = self._part("state").select(["store", "folder", "about", "entry", "origin", "cn_min", "cn_max"])
         keys = active.select(["store", "folder"]).append_column("about", labels(active["store"], active["life"]))
-        own = having(state.filter(pc.is_in(state["entry"], pa.array(map(str, entries)))), keys, keys.column_names)
+        own = semi_join(state.filter(pc.is_in(state["entry"], pa.array(map(str, entries)))), keys, keys.column_names)
         told = own.group_by(["folder", "entry", "origin", "cn_min", "cn_max"]).aggregate([("store", "count_distinct")])
         all_of = active.group_by("folder").aggregate([("store", "count")])
         both = told.join(all_of, "folder")

@@ -17,7 +17,7 @@ from pfspark.ask.stores import Stores
 from pfspark.edge import copying
 from pfspark.edge.asked import naming
 from pfspark.errors import LakeError, RefusedError, UsageError
-from pfspark.keyed import having
+from pfspark.keyed import semi_join
 from pfspark.keys import FOLDER, NUMBER
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time
@@ -117,7 +117,7 @@ class Folders(Edits):
         seen = self.answers(as_of, org)
         named = sorted(naming.folders_named(seen.world, org, None, folder))
         mine = pa.table({"org": [org] * len(named), "folder": named})
-        views = {name: having(seen.world[name], mine, FOLDER) for name in ("state", "replicas", "changes")}
+        views = {name: semi_join(seen.world[name], mine, FOLDER) for name in ("state", "replicas", "changes")}
         own = state.contents_of(self._frame_of("state", views), replicas=items.open_to_readers(self._frame_of("replicas", views)))
         held = items.seen(self._frame_of("changes", views), applied=own).drop("store")
         if later:

@@ -14,7 +14,7 @@ from pfspark import cnset
 from pfspark.ask import drain
 from pfspark.edge.asked import naming
 from pfspark.errors import RefusedError, UsageError
-from pfspark.keyed import ByName, having
+from pfspark.keyed import ByName, semi_join
 from pfspark.lake.known import When, time_of
 from pfspark.lake.questions import expect_there
 from pfspark.lake.rounds import Rounds
@@ -113,7 +113,7 @@ class Foresight(Rounds):
         _, drained = self.whatif_lines({"steps": removing}, until=until, as_of=as_of, org=org)
         released = [each for each in drained["released"] if each["store"] == store]
         mine = pa.table({"org": [org] * (len(here) + 1), "folder": [*here, HIERARCHY]})
-        views = {name: having(seen.world[name], mine, mine.column_names) for name in ("state", "replicas")}
+        views = {name: semi_join(seen.world[name], mine, mine.column_names) for name in ("state", "replicas")}
         table, replicas = self._frame_of("state", views), self._frame_of("replicas", views)
         held = drain.alone(table, replicas=replicas, store=store, members=others)
         texts = cnset.to_text(held, ("folder",), "numbers").orderBy("folder").toArrow().to_pylist()

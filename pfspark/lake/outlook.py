@@ -19,7 +19,7 @@ from pfspark.edge.world.directory import directory
 from pfspark.edge.world.rounds import admit
 from pfspark.edge.world.turns import told_since
 from pfspark.errors import UsageError
-from pfspark.keyed import ByName, having
+from pfspark.keyed import ByName, semi_join
 from pfspark.printed import Line
 from pfspark.schedules import Grid
 from pfspark.sim import whatif
@@ -92,7 +92,7 @@ def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named
     items: dict[tuple[str, int | str], dict[str, str]] = {}
     refs = {folder: paths.get(naming.as_lines_name(folder), ("id", folder)) for folder, _ in named}
     mine = pa.table({"org": [org] * len(refs), "folder": pa.array([each for _, each in refs.values()], pa.string())})
-    few = {name: having(seen.world[name], mine, mine.column_names) for name in ("changes", "state", "replicas")}
+    few = {name: semi_join(seen.world[name], mine, mine.column_names) for name in ("changes", "state", "replicas")}
     world = {**few, "stores": seen.world["stores"]}
     for (folder, name), viewers in sorted(named.items()):
         if meant := _item(world, org, [sorted(viewers), stores.members], refs[folder][1], name):

@@ -14,7 +14,7 @@ from pfspark.ask import lines, reasons
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.stores import Stores
 from pfspark.between import Between
-from pfspark.keyed import ByName, having, lacking
+from pfspark.keyed import ByName, anti_join, semi_join
 from pfspark.keys import STORE
 from pfspark.printed import Line
 from pfspark.rows import local, rows_of, schema_of
@@ -58,8 +58,8 @@ class Past:
         """A store has lost what it wrote; what it still has it wrote anew."""
         if org in self._scenarios:
             mine = pa.table({"org": [org], "store": [store]})
-            others = [lacking(table, mine, STORE) for table in self._tables["state"]]
-            own = having(self._world.tables["state"], mine, STORE).to_pylist()
+            others = [anti_join(table, mine, STORE) for table in self._tables["state"]]
+            own = semi_join(self._world.tables["state"], mine, STORE).to_pylist()
             self._tables["state"] = [*others, rows_of("state", ({**row, "at": now} for row in own), ("round",))]
 
     def _frame(self, name: str) -> DataFrame:

@@ -22,7 +22,7 @@ from pfspark.edge.delta.ledger import Row
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world.directory import turn
 from pfspark.edge.world.facts import as_frame
-from pfspark.keyed import ByName, distinct, having
+from pfspark.keyed import ByName, distinct, semi_join
 from pfspark.keys import HERE
 from pfspark.printed import Line
 from pfspark.rows import local, rows_of, schema_of
@@ -140,7 +140,7 @@ class Answers:
         if not self.world["array"].num_rows:
             return
         spark, here = self.snapshot.tables.spark, distinct(self.world["array"], HERE)
-        about = {name: self.world[name] if name == "stores" else having(self.world[name], here, HERE) for name in gaps.VIEWS}
+        about = {name: self.world[name] if name == "stores" else semi_join(self.world[name], here, HERE) for name in gaps.VIEWS}
         views = {name: as_frame(spark, name, rows) for name, rows in about.items()}  # of replicas that lack something alone
         timed = gaps.timed(views.__getitem__, clock=local(spark, self.clock(self.at), schema_of("clock")))
         found = gaps.gaps(self.frame("array"), steps=self.snapshot.read("backfill"), timed=timed)

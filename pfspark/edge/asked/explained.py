@@ -17,7 +17,7 @@ from pfspark.edge.asked.answers import Answers
 from pfspark.edge.spark.crossing import suited
 from pfspark.edge.world.facts import contacts_before_asking, last_restores
 from pfspark.edge.world.views import own_rows
-from pfspark.keyed import ByName, distinct, having
+from pfspark.keyed import ByName, distinct, semi_join
 from pfspark.keys import FOLDER, STORE
 from pfspark.printed import Line
 from pfspark.rows import arrow, local, rows_of, struct
@@ -36,7 +36,7 @@ def replicas_that_should(seen: Answers) -> list[About]:
     present = {(org, *here) for org, stores in seen.views.items() for here in stores.present()}
     stores = seen.world["stores"]
     viewers = stores.filter(pc.and_(pc.invert(stores["retired"]), pc.is_in(stores["org"], pa.array(seen.views, pa.string()))))
-    lists = having(seen.world["lists"], viewers, STORE)
+    lists = semi_join(seen.world["lists"], viewers, STORE)
     listed = distinct(lists.filter(pc.equal(lists["listing"], Listing.LISTED)), ["org", "peer", "folder"])
     named = {(row["org"], row["peer"], row["folder"]) for row in listed.to_pylist()}
     return [About(org, store, folder) for org, store, folder in sorted(present | named)]

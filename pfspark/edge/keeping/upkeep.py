@@ -26,7 +26,7 @@ from pfspark.edge.world import bases_by_spark, scratch
 from pfspark.edge.world.directory import newest
 from pfspark.edge.world.facts import last_restores
 from pfspark.edge.world.views import begun, open_array, own_rows, waiting
-from pfspark.keyed import ByName, having
+from pfspark.keyed import ByName, semi_join
 from pfspark.keys import AGENDA, FOLDER, HERE, OBJECT
 from pfspark.rules import items, state
 from pfspark.settings import Policy
@@ -86,7 +86,7 @@ class Retention:
         own = {(row["org"], row["store"], row["folder"]): row["value"] for row in said.to_pylist()}
         live = world["replicas"].filter(pc.field("standing").isin([*map(str, LIVE)]))
         longest: dict[tuple[str, str], timedelta] = {}
-        for row in having(live, said, FOLDER).to_pylist():
+        for row in semi_join(live, said, FOLDER).to_pylist():
             if row["org"] in policies:
                 value, of = own.get((row["org"], row["store"], row["folder"])), (row["org"], row["folder"])
                 kept = policies[row["org"]].deleted_item_retention if value is None else timedelta(seconds=int(value))

@@ -29,7 +29,7 @@ from pfspark.edge.world.rounds import new_rows
 from pfspark.edge.world.turns import clocks, told_since
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
-from pfspark.keyed import distinct, having, of_orgs
+from pfspark.keyed import distinct, of_orgs, semi_join
 from pfspark.rows import struct
 from pfspark.said import lists_anew
 from pfspark.schedules import Grid
@@ -196,7 +196,7 @@ class Carried:
             return
         known = taken_in(fresh, snapshot)
         if repeats:
-            fresh = having(fresh, known, ("org", "edit_id"))
+            fresh = semi_join(fresh, known, ("org", "edit_id"))
         memories = {org: policy.edit_memory for org, (_, policy) in self.policies.items()}
         never, ever = (each.replace(tzinfo=UTC) for each in (datetime.max, datetime.min))
         since = {
@@ -227,7 +227,7 @@ def naming(edits: pa.Table, snapshot: Snapshot, name: str, columns: Sequence[str
         edit = pc.field("edit_id")
         found = snapshot.arrow(name, edit.isin(edits["edit_id"].unique()) if few else edit.is_valid(), columns)
         if found is not None:
-            return having(found, edits, ("org", "edit_id"))
+            return semi_join(found, edits, ("org", "edit_id"))
     asked = handed(snapshot.tables.spark, edits.select(["org", "edit_id"]), struct("org string, edit_id string"))
     rows = snapshot.read(name).where("edit_id is not null")
     return rows.join(asked.distinct(), ["org", "edit_id"], "left_semi").select(*columns).toArrow()

@@ -17,7 +17,7 @@ from pfspark.ask import lines
 from pfspark.ask.stores import Stores, set_of
 from pfspark.between import Between
 from pfspark.errors import RefusedError
-from pfspark.keyed import ByName, having, of_store, with_columns
+from pfspark.keyed import ByName, of_store, semi_join, with_columns
 from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, LIVE, PARENT, BackfillStep, Standing
@@ -150,7 +150,7 @@ def _known_items(org: str, store: str, named: Sequence[tuple[str, str]], changes
     keys = pa.table({"org": [org] * len(named), "folder": folders, "object": items})
     known = Stores(then, org)
     held = {folder: known.content(store, folder) for folder in {*folders}}
-    versions = having(changes, keys, keys.column_names).select(["folder", "object", "origin", "cn"]).to_pylist()
+    versions = semi_join(changes, keys, keys.column_names).select(["folder", "object", "origin", "cn"]).to_pylist()
     return {
         (row["folder"], row["object"])
         for row in versions

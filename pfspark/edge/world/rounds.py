@@ -18,7 +18,7 @@ from pfspark.between import Between
 from pfspark.edge.delta.tables import REFUSALS
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
-from pfspark.keyed import ByName, having, lacking, of_orgs, together, with_columns
+from pfspark.keyed import ByName, anti_join, of_orgs, semi_join, together, with_columns
 from pfspark.keys import PAIR, STORE
 from pfspark.words import HIERARCHY, BackfillStep, Standing, Why
 
@@ -63,10 +63,12 @@ def admit(world: Between, turns: Mapping[str, datetime], news: Mapping[str, Iter
     stores = world.tables["stores"]
     playing = stores.filter(pc.and_(pc.is_in(stores["org"], pa.array(turns, pa.string())), pc.invert(stores["retired"])))
     there = with_columns(playing.select(list(STORE)), folder=HIERARCHY)
-    new = lacking(there, hierarchies, STORE)
+    new = anti_join(there, hierarchies, STORE)
     joining = new.filter(pc.is_in(new["org"], hierarchies["org"].combine_chunks()))
     told = [{"org": org, "store": store} for org, those in news.items() for store in those]
-    returned = having(having(there, hierarchies, STORE), pa.Table.from_pylist(told, there.select(list(STORE)).schema), STORE)
+    returned = semi_join(
+        semi_join(there, hierarchies, STORE), pa.Table.from_pylist(told, there.select(list(STORE)).schema), STORE
+    )
     if news:  # else all replicas are gone through for nothing
         restarts.look_anew(world, {org: turns[org] for org in news})
     begun = with_columns(new, life=1, standing=str(Standing.ACTIVE), at=of_orgs(new, turns))
@@ -80,7 +82,7 @@ def named(made: ByName, turns: Mapping[str, datetime]) -> pa.Table:
     """Rows of `backfill` for those who were named to answer a status request, and so count as asked last (R126)."""
     contacts, asked = made["contacts"], made["backfill"].select(["org", "store", "of"])
     now = contacts.filter(pc.equal(contacts["asked"], of_orgs(contacts, turns)))
-    others = lacking(now.select([*PAIR, "asked"]), asked.rename_columns(PAIR), PAIR)
+    others = anti_join(now.select([*PAIR, "asked"]), asked.rename_columns(PAIR), PAIR)
     return with_columns(others, step=str(BackfillStep.NAMED)).rename_columns({"peer": "of", "asked": "at"})
 
 
@@ -93,7 +95,7 @@ def with_rows(table: pa.Table, rows: pa.Table) -> pa.Table:
 def _forget_repeats(world: Between) -> None:
     """Edits that were taken in before and are not due yet need not wait to be refused."""
     if world.tables["taken"].num_rows:
-        world.put("edits", lacking(world.tables["edits"], world.tables["taken"], ("org", "edit_id")))
+        world.put("edits", anti_join(world.tables["edits"], world.tables["taken"], ("org", "edit_id")))
         world.reset("taken", ())
 
 

@@ -29,7 +29,7 @@ from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping import auditing
 from pfspark.edge.world import bases, carried
 from pfspark.edge.world.facts import world_between
-from pfspark.keyed import lacking
+from pfspark.keyed import anti_join
 from pfspark.lake import Lake
 from pfspark.suited import Suited
 from pfspark.tables import TABLES
@@ -388,7 +388,7 @@ def test_a_large_table_lies_in_files_that_stay(in_files: Left) -> None:
     assert first in in_files.files.items() and len(in_files.files) == 2
     most = in_files.leave(pa.concat_tables([much, numbers(1300, 1700)]))  # more than the second file, and less than the first
     assert first in in_files.files.items() and len(in_files.files) == 2
-    less = in_files.leave(lacking(most, pa.table({"n": [3]}), ["n"]))
+    less = in_files.leave(anti_join(most, pa.table({"n": [3]}), ["n"]))
     assert first[0] not in in_files.files and len(in_files.files) == 1
     assert in_files.leave(less.slice(0, 5)).num_rows == 5 and not in_files.files
 
