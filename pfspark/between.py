@@ -20,8 +20,8 @@ from pfspark import cnset, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
 from pfspark.keyed import ByName, anti_join, semi_join, together, with_columns
 from pfspark.keys import HERE, STORE
+from pfspark.materializer import ALL_LOCAL, Materializer
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
-from pfspark.suited import Suited, as_it_is
 from pfspark.tables import REPLACED, REPLACED_IN
 from pfspark.views import Concern
 from pfspark.words import HIERARCHY, MessageType, Standing, Why
@@ -47,14 +47,17 @@ class Between:
     """The world between two rounds."""
 
     def __init__(
-        self, spark: Session, rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None, suited: Suited = as_it_is
+        self,
+        spark: Session,
+        rows: Mapping[str, Iterable[Mapping[str, Any]]] | None = None,
+        materializer: Materializer = ALL_LOCAL,
     ) -> None:
         """A world of the given rows by table or view; what is not given is empty.
 
-        `suited` says how a step of a round is made.
+        `materializer` says how a step of a round is made.
         """
         self._spark = spark
-        self.suited = suited
+        self.materializer = materializer
         self._schemas = {
             field.name: schema_of(field.name, _NOT_NEEDED.get(field.name, ())) for field in fields(World) if field.name != "taken"
         }
@@ -122,28 +125,29 @@ class Between:
         from pfspark import merging
 
         orgs = clock.select(["org"])
-        none = {merging.OF_NONE: Made.of(rows_of("tree", ()), schema_of("tree"), self.suited)}
+        none = {merging.OF_NONE: Made.of(rows_of("tree", ()), schema_of("tree"), self.materializer)}
         given = self.of(orgs["org"].to_pylist(), "changes", "state", "replicas") | {"clock": self._clock(clock)} | none
-        for name, rows in execute(self.spark, merging.anew(), given, self.suited).items():
+        for name, rows in execute(self.spark, merging.anew(), given, self.materializer).items():
             # The list of the hierarchy stays: it is the directory's.
             of_directory = semi_join(self.tables[name], orgs, ["org"]).filter(pc.field("folder") == HIERARCHY)
             self.put(name, together(anti_join(self.tables[name], orgs, ["org"]), of_directory))
             self.append(name, rows)
 
     def _clock(self, rows: pa.Table) -> Made:
-        return Made.of(rows, schema_of("clock"), self.suited)
+        return Made.of(rows, schema_of("clock"), self.materializer)
 
     def _make(self, clock: pa.Table, concern: Concern, told: Listener) -> dict[str, pa.Table]:
-        from pfspark.round import drawn  # who only reads a world does not wait for all the rules
+        from pfspark.round import graph  # who only reads a world does not wait for all the rules
 
-        outcome = drawn()
+        outcome = graph()
         wanted = {each.name: getattr(outcome, each.name) for each in fields(Results)}
-        return execute(self.spark, wanted, self.given(clock, concern), self.suited, told)
+        return execute(self.spark, wanted, self.given(clock, concern), self.materializer, told)
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
         """What a round is given, by name."""
         views = {
-            name: Made.of(concern.read(name, self.tables[name]), schema, self.suited) for name, schema in self._schemas.items()
+            name: Made.of(concern.read(name, self.tables[name]), schema, self.materializer)
+            for name, schema in self._schemas.items()
         }
         return views | {"clock": self._clock(clock)}
 
@@ -151,7 +155,7 @@ class Between:
         """The rows of those organizations in the tables that are named, as `execute` is given them."""
         theirs = pa.array(sorted(orgs), pa.string())
         rows = {name: self.tables[name].filter(pc.is_in(self.tables[name]["org"], theirs)) for name in names}
-        return {name: Made.of(some, self._schemas[name], self.suited) for name, some in rows.items()}
+        return {name: Made.of(some, self._schemas[name], self.materializer) for name, some in rows.items()}
 
     def fold(self, made: ByName) -> None:
         """The world after a round."""

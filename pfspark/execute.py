@@ -21,9 +21,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from pfspark.frame import Frame, drawn
+from pfspark.frame import Frame, node
+from pfspark.materializer import ALL_LOCAL, Materializer, OnExecutors, Step
 from pfspark.rows import no_rows, struct
-from pfspark.suited import Step, Suited, as_it_is
 from pfspark.tables import FRAMES, VIEWS
 from pfspark.threads import callers_threads
 from pfspark.twins import TWINS
@@ -42,35 +42,45 @@ the executors too.
 
 
 class Made:
-    """A frame, and its rows where they are known. Many are read as rows alone, so a frame is made for who asks for it first.
+    """A frame that can be had in any session, and its rows where they are on the driver.
 
-    `most`: the rows of the largest table that is read where it is made, as far as they are known. `schema`: its columns; where
-    they are not said, they are those of the frame. `brought`: brings rows that stayed on the executors. `fused`: the step, where
-    it is not made by itself.
+    Most are read as rows alone, so the frame of a session is made for who asks for it first.
+
+    Attributes:
+        rows: they, on the driver; None: they are on the executors, or not computed.
+        schema: the columns; None: those that the frame has.
+        largest: rows of the largest table that is read to make it, as far as they are known.
+        collect: brings rows here that stayed on the executors; None: none did.
+        fused: the step, where it is not computed by itself but within those that read it.
     """
 
     def __init__(
         self,
         frame: Callable[[SparkSession], DataFrame],
         rows: pa.Table | None = None,
-        most: int = 0,
+        largest: int = 0,
         schema: StructType | None = None,
-        brought: Callable[[], pa.Table] | None = None,
+        collect: Callable[[], pa.Table] | None = None,
         fused: Frame | None = None,
     ) -> None:
-        self.fused = fused
         self.rows = rows
         self.schema = schema
-        self.brought = brought
-        self.most = most if rows is None else rows.num_rows
+        self.largest = largest if rows is None else rows.num_rows
+        self.collect = collect
+        self.fused = fused
         self._make = frame
         self._frames: dict[SparkSession, DataFrame] = {}
         self._lock = Lock()
 
     @classmethod
-    def of(cls, rows: pa.Table, schema: StructType, suited: Suited) -> Made:
-        """Rows that are here, handed over as it is `suited`."""
-        return cls(lambda spark: suited.handed(spark, rows, schema), rows, schema=schema)
+    def of(cls, rows: pa.Table, schema: StructType, materializer: Materializer) -> Made:
+        """Rows of the driver."""
+        return cls(lambda spark: materializer.to_frame(spark, rows, schema), rows, schema=schema)
+
+    @classmethod
+    def on_executors(cls, kept: OnExecutors, schema: StructType) -> Made:
+        """Rows that stay on the executors."""
+        return cls(lambda _spark: kept.frame, largest=kept.rows, schema=schema, collect=kept.collect)
 
     def frame(self, spark: SparkSession) -> DataFrame:
         """The frame, in that session."""
@@ -93,16 +103,16 @@ def execute(
     spark: SparkSession,
     wanted: Mapping[str, DataFrame],
     given: Mapping[str, Made],
-    suited: Suited = as_it_is,
+    materializer: Materializer = ALL_LOCAL,
     told: Listener = to_nobody,
 ) -> dict[str, pa.Table]:
-    """The rows of what is drawn in `wanted`, of what is `given` by name; each step in the session that is `suited` to its rows.
+    """The rows of what is drawn in `wanted`, of what is `given` by name; each step in the session that suits its rows.
 
     The first error that a step raises is raised here as it was. Steps run with the properties of who calls: its job group and
     its tags. `told` is called here, between steps, so it does not take long.
     """
     with callers_threads(spark, AT_ONCE) as pool:
-        execution = Execution(spark, given, pool, suited, told)
+        execution = Execution(spark, given, pool, materializer, told)
         try:
             return execution.make(wanted)
         finally:
@@ -118,10 +128,10 @@ class Execution:
         spark: SparkSession,
         given: Mapping[str, Made],
         pool: ThreadPoolExecutor,
-        suited: Suited = as_it_is,
+        materializer: Materializer = ALL_LOCAL,
         told: Listener = to_nobody,
     ) -> None:
-        self._spark, self._suited, self._told = spark, suited, told
+        self._spark, self._materializer, self._told = spark, materializer, told
         self._given = given
         self._pool = pool
         self.made: dict[Frame, Made] = {}
@@ -138,7 +148,7 @@ class Execution:
     def make(self, wanted: Mapping[str, DataFrame]) -> dict[str, pa.Table]:
         """The rows of those; made is what they need."""
         for name, each in wanted.items():
-            self._wanted.setdefault(drawn(each), []).append(name)
+            self._wanted.setdefault(node(each), []).append(name)
         for frame in self._wanted:
             self._want(frame)
         while self._ready or self._running:
@@ -206,7 +216,7 @@ class Execution:
     def _hand_over(self, frame: Frame, rows: pa.Table) -> None:
         """The rows of what is wanted are here."""
         made = self.made[frame]
-        lying = None if made.brought is None else self._frame(made)
+        lying = None if made.collect is None else self._frame(made)
         for name in self._wanted[frame]:
             self._rows[name] = rows
             self._told(name, rows, lying)
@@ -217,20 +227,24 @@ class Execution:
         rows = {each: self.made[each].rows for each in frame.inputs}
         if frame.rule.name in TWINS and None not in rows.values():
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
-        is_large = self._most(frame.of(frame.rule.drives or frame.rule.needs)) >= LARGE
-        most = self._most(frame.inputs)
-        built = Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), most=most, fused=frame)
+        is_large = self._largest(frame.of(frame.rule.drives or frame.rule.needs)) >= LARGE
+        built = self._fused(frame)
         if frame.rule.inline and frame not in self._wanted:
             is_empty = is_large and self._may_pick_none(frame) and not self._has_rows(built)
             return self._nothing(frame) if is_empty else built
         schema = self.schema(frame)
-        if is_large and (computed := self._on_executors(built, schema)):
-            return computed
+        if is_large and (kept := self._on_executors(built, schema)):
+            return kept
         return self._local(self.rows(built).select(schema.names), schema)
 
-    def _most(self, frames: Iterable[Frame]) -> int:
+    def _fused(self, frame: Frame) -> Made:
+        """The step as a plan that nobody has computed."""
+        largest = self._largest(frame.inputs)
+        return Made(lambda spark: frame.call(lambda each: self.made[each].frame(spark)), largest=largest, fused=frame)
+
+    def _largest(self, frames: Iterable[Frame]) -> int:
         """The rows of the largest table of which those are made."""
-        return max((self.made[each].most for each in frames), default=0)
+        return max((self.made[each].largest for each in frames), default=0)
 
     def _may_pick_none(self, frame: Frame) -> bool:
         """Whether a fused step of many rows may give none, so that others that hang upon it need not be made; of few rows its
@@ -244,24 +258,22 @@ class Execution:
     def _on_executors(self, built: Made, schema: StructType) -> Made | None:
         """What is built, its rows computed: large, they stay there. None: this cluster keeps none."""
         frame = self._frame(built).select(*schema.names)
-        if (left := self._suited.computed(frame)) is None:
+        if (kept := self._materializer.keep(frame)) is None:
             return None
-        if left.rows < LARGE:
-            return self._local(left.brought(), schema)
-        return Made(lambda _spark: left.frame, most=left.rows, schema=schema, brought=left.brought)
+        return self._local(kept.collect(), schema) if kept.rows < LARGE else Made.on_executors(kept, schema)
 
     def rows(self, made: Made) -> pa.Table:
         """The rows of what is made."""
         if made.rows is not None:
             return made.rows
-        if made.brought is not None:
-            return made.brought()
+        if made.collect is not None:
+            return made.collect()
         return self._frame(made).toArrow()
 
     def _frame(self, made: Made) -> DataFrame:
-        session = self._suited.session(self._spark, made.most)
-        prepared = None if made.fused is None else self._suited.prepared(session, self._step(made, made.fused))
-        return made.frame(session) if prepared is None else prepared
+        session = self._materializer.session_for(self._spark, made.largest)
+        again = None if made.fused is None else self._materializer.from_kept_plan(session, self._step(made, made.fused))
+        return made.frame(session) if again is None else again
 
     def _step(self, made: Made, frame: Frame) -> Step:
         """That step, and what is fused into it."""
@@ -282,7 +294,7 @@ class Execution:
         return self._local(no_rows(schema), schema)
 
     def _local(self, rows: pa.Table, schema: StructType) -> Made:
-        return Made.of(rows, schema, self._suited)
+        return Made.of(rows, schema, self._materializer)
 
     def schema(self, frame: Frame) -> StructType:
         """The columns of what it gives, declared or those of what it is like."""

@@ -1,14 +1,14 @@
-"""Frames that are drawn before they are made: what a rule declares, and a step of a round that has not run.
+"""Deferred rules: a round is drawn as a graph before anything of it runs.
 
-A rule is a function of frames. Called with DataFrames it is just that; called with what is drawn it draws one step more,
-and asks Spark nothing:
+A rule is a function of frames. Called with DataFrames it runs at once; called with a `Frame`, a node of the graph, it adds a
+node and asks Spark nothing:
 
     @rule("noted")
     def note(coverage: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame: ...
 
     noted = note(coverage, replicas=replicas, clock=clock)
 
-Whoever draws writes as if the frames were there; `pfspark.execute` makes those that somebody needs.
+Whoever draws writes as if the frames were there; `pfspark.execute` runs the nodes that somebody needs.
 """
 
 from __future__ import annotations
@@ -30,20 +30,22 @@ _PHASE: ContextVar[str] = ContextVar("_PHASE", default="")
 
 @dataclass(frozen=True)
 class Rule:
-    """What a rule declares of what it gives.
+    """What a rule declares: what it gives, and which of its parameters decide whether it has to run at all.
+
+    Parameters that `drives` or `needs` name are computed first; all others only if the rule is going to run.
 
     Attributes:
-        name: where it stands, as in `backfill.note`.
+        name: module and function, as in `backfill.note`.
         body: the function of DataFrames.
         signature: its parameters.
-        gives: the frame of `tables.FRAMES`; empty: rows of the same columns as those of `like`.
-        like: a parameter.
-        drives: parameters, by default those without a keyword, and none where there are `needs`. Where none of these has a row
-            the rule has none to give. They, and what it needs, are made first; all else that it is given only where there is
-            something to say.
-        needs: parameters. Where any of these has no row the rule has none to give.
-        amends: a parameter: a view, which where the rule has nothing to say stays as it is.
-        inline: a projection, or a join of few: unless it is wanted it is not made by itself, but fused into those who read it.
+        gives: the frame of `tables.FRAMES`, or the view, whose columns the result has.
+        like: in place of `gives`, the parameter whose columns the result has.
+        drives: parameters of which at least one must have a row; if all are empty the rule does not run and gives no rows.
+            By default the positional ones, and none where there are `needs`.
+        needs: parameters of which each must have a row; if any is empty the rule does not run and gives no rows.
+        amends: a parameter that is given back as it is, in place of no rows, where the rule does not run.
+        inline: not computed by itself, unless somebody wants its rows, but fused into the plans that read it: for projections
+            and joins with few rows.
     """
 
     name: str
@@ -59,7 +61,7 @@ class Rule:
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A step that has not run: a rule and what it is given, by parameter; or, without a rule, what is given to the whole."""
+    """A node: a rule and its arguments by parameter; without a rule, an input of the graph by its name."""
 
     name: str
     rule: Rule | None = None
@@ -132,12 +134,12 @@ def rule(
 
 
 def source(name: str) -> DataFrame:
-    """A frame that is given to the whole, by its name."""
+    """An input of the graph, by its name."""
     return cast(DataFrame, Frame(name))
 
 
 def phase(draw: Callable[P, T]) -> Callable[P, T]:
-    """Marks a function that draws a part of the whole: its steps carry its name."""
+    """Marks a function that draws a part of the graph: its nodes carry its name."""
 
     @wraps(draw)
     def marked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -150,7 +152,7 @@ def phase(draw: Callable[P, T]) -> Callable[P, T]:
     return marked
 
 
-def drawn(frame: DataFrame) -> Frame:
-    """What stands there until it is made."""
-    assert isinstance(frame, Frame), f"found {type(frame).__name__}, expected a frame that is drawn"
+def node(frame: DataFrame) -> Frame:
+    """The node that a rule returned while a graph was drawn."""
+    assert isinstance(frame, Frame), f"found {type(frame).__name__}, expected a node of a graph"
     return frame

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Mapping
 
 from pyspark.sql import DataFrame
 
-from pfspark.frame import Frame, drawn
+from pfspark.frame import Frame, node
 
 
 def steps(wanted: Iterable[DataFrame]) -> list[Frame]:
     """All frames that those are made of, each behind what it is given."""
     order: dict[Frame, None] = {}
-    waiting = [(drawn(each), False) for each in wanted]
+    waiting = [(node(each), False) for each in wanted]
     while waiting:
         frame, seen = waiting.pop()
         if seen:

@@ -47,7 +47,11 @@ from pfspark.world import Results, Trees, World
 
 
 def play(world: World, clock: DataFrame) -> Results:
-    """One round of the organizations in `clock`, each at its own time."""
+    """One round: what becomes of `world`, which is every store's knowledge before it.
+
+    `clock` has one row for each organization that plays: its time `now`, and its whole policy as columns
+    (`tables.VIEWS["clock"]`). An organization without a row there gives no row anywhere.
+    """
     due = calendar(world, clock)
     mail = arrive(world, clock)
     news = sift_hierarchy(world, mail, clock)
@@ -87,14 +91,14 @@ def play(world: World, clock: DataFrame) -> Results:
 
 
 @cache
-def drawn() -> Results:
-    """The round as it is drawn once and for all, of a world and a `clock` that are given by name."""
+def graph() -> Results:
+    """The round, drawn once for all worlds: its inputs are the views of `World`, and `clock`, by name."""
     return play(World(**{each.name: source(each.name) for each in fields(World)}), source("clock"))
 
 
 def picture() -> str:
     """The parts of a round and what follows from what, in the language of Mermaid."""
-    outcome = drawn()
+    outcome = graph()
     return draw_picture(getattr(outcome, each.name) for each in fields(Results))
 
 
@@ -772,8 +776,8 @@ def _see(trees: Trees, versions: DataFrame, clock: DataFrame) -> tuple[Trees, Tr
     """The trees after hierarchy changes, and what changed of them."""
     retold = hierarchy.merge(trees.tree, versions, whole=hierarchy.merging_whole(clock))
     tree = _amend("tree", trees.tree, retold)
-    drawn = hierarchy.folders(hierarchy.of_viewers(tree, retold))
-    folders = hierarchy.changed(drawn, before=trees.folders, retold=retold)
+    seen = hierarchy.folders(hierarchy.of_viewers(tree, retold))
+    folders = hierarchy.changed(seen, before=trees.folders, retold=retold)
     changed = Trees(retold, folders, hierarchy.lists(in_folders(tree, folders), folders=folders))
     return _both(trees, changed), changed
 

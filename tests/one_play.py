@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.keyed import ByName
 from pfspark.sim import player
 from tests.sim.against import by_org
@@ -63,7 +63,7 @@ def performance(request: pytest.FixtureRequest, spark: SparkSession) -> tuple[di
         for module in modules:
             if hasattr(module, "conditions"):
                 meanwhile.enter_context(module.conditions(request.config))
-        return by_org(player.play([scenarios[name] for name in sorted(scenarios)], spark, facts, suited)), facts
+        return by_org(player.play([scenarios[name] for name in sorted(scenarios)], spark, facts, BY_FILES)), facts
 
 
 @pytest.fixture(scope="session")

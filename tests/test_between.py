@@ -10,9 +10,9 @@ from pfspark import restarts
 from pfspark.between import FEW, RANGE_KEY, Between
 from pfspark.cntext import canonical
 from pfspark.keys import HERE
+from pfspark.materializer import ALL_LOCAL, Materializer
 from pfspark.rows import rows_of
 from pfspark.sim.player import play
-from pfspark.suited import Suited, as_it_is
 from tests.sim.organizations import organization
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def test_each_step_is_made_in_the_session_that_suits_its_rows(spark: SparkSessio
 
     posted = [("10m", "post", {"store": "PFS1", "folder": "/F", "count": 70})]
     story = organization({"PFS1": "A", "PFS2": "A"}, posted, folders={"/F": ["PFS1", "PFS2"]}, end="2h")
-    [*_] = play([story], spark, suited=Suited(counting, as_it_is.computed))
+    [*_] = play([story], spark, materializer=Materializer(counting, ALL_LOCAL.keep))
     many = sum(rows >= 70 for rows in told)
     assert 0 < many < len(told) / 4
 

@@ -15,12 +15,12 @@ from pyspark.sql import functions as F
 
 import pfspark.execute
 from pfspark.edge.spark import files
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.execute import AT_ONCE, Execution, Made, execute
-from pfspark.frame import RULES, drawn, rule, source
+from pfspark.frame import RULES, node, rule, source
+from pfspark.materializer import ALL_LOCAL, Materializer, OnExecutors
 from pfspark.rows import struct
 from pfspark.rules.frames import append, going, once, together
-from pfspark.suited import Left, Suited, as_it_is
 from pfspark.tables import FRAMES, Column, Table
 
 LATE = 30.0
@@ -155,7 +155,7 @@ def test_a_step_is_made_in_the_session_that_suits_what_it_reads(spark: SparkSess
     frames = {"many": as_they_are(as_they_are(source("many"))), "few": source("few")}
     frames["last"] = looking(looking(frames["many"]))
     frames["alone"] = looking(frames["few"])
-    made = execute(spark, frames, given, Suited(lambda session, rows: wide if rows >= 3 else session, as_it_is.computed))
+    made = execute(spark, frames, given, Materializer(lambda session, rows: wide if rows >= 3 else session, ALL_LOCAL.keep))
     assert {name: rows["n"].to_pylist() for name, rows in made.items()} == {
         "many": [1, 2, 3], "few": [1, 2], "last": [1], "alone": [1],
     }  # fmt: skip
@@ -171,7 +171,7 @@ def more(rows: DataFrame) -> DataFrame:
 
 
 def made(
-    spark: SparkSession, wanted: Mapping[str, DataFrame], *given: int, by: Suited = suited
+    spark: SparkSession, wanted: Mapping[str, DataFrame], *given: int, by: Materializer = BY_FILES
 ) -> tuple[dict[str, list[int]], Execution]:
     """The numbers of what is wanted, of the numbers `given`, and who made them."""
     with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -196,9 +196,9 @@ def test_what_is_large_stays_on_the_executors(spark: SparkSession, stays: str) -
     last = both(many, others=few)
     said, execution = made(spark, {"many": many, "last": last}, 1, 2, 3)
     assert said == {"many": [1, 2, 3, 11, 12, 13], "last": [13]}
-    assert (execution.made[drawn(many)].rows, execution.made[drawn(many)].most) == (None, 6)
-    assert stays in plan(execution.made[drawn(many)].frame(spark))
-    assert execution.made[drawn(few)].rows == pa.table({"n": pa.array([13], pa.int64())})
+    assert (execution.made[node(many)].rows, execution.made[node(many)].largest) == (None, 6)
+    assert stays in plan(execution.made[node(many)].frame(spark))
+    assert execution.made[node(few)].rows == pa.table({"n": pa.array([13], pa.int64())})
 
 
 def plan(frame: DataFrame) -> str:
@@ -214,16 +214,16 @@ def test_what_is_driven_by_few_is_here_however_large_what_it_reads_is(spark: Spa
 
     asked: list[str] = []
 
-    def computed(frame: DataFrame) -> Left | None:
+    def computed(frame: DataFrame) -> OnExecutors | None:
         asked.append("asked")
-        return suited.computed(frame)
+        return BY_FILES.keep(frame)
 
     many = more(source("given"))
     frame = picked(many, few=above(many, least=12))
-    said, execution = made(spark, {"last": above(frame, least=0)}, 1, 2, 3, by=Suited(suited.session, computed))
+    said, execution = made(spark, {"last": above(frame, least=0)}, 1, 2, 3, by=Materializer(BY_FILES.session_for, computed))
     assert said == {"last": [13]}
-    assert stays in plan(execution.made[drawn(many)].frame(spark))
-    assert "LocalRelation" in plan(execution.made[drawn(frame)].frame(spark))
+    assert stays in plan(execution.made[node(many)].frame(spark))
+    assert "LocalRelation" in plan(execution.made[node(frame)].frame(spark))
     assert len(asked) == 2  # the many, and the few among them
 
 
@@ -237,7 +237,7 @@ def test_where_many_rows_lie_is_told(spark: SparkSession, stays: str) -> None:
 
     many = more(source("given"))
     wanted = {"all": many, "few": above(source("given"), least=2), "above": above(many, least=2)}
-    execute(spark, wanted, {"given": numbers(spark, 1, 2, 3)}, suited, tell)
+    execute(spark, wanted, {"given": numbers(spark, 1, 2, 3)}, BY_FILES, tell)
     assert told == {"all": (6, True), "few": (1, False), "above": (4, True)}
 
 
@@ -253,7 +253,7 @@ def test_where_nothing_may_be_kept_all_comes_here(spark: SparkSession, monkeypat
     many = more(source("given"))
     said, execution = made(spark, {"last": above(many, least=3)}, 1, 2, 3)
     assert said == {"last": [11, 12, 13]}
-    assert "LocalRelation" in plan(execution.made[drawn(many)].frame(spark))
+    assert "LocalRelation" in plan(execution.made[node(many)].frame(spark))
 
 
 @pytest.mark.parametrize(("goes", "expected"), [(False, []), (True, [1, 2, 3])])

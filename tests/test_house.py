@@ -35,15 +35,15 @@ BELOW = {
     "twins": {"vocabulary", "keyed"},
     "mapped": set(),
     "said": {"vocabulary", "keyed"},
-    "suited": {"rows", "frame"},
+    "materializer": {"rows", "frame"},
     "threads": set(),
-    "execute": {"vocabulary", "frame", "twins", "rows", "suited", "threads"},
+    "execute": {"vocabulary", "frame", "twins", "rows", "materializer", "threads"},
     "branches": {"vocabulary", "keyed", "twins"},
     "views": {"vocabulary", "keyed", "branches"},
     "merging": {"vocabulary", "frame", "keyed", "rules"},
-    "between": {"vocabulary", "cnset", "keyed", "mapped", "merging", "said", "rows", "execute", "round", "views", "suited"},
+    "between": {"vocabulary", "cnset", "keyed", "mapped", "merging", "said", "rows", "execute", "round", "views", "materializer"},
     "restarts": {"vocabulary", "between", "keyed", "said"},
-    "ask": {"vocabulary", "cnset", "frame", "keyed", "rules", "rows", "execute", "suited"},
+    "ask": {"vocabulary", "cnset", "frame", "keyed", "rules", "rows", "execute", "materializer"},
     "sim": {
         "vocabulary",
         "cnset",
@@ -57,7 +57,7 @@ BELOW = {
         "between",
         "restarts",
         "ask",
-        "suited",
+        "materializer",
     },
     "edge": {
         "vocabulary",
@@ -72,7 +72,7 @@ BELOW = {
         "round",
         "rows",
         "execute",
-        "suited",
+        "materializer",
         "threads",
         "views",
         "between",
@@ -95,7 +95,7 @@ BETTER_IMPORT = {
     "frame": "what a rule declares knows no rule: let the rule say it",
     "graph": "steps are followed by what they are given: let the rule say it",
     "threads": "threads know not what is done in them: let the caller say it",
-    "suited": "what suits a session is asked of it: let the edge hand it in",
+    "materializer": "what suits a session is asked of it: let the edge hand it in",
     "execute": "who makes frames knows not what they mean: let `round.play` say it",
     "ddl": "a schema is read by itself: let the caller hand in the text",
     "said": "what people say is rows: let the edge read them",
@@ -182,7 +182,7 @@ IN_SQL = re.compile(
 BETTER_NAME = "who reads on would take it for the first: give each frame a name of its own"
 
 CLASSIC = {"_jdf", "_jsc", "_jsparkSession", "_jvm", "_sc", "rdd", "sparkContext"}
-CLASSICAL = {"pfspark.edge.session", *(f"pfspark.edge.spark.{name}" for name in ("files", "leaves", "prepared", "tuned"))}
+CLASSICAL = {"pfspark.edge.session", *(f"pfspark.edge.spark.{name}" for name in ("files", "leaves", "kept_plans", "tuned"))}
 """The modules that start Spark, that know whose files it reads, hand rows to its Java, keep plans of it, and set it."""
 BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py or edge/spark"
 SERVERLESS = {

@@ -25,13 +25,13 @@ import pytest
 import pfspark.execute
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.execute import AT_ONCE, Execution, Made
 from pfspark.frame import Frame
 from pfspark.graph import steps
 from pfspark.keyed import ByName
 from pfspark.printed import Line
-from pfspark.round import drawn
+from pfspark.round import graph
 from pfspark.rows import arrow, local, schema_of
 from pfspark.sim.playing import Playing
 from pfspark.sim.scenario import Scenario, parse
@@ -237,10 +237,10 @@ def whole(spark: SparkSession, run: Run, making: type[Execution]) -> Mapping[Fra
         world.put(name, table)
     clock = arrow(schema_of("clock"), run.turns)
     given = world.given(clock, Concern.of(world.tables, clock))
-    outcome = drawn()
+    outcome = graph()
     wanted = steps(getattr(outcome, each.name) for each in fields(Results))
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        execution = making(spark, given, threads, suited)
+        execution = making(spark, given, threads, BY_FILES)
         execution.make({str(nth): cast("DataFrame", each) for nth, each in enumerate(wanted)})
         return execution.made
 
@@ -288,7 +288,7 @@ def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, parti
             super().settle(frame, made)
 
     made = whole(spark, run, Shaking)
-    outcome = drawn()
+    outcome = graph()
     rows = {each.name: rows_in(spark, made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Results)}
     assert not differing(rows, run.made)
 
@@ -305,7 +305,7 @@ def test_where_rows_lie_does_not_matter(spark: SparkSession, run: Run, monkeypat
 
     monkeypatch.setattr(pfspark.execute, "LARGE", 1)
     made = whole(spark, run, Watching)
-    outcome = drawn()
+    outcome = graph()
     rows = {each.name: rows_in(spark, made[cast(Frame, getattr(outcome, each.name))]) for each in fields(Results)}
     assert not differing(rows, run.made)
     assert sum(stays) > 30
@@ -348,7 +348,7 @@ def columns(schema: StructType) -> set[tuple[str, str]]:
 
 def test_drawing_a_round_asks_spark_nothing() -> None:
     """In a process that has no Spark."""
-    script = "from pfspark.round import drawn; from pyspark.sql import SparkSession as S; drawn(); print(S.getActiveSession())"
+    script = "from pfspark.round import graph; from pyspark.sql import SparkSession as S; graph(); print(S.getActiveSession())"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "None\n"
 

@@ -12,7 +12,7 @@ import pytest
 from pfspark import views
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.rows import rows_of
 from pfspark.sim import player
 from pfspark.sim.scenario import read
@@ -168,5 +168,5 @@ def test_a_tree_that_changes_unforeseen_is_read_whole(spark: SparkSession, monke
     monkeypatch.setattr(views, "answers_to_leavers_of", views.answers_to_leavers, raising=False)
     monkeypatch.setattr(views, "answers_to_leavers", blind)
     monkeypatch.setattr(Concern, "and_all_of", counted)
-    assert first_difference(list(player.play([scenario], spark, suited=suited)), list(oracle.play(scenario))) is None
+    assert first_difference(list(player.play([scenario], spark, materializer=BY_FILES)), list(oracle.play(scenario))) is None
     assert any(unforeseen) and again

@@ -20,10 +20,10 @@ from pfspark.errors import CnSetError
 from pfspark.execute import Made, execute
 from pfspark.keyed import ByName, distinct, semi_join, together
 from pfspark.keys import FOLDER
+from pfspark.materializer import Materializer
 from pfspark.printed import Line
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.schedules import Grid
-from pfspark.suited import Suited
 from pfspark.tables import FRAMES
 from pfspark.words import Entry, Outcome
 
@@ -150,13 +150,12 @@ def explain(
     grid: Mapping[str, Grid],
     facts: Mapping[str, Callable[[], DataFrame]],
     asked: Iterable[About],
-    suited: Suited,
+    materializer: Materializer,
 ) -> list[Line]:
     """What can be said of what is asked about: rows of `explained`.
 
     `tables` are the views of a world, of which only the folders asked about are read; `facts` are those of `FACTS`; `clock` is
-    the time and policy of each organization, `grid` when it plays; `suited` says how a step is made. Numbers that a folder never
-    had are in no row.
+    the time and policy of each organization, `grid` when it plays. Numbers that a folder never had are in no row.
     """
     about = list(asked)
     rows = {
@@ -171,12 +170,12 @@ def explain(
     def view(name: str) -> Made:
         table = semi_join(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
         left_out = tuple(each for each in schema_of(name).names if each not in table.column_names)
-        return Made.of(table, schema_of(name, left_out), suited)
+        return Made.of(table, schema_of(name, left_out), materializer)
 
-    given = {name: Made.of(table, struct(GIVEN[name]), suited) for name, table in named.items()}
-    given |= {"clock": Made.of(clock, schema_of("clock"), suited)} | {name: view(name) for name in VIEWS}
+    given = {name: Made.of(table, struct(GIVEN[name]), materializer) for name, table in named.items()}
+    given |= {"clock": Made.of(clock, schema_of("clock"), materializer)} | {name: view(name) for name in VIEWS}
     given |= _facts_of(folders, facts, spark)
-    said: list[Line] = execute(spark, {"said": why.drawn()}, given, suited)["said"].to_pylist()
+    said: list[Line] = execute(spark, {"said": why.graph()}, given, materializer)["said"].to_pylist()
     return said
 
 

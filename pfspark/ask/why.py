@@ -33,7 +33,7 @@ RESTING = (*UNASKED, Why.EXPIRE, Why.ERASE)
 
 
 @cache
-def drawn() -> DataFrame:
+def graph() -> DataFrame:
     """What can be said of the numbers in `asked`, and of all that the replicas in `pairs` lack.
 
     It is the chain of a round, from what stores hold to whom they ask, with nothing arriving.

@@ -214,7 +214,7 @@ class Runner:
             snapshot = self._tables.snapshot()
             if (base := base_after(self._tables, snapshot)) is None:
                 return None
-            self._known = Carried(self._tables, snapshot, base, self._people(), self._scratch.suited)
+            self._known = Carried(self._tables, snapshot, base, self._people(), self._scratch.materializer)
         return self.world()
 
     def at_hand_after(self, round: int) -> Between | None:
@@ -273,7 +273,7 @@ class Runner:
         if self._known is not None:
             return self._taken_up(self._known, self._people())
         snapshot, people = found or (self._tables.snapshot(), self._people())  # in this order: nothing said is passed over
-        self._known = known_after(self._tables, snapshot, people, self._scratch.suited)
+        self._known = known_after(self._tables, snapshot, people, self._scratch.materializer)
         return self._taken_up(self._known, people)
 
     def _taken_up(self, known: Carried, people: Mapping[str, int]) -> Carried:
@@ -282,7 +282,7 @@ class Runner:
             known.follow(people, lambda: replace(self._tables.snapshot(), people=people))
         except REFUSALS:  # the history reaches no longer back so far
             self._known = None
-            known = Carried(self._tables, self._tables.snapshot(), None, self._people(), self._scratch.suited)
+            known = Carried(self._tables, self._tables.snapshot(), None, self._people(), self._scratch.materializer)
         except BaseException:  # half of what they did is no world to go on with
             self._known = None
             raise
@@ -332,7 +332,7 @@ class Runner:
             turns = choose(known)
             if not turns:
                 return Played()
-            trial = as_between(self._tables, known.world.tables, self._scratch.suited)
+            trial = as_between(self._tables, known.world.tables, self._scratch.materializer)
             return Played(None, turns, known.play(turns, cut_off=self.cut, on=trial), trial.tables)
 
     def _taken_over(self, known: Carried, writer: Writer) -> Carried:
@@ -342,7 +342,7 @@ class Runner:
         snapshot = writer.open()
         if snapshot.row.round != known.number + 1:
             people = self._people()
-            known = self._taken_up(known_after(self._tables, snapshot, people, self._scratch.suited), people)
+            known = self._taken_up(known_after(self._tables, snapshot, people, self._scratch.materializer), people)
         known.number, known.digest = snapshot.row.round, snapshot.row.digest
         return known
 

@@ -14,7 +14,7 @@ from pfspark.between import Between
 from pfspark.edge.asked import naming, shown
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.config import conf_folder
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.edge.world.directory import directory
 from pfspark.edge.world.rounds import admit
 from pfspark.edge.world.turns import told_since
@@ -53,7 +53,7 @@ def foresee(
     if goes_on:
         next_round = Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], last)
         admit(world, {org: next_round}, told_since(seen.snapshot, [org], directory(seen.snapshot)))
-    return whatif.foresee(spark, ground, world.tables, worlds, end, progress, suited)
+    return whatif.foresee(spark, ground, world.tables, worlds, end, progress, BY_FILES)
 
 
 def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> dict[tuple[str, str], set[str]]:

@@ -19,7 +19,7 @@ from pfspark.ask.stores import ByOrg, Stores
 from pfspark.edge.asked import naming
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.delta.damage import damage
-from pfspark.edge.spark.crossing import handed
+from pfspark.edge.spark.crossing import to_frame
 from pfspark.edge.world.directory import directory, policies_of, policy_of
 from pfspark.edge.world.facts import world_between
 from pfspark.edge.world.turns import clocks
@@ -436,7 +436,7 @@ class Questions(Known):
             for store in stores.stores
             for here in ((org, store, folder) for folder in stores.tree[store])
         )
-        return handed(self._tables.spark, arrow(schema, rows), schema)
+        return to_frame(self._tables.spark, arrow(schema, rows), schema)
 
     def _frame(self, kind: str, rows: Iterable[Line]) -> DataFrame:
         """Lines of a kind as rows of a frame, their times as timestamps."""

@@ -198,6 +198,6 @@ def broken(*, seen: tuple[DataFrame, ...]) -> DataFrame:
 
 
 @cache
-def drawn() -> DataFrame:
+def graph() -> DataFrame:
     """What breaks promises, drawn of the tables and views of a world: whoever looks more than once has the plan from then on."""
     return broken(seen=tuple(map(source, LOOKED_AT)))

@@ -148,12 +148,12 @@ def bury(placed: DataFrame, *, dead: DataFrame) -> DataFrame:
     return placed.join(told, list(HERE), "left").select(*HERE, "parent", F.col("buried").isNotNull().alias("dead"))
 
 
-@rule("folders", drives=("drawn",))
-def changed(drawn: DataFrame, *, before: DataFrame, retold: DataFrame) -> DataFrame:
-    """Of the folders as they are `drawn` anew those of which the tree was `retold`, and those that are not what they were
-    `before`: what lies beneath a folder dies with it, though nobody told of it."""
-    told = drawn.join(retold.select(*HERE), list(HERE), "left_semi")
-    return drawn.subtract(before).unionByName(told).distinct()
+@rule("folders")
+def changed(folders: DataFrame, *, before: DataFrame, retold: DataFrame) -> DataFrame:
+    """Of these folders those of which a property was `retold`, and those that are not what they were `before`: what lies beneath
+    a folder dies with it, though nobody told of it."""
+    told = folders.join(retold.select(*HERE), list(HERE), "left_semi")
+    return folders.subtract(before).unionByName(told).distinct()
 
 
 @rule("lists")

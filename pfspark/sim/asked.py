@@ -84,7 +84,9 @@ class Past:
         rows: dict[Here, list[Line]] = defaultdict(list)
         for some in _apart(about):
             here = {(about[each].org, about[each].store, about[each].folder): each for each in some}
-            for row in explain(self._world.spark, tables, clock, grid, facts, map(about.__getitem__, some), self._world.suited):
+            for row in explain(
+                self._world.spark, tables, clock, grid, facts, map(about.__getitem__, some), self._world.materializer
+            ):
                 rows[here[row["org"], row["store"], row["folder"]]].append(row)
         telling = reasons.Telling(views, at, self._rounds)
         edits = self._edits_without_numbers(tables, made)

@@ -23,6 +23,7 @@ from pfspark.between import Between, due_moments
 from pfspark.execute import execute
 from pfspark.frame import source
 from pfspark.keyed import ByName
+from pfspark.materializer import ALL_LOCAL, Materializer
 from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.rules import checks, items, state
@@ -31,7 +32,6 @@ from pfspark.sim.asked import Past
 from pfspark.sim.playing import Playing
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
-from pfspark.suited import Suited, as_it_is
 from pfspark.words import Outcome
 
 
@@ -57,14 +57,14 @@ class Record(Protocol):
 
 
 def play(
-    scenarios: Sequence[Scenario], spark: SparkSession, record: Record | None = None, suited: Suited = as_it_is
+    scenarios: Sequence[Scenario], spark: SparkSession, record: Record | None = None, materializer: Materializer = ALL_LOCAL
 ) -> Iterator[Line]:
-    """The lines of all scenarios, each organization's in order of time, its `end` line last; `suited`: see `between.Between`."""
+    """The lines of all scenarios, each organization's in order of time, its `end` line last."""
     rows: dict[str, list[Any]] = defaultdict(list)
     for scenario in scenarios:
         for name, some in invention.begin(scenario).items():
             rows[name] += some
-    world = Between(spark, rows, suited)
+    world = Between(spark, rows, materializer)
     if record:
         record.begin(rows)
     yield from play_on(world, {scenario.name: Playing(scenario) for scenario in scenarios}, record)
@@ -223,7 +223,7 @@ def _items(world: Between, playing: Mapping[str, Playing], orgs: Sequence[str]) 
     found: dict[str, list[Any]] = defaultdict(list)
     if orgs:
         given = world.of(orgs, "changes", "state", "replicas")
-        rows = execute(world.spark, {"items": _readable()}, given, world.suited)["items"].to_pylist()
+        rows = execute(world.spark, {"items": _readable()}, given, world.materializer)["items"].to_pylist()
         defaults = {org: playing[org].scenario.policy.conflict for org in orgs}
         quiet = lines.last_writer_only(world.tables, defaults)
         for row in rows:
@@ -243,7 +243,7 @@ def _violations(world: Between, playing: Iterable[str]) -> dict[str, dict[str, i
     """How many rows break each promise that is broken, by organization."""
     given = world.of(playing, *checks.LOOKED_AT)
     broken: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
-    for row in execute(world.spark, {"broken": checks.drawn()}, given, world.suited)["broken"].to_pylist():
+    for row in execute(world.spark, {"broken": checks.graph()}, given, world.materializer)["broken"].to_pylist():
         broken[row["org"]][checks.CHECKS[int(row["check"])].id] += row["rows"]
     return broken
 

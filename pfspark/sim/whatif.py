@@ -18,6 +18,7 @@ from pfspark.ask import lines
 from pfspark.ask.stores import ByOrg, Stores
 from pfspark.between import Between
 from pfspark.keyed import ByName
+from pfspark.materializer import ALL_LOCAL, Materializer
 from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.sim import invention, player
@@ -26,7 +27,6 @@ from pfspark.sim.ground import Ground
 from pfspark.sim.playing import Playing
 from pfspark.sim.scenario import Scenario
 from pfspark.sim.steps import Step
-from pfspark.suited import Suited, as_it_is
 from pfspark.words import BackfillStep, Entry, Flag, MessageType, Outcome, Standing
 
 AS_IS = "as it is"
@@ -84,14 +84,14 @@ def foresee(
     variants: Mapping[str, Scenario],
     until: datetime,
     progress: Progress = lambda done, total: None,
-    suited: Suited = as_it_is,
+    materializer: Materializer = ALL_LOCAL,
 ) -> Iterator[Line]:
     """One line for the world as it is, and one for each variant (`ground.varied`) by its name, all played until that time.
 
     `tables` is the world after the organization's last round, and with what people did since: see `between.Between`.
     """
     org, worlds = ground.scenario.name, {AS_IS: ground.scenario, **variants}
-    between = _side_by_side(Between(spark, suited=suited), org, tables, worlds)
+    between = _side_by_side(Between(spark, materializer=materializer), org, tables, worlds)
     others = [world for world, scenario in worlds.items() if _rules(scenario) != _rules(ground.scenario)]
     restarts.look_anew(between, dict.fromkeys(others, ground.now))
     waits = [Step(0, max(at or ground.now, ground.now), "look", {}) for at in _waiting(tables["edits"], org)]

@@ -22,7 +22,7 @@ from pfspark import cnset
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.edge.spark import prepared
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.keyed import ByName
 from pfspark.rows import local
 from pfspark.sim import invention
@@ -66,7 +66,7 @@ class Played:
         for each in scenarios:
             for name, some in invention.begin(each).items():
                 rows.setdefault(name, []).extend(some)
-        self.world = Between(spark, rows, suited)
+        self.world = Between(spark, rows, BY_FILES)
         self.scenarios = scenarios
         self.now = scenarios[0].start
 

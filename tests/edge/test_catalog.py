@@ -23,7 +23,7 @@ from pfspark.edge.world import bases_by_spark, carried, scratch
 from pfspark.edge.world.facts import world
 from pfspark.errors import LakeError
 from pfspark.lake import Lake
-from pfspark.suited import Suited
+from pfspark.materializer import Materializer
 from tests.edge import mailbox
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def is_at_hand(where: str, spark: SparkSession) -> bool:
 def test_who_comes_next_goes_on_from_the_base(left: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is what the facts say from the first on; so is what is played from it, and left again."""
 
-    def read(_snapshot: Snapshot, _suited: Suited) -> Between:
+    def read(_snapshot: Snapshot, _materializer: Materializer) -> Between:
         raise AssertionError("the facts are read")
 
     with monkeypatch.context() as patch:

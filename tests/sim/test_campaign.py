@@ -29,7 +29,7 @@ from pfspark import mapped
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import beside
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.edge.world import bases
 from pfspark.errors import ScenarioError
 from pfspark.keyed import ByName
@@ -148,7 +148,7 @@ def part(texts: Sequence[str], spark: SparkSession) -> list[bool]:
     for place, text in enumerate(texts):
         with suppress(ScenarioError):
             playable[place] = replace(poisoned(parse(text, f"try {place}", conf_folder())), name=f"try {place}")
-    said = by_org(player.play(list(playable.values()), spark, suited=suited))
+    said = by_org(player.play(list(playable.values()), spark, materializer=BY_FILES))
     return [
         place in playable and first_difference(said[f"try {place}"], list(oracle.play(playable[place]))) is not None
         for place in range(len(texts))
@@ -258,7 +258,7 @@ def campaign(request: pytest.FixtureRequest, spark: SparkSession, played: Mappin
     for first in range(TOGETHER, len(bugs), TOGETHER):
         some = bugs[first : first + TOGETHER]
         with planted(some):
-            said |= by_org(player.play(infested(some, request.config), spark, suited=suited))
+            said |= by_org(player.play(infested(some, request.config), spark, materializer=BY_FILES))
     return said
 
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as F
 from pfspark.ask import candidates, hops, reasons, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.edge.asked.answers import Answers
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.edge.world.facts import contacts_before_asking, last_restores
 from pfspark.edge.world.views import own_rows
 from pfspark.keyed import ByName, distinct, semi_join
@@ -54,7 +54,7 @@ def why(seen: Answers, about: Iterable[About]) -> Iterator[Line]:
         "refusals": lambda: refusals_of(read("receipts"), read("messages")),
     }
     world = {**seen.world, "conditions": rows_of("conditions", ())}  # what was cut, was for a round
-    rows = explain(seen.snapshot.tables.spark, world, seen.clock(now), grid, facts, asked, suited)
+    rows = explain(seen.snapshot.tables.spark, world, seen.clock(now), grid, facts, asked, BY_FILES)
     edits = list(_edits(seen, asked, now, grid))
     telling = reasons.Telling(seen.views, seen.at, _rounds_at(seen, reasons.moments(rows, edits)))
     return chain(telling.lines(rows), telling.of_edits(edits))

@@ -50,7 +50,7 @@ def play(
     with live.doing("starting Spark"):
         from pfspark.edge.played import written
         from pfspark.edge.session import open_session
-        from pfspark.edge.spark.crossing import suited
+        from pfspark.edge.spark.crossing import BY_FILES
         from pfspark.sim.player import play
 
         spark = open_session()
@@ -71,7 +71,7 @@ def play(
             yield {**line, **step.about()} if step else line
 
     with live.doing("playing"), written(spark, lake, scenarios) if lake else nullcontext() as record:
-        screen.lines(watched(play(scenarios, spark, record, suited)), json=json, orgs=len(scenarios) > 1)
+        screen.lines(watched(play(scenarios, spark, record, BY_FILES)), json=json, orgs=len(scenarios) > 1)
     if violations:
         raise ViolationError(f"{counted(violations, 'row')} against a promise; the `end` lines say where")
 

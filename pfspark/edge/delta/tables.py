@@ -34,7 +34,7 @@ from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, FORMAT, LEDGER, LOOKED_A
 from pfspark.edge.delta.locks import lock, lock_file, unlock
 from pfspark.edge.delta.snapshot import Ledger, Snapshot, what_a_snapshot_needs
 from pfspark.edge.delta.writer import APP, Writer
-from pfspark.edge.spark.crossing import handed
+from pfspark.edge.spark.crossing import to_frame
 from pfspark.edge.spark.files import files_are_local
 from pfspark.errors import LakeError, NoLakeError, NoPlaceError
 from pfspark.rows import Session, columns_of, schema_of
@@ -384,7 +384,7 @@ class Tables:
         if isinstance(rows, DataFrame):
             frame = rows if round is None else rows.withColumn("round", F.lit(round).cast("bigint"))
             return frame.select(*TABLES[name].names)
-        frame = handed(self.spark, self.fit(name, rows, round), schema_of(name))
+        frame = to_frame(self.spark, self.fit(name, rows, round), schema_of(name))
         return frame.coalesce(1) if rows.num_rows < execute.LARGE else frame
 
     def fit(self, name: str, rows: pa.Table, round: int | None) -> pa.Table:

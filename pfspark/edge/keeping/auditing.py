@@ -23,7 +23,7 @@ from pfspark.edge.delta.ledger import FACTS, LEDGER, REWRITTEN, AsOf, Row
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.keeping.agreement import disagreements
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.edge.world.directory import DIRECTORY
 from pfspark.edge.world.facts import as_made, last_restores, undone
 from pfspark.edge.world.views import begun, delivered, own_rows, unheard
@@ -200,7 +200,7 @@ def _held_beside(answers: Answers, world: Callable[[int], Between | None], peopl
 def _promised(spark: SparkSession, given: Mapping[str, Made]) -> list[Line]:
     """One line for each of `rules.checks.CHECKS`, all looked at in one job."""
     broken = defaultdict(list)
-    for row in execute(spark, {"broken": checks.drawn()}, given, suited)["broken"].to_pylist():
+    for row in execute(spark, {"broken": checks.graph()}, given, BY_FILES)["broken"].to_pylist():
         broken[int(row["check"])].append(row)
     rows = {place: (sum(row["rows"] for row in some), min(row["sample"] for row in some)) for place, some in broken.items()}
     return [_line(check.id, check.says, *rows.get(place, (0, None))) for place, check in enumerate(checks.CHECKS)]

@@ -162,7 +162,7 @@ def _let_go_of_bodies(snapshot: Snapshot, retention: Retention, now: datetime) -
     tables = snapshot.tables
     with scratch.Scratch(tables) as beside:  # computed before anybody has to wait: none may be appended while rows go
         unneeded = unneeded_bodies(snapshot, retention)
-        computed = beside.suited.computed(unneeded)
+        computed = beside.materializer.keep(unneeded)
         if computed is not None and not computed.rows:
             return 0
         old = f"content.at < TIMESTAMP '{(now - ON_ITS_WAY).isoformat()}'"

@@ -19,9 +19,9 @@ import pyarrow as pa
 
 from pfspark import execute, mapped
 from pfspark.edge.spark import files, leaves, temporary, tuned
-from pfspark.edge.spark.prepared import prepared
+from pfspark.edge.spark.kept_plans import from_kept_plan
+from pfspark.materializer import Materializer, OnExecutors
 from pfspark.rows import local
-from pfspark.suited import Left, Suited
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -33,7 +33,7 @@ BLOCK = 16 << 20
 """Bytes of rows that are written together, in files that Spark writes."""
 
 
-def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
+def to_frame(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame:
     """Rows that are here, as a frame of that schema; of those that are not many, or where no file can be read there, as leaves of
     a plan."""
     if rows.num_rows >= execute.LARGE and files.executors_are_here(spark):
@@ -43,27 +43,27 @@ def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame
             with _new_place() as place:
                 pq.write_table(rows, place / "rows.parquet", row_group_size=GROUP)
             return _opened(spark, place, schema)
-    if rows.num_rows < execute.LARGE and leaves.are_unseen(rows) and (frame := leaves.handed(spark, rows, schema)) is not None:
+    if rows.num_rows < execute.LARGE and leaves.are_unseen(rows) and (frame := leaves.to_frame(spark, rows, schema)) is not None:
         return frame
     return local(spark, rows, schema)
 
 
-def computed(frame: DataFrame) -> Left | None:
-    """That frame, its rows computed once and left there; None where nothing may be kept (serverless)."""
+def keep(frame: DataFrame) -> OnExecutors | None:
+    """Computes that frame once and leaves its rows there; None where nothing may be kept (serverless)."""
     if files.executors_are_here(frame.sparkSession):
         return _in_files(frame)
-    kept = tuned.computed(frame)
-    return None if kept is None else Left(kept, kept.count(), kept.toArrow)
+    kept = tuned.keep(frame)
+    return None if kept is None else OnExecutors(kept, kept.count(), kept.toArrow)
 
 
-def _in_files(frame: DataFrame) -> Left:
+def _in_files(frame: DataFrame) -> OnExecutors:
     import pyarrow.dataset as ds
 
     with _new_place() as place:
         frame.write.mode("append").option("parquet.block.size", BLOCK).parquet(f"file:{place}")
     written = ds.dataset(place, format=ds.ParquetFileFormat(coerce_int96_timestamp_unit="us"))
     opened = _opened(frame.sparkSession, place, frame.schema)
-    return Left(opened, written.count_rows(), partial(_rows, written, opened))
+    return OnExecutors(opened, written.count_rows(), partial(_rows, written, opened))
 
 
 def _rows(written: pa.dataset.Dataset, opened: DataFrame) -> pa.Table:
@@ -102,5 +102,5 @@ def _place() -> Path:
     return temporary.own_folder()
 
 
-suited = Suited(tuned.for_rows, computed, handed, prepared)
+BY_FILES = Materializer(tuned.for_rows, keep, to_frame, from_kept_plan)
 """How a lake's rounds are made."""

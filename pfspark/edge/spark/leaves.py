@@ -129,7 +129,7 @@ def java_of(spark: SparkSession) -> Java | None:
     return _JAVAS[spark]
 
 
-def handed(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame | None:
+def to_frame(spark: SparkSession, rows: pa.Table, schema: StructType) -> DataFrame | None:
     """Rows that are here as a frame of that schema; None where `java_of` is none."""
     if (java := java_of(spark)) is None:
         return None

@@ -70,8 +70,8 @@ def for_rows(spark: SparkSession, rows: int) -> SparkSession:
     return _for_much(spark) if rows >= MANY and _is_for_little(spark) else spark
 
 
-def computed(frame: DataFrame) -> DataFrame | None:
-    """That frame, its rows computed and left on the disks of the executors; one that is lost takes the round with it, which then
+def keep(frame: DataFrame) -> DataFrame | None:
+    """That frame, computed, its rows left on the disks of the executors; one that is lost takes the round with it, which then
     does not count. None: nothing may be kept there (serverless), or it cannot be computed, as who asks for its rows will see.
 
     A million rows are read from memory no sooner; and two million end a Java of 2 GB there, which on disk they do not.

@@ -20,7 +20,7 @@ from pfspark.edge.delta.digests import digest, numbered
 from pfspark.edge.delta.ledger import FACTS, Row, counts_of
 from pfspark.edge.delta.snapshot import CREATED, Snapshot
 from pfspark.edge.delta.tables import REFUSALS, Tables
-from pfspark.edge.spark.crossing import handed
+from pfspark.edge.spark.crossing import to_frame
 from pfspark.edge.world import bases, bases_by_spark
 from pfspark.edge.world.bases import Base
 from pfspark.edge.world.directory import DIRECTORY, directory, policies_of, told_anew, turn
@@ -30,10 +30,10 @@ from pfspark.edge.world.turns import clocks, told_since
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
 from pfspark.keyed import distinct, of_orgs, semi_join
+from pfspark.materializer import Materializer
 from pfspark.rows import struct
 from pfspark.said import lists_anew
 from pfspark.schedules import Grid
-from pfspark.suited import Suited
 from pfspark.words import Kind, Why
 
 LEFT_EVERY = 20
@@ -45,9 +45,11 @@ AGAIN = 2 * LEFT_EVERY
 class Carried:
     """The world after one of a lake's rounds, and what people did since."""
 
-    def __init__(self, tables: Tables, snapshot: Snapshot, base: Base | None, people: Mapping[str, int], suited: Suited) -> None:
+    def __init__(
+        self, tables: Tables, snapshot: Snapshot, base: Base | None, people: Mapping[str, int], materializer: Materializer
+    ) -> None:
         """Of that base, which was left after the snapshot's round, or of what the facts say; `people`: the versions at which is
-        what people had said. `suited` says how its rounds are made."""
+        what people had said. `materializer` says how its rounds are made."""
         snapshot = replace(snapshot, people=people)
         self._tables = tables
         self.number, self.digest = snapshot.row.round, snapshot.row.digest
@@ -63,11 +65,11 @@ class Carried:
         """Rounds that were played since."""
         if base:
             self.cursor, self.directory = base.cursor, dict(base.directory)
-            self.world = as_between(tables, base.tables, suited)
+            self.world = as_between(tables, base.tables, materializer)
             self.left = self.here
         else:
             self.cursor, self.directory = people["edits"], {name: people[name] for name in DIRECTORY}
-            self.world = world_between(snapshot, suited)
+            self.world = world_between(snapshot, materializer)
             self._repeat(snapshot)
         self.news: dict[str, set[str]] = {}
         """The organizations of which the directory says something else than when they were played last, each with its stores
@@ -208,11 +210,11 @@ class Carried:
         self.world.append("taken", remembered.sort_by([("org", "ascending"), ("edit_id", "ascending")]))
 
 
-def known_after(tables: Tables, snapshot: Snapshot, people: Mapping[str, int], suited: Suited) -> Carried:
+def known_after(tables: Tables, snapshot: Snapshot, people: Mapping[str, int], materializer: Materializer) -> Carried:
     """The world after that round: of the base left after it, or one left before and the rounds since, else of the facts."""
     base = base_after(tables, snapshot)
-    again = None if base else _played_again(tables, snapshot, suited)
-    return again or Carried(tables, snapshot, base, people, suited)
+    again = None if base else _played_again(tables, snapshot, materializer)
+    return again or Carried(tables, snapshot, base, people, materializer)
 
 
 def taken_in(edits: pa.Table, snapshot: Snapshot) -> pa.Table:
@@ -228,7 +230,7 @@ def naming(edits: pa.Table, snapshot: Snapshot, name: str, columns: Sequence[str
         found = snapshot.arrow(name, edit.isin(edits["edit_id"].unique()) if few else edit.is_valid(), columns)
         if found is not None:
             return semi_join(found, edits, ("org", "edit_id"))
-    asked = handed(snapshot.tables.spark, edits.select(["org", "edit_id"]), struct("org string, edit_id string"))
+    asked = to_frame(snapshot.tables.spark, edits.select(["org", "edit_id"]), struct("org string, edit_id string"))
     rows = snapshot.read(name).where("edit_id is not null")
     return rows.join(asked.distinct(), ["org", "edit_id"], "left_semi").select(*columns).toArrow()
 
@@ -244,7 +246,7 @@ def base_after(tables: Tables, snapshot: Snapshot) -> Base | None:
     return bases.find(tables.folder, snapshot.row)
 
 
-def _played_again(tables: Tables, snapshot: Snapshot, suited: Suited) -> Carried | None:
+def _played_again(tables: Tables, snapshot: Snapshot, materializer: Materializer) -> Carried | None:
     """Of the last base that was left before, with the rounds since played again; None where there is none, or one of them does
     not give what the ledger says.
 
@@ -266,7 +268,7 @@ def _played_again(tables: Tables, snapshot: Snapshot, suited: Suited) -> Carried
     if len(since) < last.round - round or not {row.kind for row in since} <= {Kind.OPENED, Kind.PLAYED}:
         return None
     with suppress(LakeError, ViolationError, *REFUSALS):  # as where the history no longer reaches back to that base
-        known = Carried(tables, tables.snapshot(round), base, {**base.directory, "edits": base.cursor}, suited)
+        known = Carried(tables, tables.snapshot(round), base, {**base.directory, "edits": base.cursor}, materializer)
         if all(known.gives_the_same(row) for row in since):
             known.since_left = sum(row.kind == Kind.PLAYED for row in since)
             return known

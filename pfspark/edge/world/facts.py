@@ -18,14 +18,14 @@ from pfspark.between import Between
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
-from pfspark.edge.spark.crossing import suited
+from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.edge.world.directory import DIRECTORY, directory, merging_whole
-from pfspark.edge.world.views import drawn, remembered, since_restored
+from pfspark.edge.world.views import graph, remembered, since_restored
 from pfspark.execute import Made, execute
 from pfspark.graph import steps
 from pfspark.keyed import ByName
+from pfspark.materializer import Materializer
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
-from pfspark.suited import Suited
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY
 
@@ -91,19 +91,19 @@ def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
 
 def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = None) -> dict[str, pa.Table]:
     """Those views of what the tables say, or all; of the own state of one folder alone if it is named."""
-    wanted = {name: view for name, view in drawn().items() if not names or name in names}
+    wanted = {name: view for name, view in graph().items() if not names or name in names}
     asked = {step.name for step in steps(wanted.values()) if step.rule is None}
     known = directory(snapshot, [name for name in DIRECTORY if name in asked or name == "organizations"])
     given = {
         **{name: as_made(name, rows) for name, rows in known.items()},
         **{name: _facts(snapshot, name, folder if name == "state" else None) for name in (*FACTS, "edits") if name in asked},
-        "restored": Made.of(_last_restores(snapshot), RESTORES, suited),
-        "undone": Made.of(_undone(snapshot), RESTORES, suited),
-        "whole": Made.of(merging_whole(known["organizations"]), struct(FRAMES["orgs"].ddl), suited),
+        "restored": Made.of(_last_restores(snapshot), RESTORES, BY_FILES),
+        "undone": Made.of(_undone(snapshot), RESTORES, BY_FILES),
+        "whole": Made.of(merging_whole(known["organizations"]), struct(FRAMES["orgs"].ddl), BY_FILES),
         merging.OF_NONE: as_made("tree", rows_of("tree", ())),
         "no lives": as_made("lives", rows_of("lives", ())),
     }
-    return execute(snapshot.tables.spark, wanted, given, suited)
+    return execute(snapshot.tables.spark, wanted, given, BY_FILES)
 
 
 def _facts(snapshot: Snapshot, name: str, folder: str | None) -> Made:
@@ -114,14 +114,14 @@ def _facts(snapshot: Snapshot, name: str, folder: str | None) -> Made:
     return Made(lambda _spark: snapshot.read(name).where(F.col("folder") == folder) if folder else snapshot.read(name))
 
 
-def world_between(snapshot: Snapshot, suited: Suited = suited) -> Between:
+def world_between(snapshot: Snapshot, materializer: Materializer = BY_FILES) -> Between:
     """That world, to be played on."""
-    return as_between(snapshot.tables, world(snapshot), suited)
+    return as_between(snapshot.tables, world(snapshot), materializer)
 
 
-def as_between(tables: Tables, views: ByName, suited: Suited = suited) -> Between:
-    """Those views of a lake as a world; what is not given is empty. `suited` says how its rounds are made."""
-    made = Between(lambda: tables.spark, suited=suited)
+def as_between(tables: Tables, views: ByName, materializer: Materializer = BY_FILES) -> Between:
+    """Those views of a lake as a world; what is not given is empty. `materializer` says how its rounds are made."""
+    made = Between(lambda: tables.spark, materializer=materializer)
     for name, rows in views.items():
         made.append(name, rows)
     return made
@@ -134,7 +134,7 @@ def as_frame(spark: SparkSession, name: str, rows: pa.Table) -> DataFrame:
 
 def as_made(name: str, rows: pa.Table) -> Made:
     """Rows of a table or view as a step is given them; columns that they do not have are left out."""
-    return Made.of(*_fitted(name, rows), suited)
+    return Made.of(*_fitted(name, rows), BY_FILES)
 
 
 def _fitted(name: str, rows: pa.Table) -> tuple[pa.Table, StructType]:

@@ -16,7 +16,7 @@ from pyspark.errors import PySparkException
 
 from pfspark.edge.delta.tables import REFUSALS, Tables
 from pfspark.edge.spark import crossing
-from pfspark.suited import Left
+from pfspark.materializer import OnExecutors
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -31,7 +31,7 @@ class Scratch:
         """`tables` are those of the lake."""
         self._tables = tables
         self._names: list[str] = []
-        self.suited = replace(crossing.suited, computed=self._computed)
+        self.materializer = replace(crossing.BY_FILES, keep=self._keep)
         """How rounds of that lake are made."""
 
     def __enter__(self) -> Scratch:
@@ -42,10 +42,10 @@ class Scratch:
         while self._names:
             _drop(self._tables, self._names.pop())
 
-    def _computed(self, frame: DataFrame) -> Left | None:
-        return crossing.computed(frame) or self._in_a_table(frame)
+    def _keep(self, frame: DataFrame) -> OnExecutors | None:
+        return crossing.keep(frame) or self._in_a_table(frame)
 
-    def _in_a_table(self, frame: DataFrame) -> Left | None:
+    def _in_a_table(self, frame: DataFrame) -> OnExecutors | None:
         """None: the lake lies in no schema, no table may be made there, or the frame cannot be computed, as who asks for its rows
         will see."""
         if not self._tables.in_schema:
@@ -54,8 +54,8 @@ class Scratch:
         self._names.append(name)
         with suppress(PySparkException):
             frame.write.format("delta").saveAsTable(self._tables.name(name))
-            left = frame.sparkSession.table(self._tables.name(name))
-            return Left(left, left.count(), left.toArrow)
+            kept = frame.sparkSession.table(self._tables.name(name))
+            return OnExecutors(kept, kept.count(), kept.toArrow)
         return None
 
 

@@ -155,7 +155,7 @@ def own_rows(read: Callable[[str], DataFrame], restored: DataFrame) -> dict[str,
 
 
 @cache
-def drawn() -> dict[str, DataFrame]:
+def graph() -> dict[str, DataFrame]:
     """All views, drawn of the tables."""
     restored = source("restored")
     own = own_rows(source, restored)

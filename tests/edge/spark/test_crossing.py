@@ -51,14 +51,14 @@ def said(rows: pa.Table) -> list[dict[str, Any]]:
 def test_rows_are_the_same_there_and_back(spark: SparkSession, place: Path) -> None:
     """Of any type, null or not, at any time, and in the columns of the table."""
     rows = rows_of("changes", CHANGES)
-    frame = crossing.handed(spark, rows, schema_of("changes"))
+    frame = crossing.to_frame(spark, rows, schema_of("changes"))
     assert len([*place.rglob("*.parquet")]) == 1
     assert said(frame.toArrow()) == said(rows)
-    left = crossing.computed(frame.repartition(2))
+    left = crossing.keep(frame.repartition(2))
     assert left is not None and left.rows == 5
     del frame
     assert said(left.frame.toArrow()) == said(rows)
-    brought = left.brought()
+    brought = left.collect()
     assert said(brought) == said(rows)
     assert brought.schema.equals(left.frame.toArrow().schema) and all(file for _, file in mapped.files_of(brought))
 
@@ -71,31 +71,31 @@ def test_files_go_with_the_steps_that_read_them(spark: SparkSession, place: Path
     schema = schema_of("changes")
 
     def given() -> dict[str, Made]:
-        return {"changes": Made(lambda session: crossing.handed(session, rows, schema), rows, schema=schema)}
+        return {"changes": Made(lambda session: crossing.to_frame(session, rows, schema), rows, schema=schema)}
 
     gc.disable()
     try:
         made = frames.once(frames.together(frames.once(source("changes"))))
-        assert said(execute(spark, {"made": made}, given(), crossing.suited)["made"]) == said(rows)
+        assert said(execute(spark, {"made": made}, given(), crossing.BY_FILES)["made"]) == said(rows)
         assert [*place.iterdir()] == []
     finally:
         gc.enable()
 
 
 def test_no_rows_are_none(spark: SparkSession, place: Path) -> None:
-    left = crossing.computed(spark.range(3).where("id > 5"))
-    assert left is not None and (left.rows, left.frame.count(), left.brought().num_rows) == (0, 0, 0)
+    left = crossing.keep(spark.range(3).where("id > 5"))
+    assert left is not None and (left.rows, left.frame.count(), left.collect().num_rows) == (0, 0, 0)
 
 
 def test_few_rows_go_without_a_file(spark: SparkSession, place: Path) -> None:
     rows = rows_of("changes", CHANGES[:4])
-    assert said(crossing.handed(spark, rows, schema_of("changes")).toArrow()) == said(rows)
+    assert said(crossing.to_frame(spark, rows, schema_of("changes")).toArrow()) == said(rows)
     assert [*place.iterdir()] == []
 
 
 def test_what_cannot_be_computed_is_raised_and_leaves_nothing(spark: SparkSession, place: Path) -> None:
     with pytest.raises(Exception, match="it cannot be"):
-        crossing.computed(spark.range(3).select(F.raise_error(F.lit("it cannot be")).cast("string").alias("n")))
+        crossing.keep(spark.range(3).select(F.raise_error(F.lit("it cannot be")).cast("string").alias("n")))
 
 
 def test_where_no_file_can_be_written_rows_go_as_they_are(
@@ -108,6 +108,6 @@ def test_where_no_file_can_be_written_rows_go_as_they_are(
     rows = rows_of("changes", CHANGES)
     with monkeypatch.context() as patch:
         patch.setattr(pyarrow.parquet, "write_table", full)
-        assert said(crossing.handed(spark, rows, schema_of("changes")).toArrow()) == said(rows)
+        assert said(crossing.to_frame(spark, rows, schema_of("changes")).toArrow()) == said(rows)
     monkeypatch.setattr(crossing, "_place", lambda: place / "there is no such folder")
-    assert said(crossing.handed(spark, rows, schema_of("changes")).toArrow()) == said(rows)
+    assert said(crossing.to_frame(spark, rows, schema_of("changes")).toArrow()) == said(rows)

@@ -31,7 +31,7 @@ def test_they_are_as_they_were(spark: SparkSession, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(leaves, "SEEN", seen)
     rows = rows_of("changes", CHANGES)
     cut = pa.concat_tables([rows.slice(0, 0), rows.slice(0, 3), rows.slice(3, 0), rows.slice(3)])
-    frame = leaves.handed(spark, cut, schema_of("changes"))
+    frame = leaves.to_frame(spark, cut, schema_of("changes"))
     assert frame is not None and frame.schema == schema_of("changes")
     assert said(frame.toArrow()) == said(rows)
     assert said(frame.where("cn > 2").select("cn", "size").toArrow()) == said(rows.slice(3).select(["cn", "size"]))
@@ -42,7 +42,7 @@ def test_they_are_as_they_were(spark: SparkSession, monkeypatch: pytest.MonkeyPa
 )
 def test_few_are_seen(spark: SparkSession, rows: int, kind: str) -> None:
     """So of those that are not, no rule of Spark's optimizer looks at every row."""
-    frame = crossing.handed(spark, numbers(rows), NUMBERS)
+    frame = crossing.to_frame(spark, numbers(rows), NUMBERS)
     assert leaf(frame).nodeName() == kind
     assert sorted(frame.toArrow()["n"].to_pylist()) == [*range(rows)]
 
@@ -54,7 +54,7 @@ def test_much_is_handed_over_as_spark_does_it(spark: SparkSession, monkeypatch: 
         monkeypatch.setattr(leaves, "MUCH", much)
         monkeypatch.setattr(crossing.execute, "LARGE", many)
         monkeypatch.setattr(crossing.files, "executors_are_here", lambda _spark: False)
-        frame = crossing.handed(spark, numbers(600), NUMBERS)
+        frame = crossing.to_frame(spark, numbers(600), NUMBERS)
         assert leaf(frame).nodeName() == ("LogicalRDD" if own else "LocalRelation")
         assert frame.count() == 600
 
@@ -62,7 +62,7 @@ def test_much_is_handed_over_as_spark_does_it(spark: SparkSession, monkeypatch: 
 def test_spark_knows_how_many_they_are(spark: SparkSession) -> None:
     """As of a local relation: so it hands the smaller side of a join to all parts of the other."""
     rows = numbers(600)
-    frame = crossing.handed(spark, rows, NUMBERS)
+    frame = crossing.to_frame(spark, rows, NUMBERS)
     seen = local(spark, rows, NUMBERS)
     assert leaf(frame).stats().toString() == leaf(seen).stats().toString()
     joined = seen.join(frame, "n")
@@ -79,7 +79,7 @@ def test_a_java_that_has_other_plans_is_handed_local_relations(
 
     monkeypatch.setattr(leaves, "_JAVAS", WeakKeyDictionary())
     monkeypatch.setattr(leaves.Java, what, other)
-    frame = crossing.handed(spark, numbers(501), NUMBERS)
+    frame = crossing.to_frame(spark, numbers(501), NUMBERS)
     assert leaf(frame).nodeName() == "LocalRelation" and frame.count() == 501
 
 
@@ -87,7 +87,7 @@ def test_a_java_that_reads_larger_offsets_is_handed_local_relations(spark: Spark
     monkeypatch.setattr(leaves, "_JAVAS", WeakKeyDictionary())
     spark.conf.set("spark.sql.execution.arrow.useLargeVarTypes", "true")
     try:
-        frame = crossing.handed(spark, numbers(501), NUMBERS)
+        frame = crossing.to_frame(spark, numbers(501), NUMBERS)
         assert leaf(frame).nodeName() == "LocalRelation" and frame.count() == 501
     finally:
         spark.conf.unset("spark.sql.execution.arrow.useLargeVarTypes")

@@ -31,7 +31,7 @@ from pfspark.edge.world import bases, carried
 from pfspark.edge.world.facts import world_between
 from pfspark.keyed import anti_join
 from pfspark.lake import Lake
-from pfspark.suited import Suited
+from pfspark.materializer import Materializer
 from pfspark.tables import TABLES
 from tests.edge.lakes import DAY, Copy, Ended, Point, assert_same_world, broken, counted, facts
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment, one_by_one, python
@@ -185,9 +185,9 @@ def from_the_facts(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The rounds after which the world was read from the facts."""
     read: list[int] = []
 
-    def counting(snapshot: Snapshot, suited: Suited) -> Between:
+    def counting(snapshot: Snapshot, materializer: Materializer) -> Between:
         read.append(snapshot.row.round)
-        return world_between(snapshot, suited)
+        return world_between(snapshot, materializer)
 
     monkeypatch.setattr(carried, "world_between", counting)
     return read

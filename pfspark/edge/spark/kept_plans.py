@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from pfspark.frame import Frame
-    from pfspark.suited import Leaf, Step
+    from pfspark.materializer import Leaf, Step
 
 Shape = tuple[object, ...]
 
@@ -39,7 +39,7 @@ class Plan:
         numbers = self._java.by_identity()
         for number, leaf in enumerate(once.leaves):
             numbers.put(self._java.leaf_of(leaf).productElement(1), number)
-        self._add(once.said.queryExecution().analyzed(), numbers)
+        self._add(once.built.queryExecution().analyzed(), numbers)
         # The nodes that are kept hold no rows: those of this time were held as long as they.
         empty = self._made([self._java.empty] * len(once.leaves))
         self._nodes = [
@@ -77,9 +77,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Once:
-    """A step that was made once: what was said to Spark, and of which leaves, as Java has them; and what kind of frame it is."""
+    """A step that was made once: the frame that was built, and its leaves, as Java has them; and what kind of frame it is."""
 
-    said: Any
+    built: Any
     leaves: Sequence[Any]
     kind: Callable[[Any, SparkSession], Any]
 
@@ -95,7 +95,7 @@ _ROWS: WeakKeyDictionary[Leaf, Lying] = WeakKeyDictionary()
 _LOCK = Lock()
 
 
-def prepared(spark: SparkSession, step: Step) -> DataFrame | None:
+def from_kept_plan(spark: SparkSession, step: Step) -> DataFrame | None:
     """The frame of a step, of the plan as it was analyzed before; None where not all its rows are here, and few, or there is no
     Java of ours."""
     if not all(map(_is_small, step.leaves)) or (java := java_of(spark)) is None:
@@ -105,9 +105,9 @@ def prepared(spark: SparkSession, step: Step) -> DataFrame | None:
     shape = (step.shape, *((leaf.schema, are_one_part(leaf.rows)) for leaf in step.leaves))
     known = plans.get(shape)
     if known is None:
-        said = step.said(spark)
-        plans[shape] = Once(said._jdf, [leaf.frame(spark)._jdf for leaf in step.leaves], type(said))
-        return said
+        built = step.build(spark)
+        plans[shape] = Once(built._jdf, [leaf.frame(spark)._jdf for leaf in step.leaves], type(built))
+        return built
     again = None if isinstance(known, Never) else _again(java, spark, step, known)
     plans[shape], frame = again or (Never(), None)
     return frame

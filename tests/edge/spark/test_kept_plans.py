@@ -14,8 +14,8 @@ from pyspark.sql import functions as F
 
 import pfspark.execute
 import pfspark.rows
-from pfspark.edge.spark import leaves, prepared
-from pfspark.edge.spark.crossing import handed, suited
+from pfspark.edge.spark import kept_plans, leaves
+from pfspark.edge.spark.crossing import BY_FILES, to_frame
 from pfspark.execute import Made, execute
 from pfspark.frame import RULES, rule, source
 from pfspark.rows import arrow, local, rows_of, schema_of, struct
@@ -31,7 +31,7 @@ NUMBERS = struct("n bigint")
 def declared(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The frame `N`; rules that tests declare are gone after them, and so are plans."""
     monkeypatch.setitem(FRAMES, N, Table(N, "a number", ("n",), (Column("n", "bigint", "the number"),)))
-    monkeypatch.setattr(prepared, "_PLANS", WeakKeyDictionary())
+    monkeypatch.setattr(kept_plans, "_PLANS", WeakKeyDictionary())
     rules = dict(RULES)
     yield
     RULES.clear()
@@ -57,7 +57,7 @@ def numbers(*given: int) -> Made:
     """Rows that are here, each in a chunk of its own, between chunks without any."""
     rows = pa.chunked_array([chunk for each in given for chunk in ([], [each])], pa.int64())
     table = pa.table({"n": rows})
-    return Made(lambda spark: handed(spark, table, NUMBERS), table, schema=NUMBERS)
+    return Made(lambda spark: to_frame(spark, table, NUMBERS), table, schema=NUMBERS)
 
 
 SEEN_OR_NOT = pytest.mark.parametrize("seen", [500, 0])
@@ -65,12 +65,12 @@ SEEN_OR_NOT = pytest.mark.parametrize("seen", [500, 0])
 
 
 def made(spark: SparkSession, wanted: DataFrame, **given: Made) -> list[int]:
-    return sorted(execute(spark, {"wanted": wanted}, given, suited)["wanted"]["n"].to_pylist())
+    return sorted(execute(spark, {"wanted": wanted}, given, BY_FILES)["wanted"]["n"].to_pylist())
 
 
 def kept(spark: SparkSession) -> list[str]:
     """What is kept of each step and shape."""
-    steps: Mapping[Any, Mapping[Any, Any]] = prepared._PLANS.get(spark, {})
+    steps: Mapping[Any, Mapping[Any, Any]] = kept_plans._PLANS.get(spark, {})
     return sorted(type(plan).__name__ for plans in steps.values() for plan in plans.values())
 
 
@@ -109,9 +109,9 @@ def test_a_plan_that_is_kept_holds_no_rows(spark: SparkSession, monkeypatch: pyt
     wanted = both(source("given"), others=source("others"))
     for _ in range(2):
         made(spark, wanted, given=numbers(1, 2), others=numbers(2))
-    [plans] = prepared._PLANS[spark].values()
+    [plans] = kept_plans._PLANS[spark].values()
     [plan] = plans.values()
-    assert isinstance(plan, prepared.Plan)
+    assert isinstance(plan, kept_plans.Plan)
     found = plan._nodes[-1][0].collectLeaves()
     assert found.size() == 2 and all(found.apply(nth).data().isEmpty() for nth in range(2))
 
@@ -122,7 +122,7 @@ def test_rows_of_any_type_are_as_they_are(spark: SparkSession) -> None:
     for some in (CHANGES[:1], CHANGES, CHANGES[3:], []):
         rows = rows_of("changes", some)
         given = Made(lambda spark: local(spark, rows, schema_of("changes")), rows, schema=schema_of("changes"))  # noqa: B023
-        assert said(execute(spark, {"wanted": wanted}, {"given": given}, suited)["wanted"]) == said(rows)
+        assert said(execute(spark, {"wanted": wanted}, {"given": given}, BY_FILES)["wanted"]) == said(rows)
     assert kept(spark) == ["Plan"]
 
 
@@ -145,7 +145,7 @@ def test_rows_in_several_parts_are_another_shape(spark: SparkSession, monkeypatc
 
 @pytest.mark.parametrize(
     ("who", "what", "known"),
-    [(leaves.Java, "__init__", []), (leaves.Java, "lying", ["Never"]), (prepared.Plan, "_made", ["Never"])],
+    [(leaves.Java, "__init__", []), (leaves.Java, "lying", ["Never"]), (kept_plans.Plan, "_made", ["Never"])],
 )
 def test_a_java_that_has_other_plans_is_told_each_step_anew(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, who: type, what: str, known: list[str]
@@ -182,5 +182,5 @@ def test_columns_of_other_types_are_another_shape(spark: SparkSession) -> None:
         schema = struct(f"cn {kind}")
         rows = arrow(schema, [{"cn": each} for each in some])
         given = Made(lambda spark: local(spark, rows, schema), rows, schema=schema)  # noqa: B023
-        assert execute(spark, {"wanted": wanted}, {"given": given}, suited)["wanted"]["cn"].to_pylist() == some
+        assert execute(spark, {"wanted": wanted}, {"given": given}, BY_FILES)["wanted"]["cn"].to_pylist() == some
     assert kept(spark) == ["Plan", "Plan"]
