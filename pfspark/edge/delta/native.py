@@ -31,6 +31,8 @@ SMALL_ROWS, SMALL_SIZE = 2_000, 2**17
 AT_HAND_ROWS, AT_HAND_SIZE = 2_000_000, 2**28
 """Up to so many, whoever looks for more than a few names among them reads some columns of all: they fit into memory."""
 IS_HERE = find_spec("deltalake") is not None
+MANY = 100_000
+"""Rows of a file from which on its columns are read by several threads."""
 CHECKPOINT_EVERY = 10
 """Commits, where a table does not say it otherwise: as Delta does."""
 _OTHERWISE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]|^#?\x00-\x1f\x7f]")
@@ -93,25 +95,41 @@ def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Ex
 
 def dataset(place: Path, version: int | None = None) -> ds.Dataset | None:
     """A table, of which nothing but its log is read yet; None where it cannot be."""
-    import pyarrow.dataset as ds
     import pyarrow.fs as fs
 
     with suppress(Exception):
         if (table := _plain(place, version)) is not None:
             # Files opened by delta-rs are Python's: Arrow's threads that let go of one while a process ends abort it.
             files = fs.SubTreeFileSystem(str(place), fs.LocalFileSystem())
-            # Spark's times reach farther than nanoseconds do, as which Arrow reads what Spark writes by default.
-            options = ds.ParquetReadOptions(coerce_int96_timestamp_unit="us")
-            return table.to_pyarrow_dataset(filesystem=files, parquet_read_options=options)
+            return table.to_pyarrow_dataset(filesystem=files)
     return None
 
 
 def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = None) -> pa.Table | None:
-    """Its rows, as `read` gives them."""
-    there = [name for name in schema.names if name in opened.schema.names]
+    """Its rows, as `read` gives them: of the files that may have some, by what the log says of them.
+
+    One file after the other, without the scanner of datasets. That hands every piece to a pool of threads, and where glibc may
+    lose a wake-up (before 2.41, its bug 25847) it has waited for ever, with a task queued and eight threads idle. Of small files
+    this is faster too.
+    """
     with suppress(Exception):
-        return _fit(opened.to_table(columns=there, filter=keep), schema)
+        found = [_fit(_in_file(fragment, schema), schema) for fragment in opened.get_fragments(filter=keep)]
+        together = pa.concat_tables(found) if found else schema.empty_table()
+        return together if keep is None else together.filter(keep)
     return None
+
+
+def _in_file(fragment: ds.ParquetFileFragment, schema: pa.Schema) -> pa.Table:
+    """The rows of a file, in those columns of the schema that it has."""
+    import pyarrow.parquet as pq
+
+    # Spark's times reach farther than nanoseconds do, as which Arrow reads what Spark writes by default.
+    with (
+        fragment.filesystem.open_input_file(fragment.path) as source,
+        pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False) as file,
+    ):
+        there = [name for name in schema.names if name in file.schema_arrow.names]
+        return file.read(there, use_threads=file.metadata.num_rows > MANY)
 
 
 def is_within(place: Path, version: int | None, most: int, size: int) -> bool:

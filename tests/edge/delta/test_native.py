@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -408,3 +410,27 @@ def test_a_commit_stands_though_no_checkpoint_can_be_written(tmp_path: Path) -> 
     assert native.append_once(place, pa.table({"a": [3]}), "3", "app", 3)
     assert not native.append_once(place, pa.table({"a": [3]}), "3", "app", 3)
     assert sorted(deltalake.DeltaTable(place).to_pyarrow_table()["a"].to_pylist()) == [1, 2, 3]
+
+
+THREADS = """
+import os, sys
+import pyarrow as pa
+from pathlib import Path
+from pfspark.edge.delta import native
+
+schema, place = pa.schema([("n", pa.int64())]), Path(sys.argv[1])
+native.create(place, schema, {"n": "a number"}, "a number", {})
+for n in range(3):
+    native.append(place, pa.table({"n": [n]}, schema), None)
+opened = native.dataset(place)
+before = len(os.listdir("/proc/self/task"))
+rows = native.rows(opened, schema)
+print(sorted(rows["n"].to_pylist()), len(os.listdir("/proc/self/task")) - before)
+"""
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/task"), reason="threads are counted where Linux tells of them")
+def test_small_files_are_read_by_the_thread_that_asks(tmp_path: Path) -> None:
+    """A pool of Arrow's threads that misses a wake-up, as glibc before 2.41 lets it, leaves who asks waiting for ever."""
+    said = subprocess.run([sys.executable, "-c", THREADS, str(tmp_path / "t")], capture_output=True, text=True, check=True)
+    assert said.stdout == "[0, 1, 2] 0\n"
