@@ -300,7 +300,7 @@ def test_where_rows_lie_does_not_matter(spark: SparkSession, run: Run, monkeypat
 
     class Watching(Execution):
         def settle(self, frame: Frame, made: Made) -> None:
-            stays.append(made.brought is not None)
+            stays.append(made.collect is not None)
             super().settle(frame, made)
 
     monkeypatch.setattr(pfspark.execute, "LARGE", 1)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pfspark.edge.spark import lookups
+from pfspark.edge.spark.fit import OLD_VERSIONS, fitted
 from pfspark.edge.spark.installed import GIVEN, class_archive, delta_jars, find_java, installed, last_lines, spark_home
 from pfspark.edge.spark.temporary import own_folder, sweep
 from pfspark.edge.spark.tuned import FOR_LITTLE
@@ -37,7 +38,6 @@ most is optimized all the same: such a round takes a tenth less. From a hundred 
 CALL_SITE = ("callSite.short", "callSite.long")
 """Where in a program something was said to Spark, for pages that nobody opens here: not told, it looks through the whole stack
 for each of the some dozen RDDs of a plan, a twentieth of what Java does in a small round."""
-UTC_ZONES = ("UTC", "Etc/UTC", "GMT", "Z", "+00:00")
 
 
 def open_session(
@@ -107,13 +107,7 @@ def _given_session() -> SparkSession:
     from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
-    spark = SparkSession.builder.getOrCreate()
-    zone = spark.conf.get("spark.sql.session.timeZone")
-    if zone not in UTC_ZONES:
-        raise SparkStartError(
-            f"The session found here tells times in {zone}, and days here begin in UTC. "
-            "Say spark.conf.set('spark.sql.session.timeZone', 'UTC') first."
-        )
+    spark = fitted(SparkSession.builder.getOrCreate())
     try:
         spark.sql("OPTIMIZE delta.`/there is no such table`")  # a statement that only Delta knows, and always refuses
     except PySparkException as error:
@@ -135,6 +129,7 @@ def _settings(place: Path, jars: list[Path], *, small: bool, lasting: bool, memo
     settings = {
         "spark.app.name": app,
         "spark.databricks.delta.snapshotPartitions": "1",  # a snapshot is rebuilt after each append
+        **OLD_VERSIONS,
         # The defaults start a process for each file of a commit to ask whether it is a link, sixteen an append. Those
         # for local files do not; that no two commit at a time, which neither sees to, `Tables` and `Writer` do for a lake.
         "spark.delta.logStore.file.impl": "io.delta.storage.LocalLogStore",

@@ -16,6 +16,7 @@ from pyspark.sql import functions as F
 from pfspark.edge import session
 from pfspark.edge.spark import installed, temporary, tuned
 from pfspark.errors import SparkStartError
+from pfspark.lake import Lake
 from pfspark.rows import IN_ONE_PART, local, struct
 from tests.edge.processes import DELTA, kill, python, talking, with_delta
 
@@ -156,11 +157,14 @@ def test_an_open_session_is_taken_again(spark: SparkSession) -> None:
     assert spark.conf.get("spark.app.name") == "pfspark"
 
 
-def test_a_given_session_must_tell_times_in_utc(spark: SparkSession) -> None:
+def test_a_given_session_must_tell_times_in_utc(spark: SparkSession, tmp_path: Path) -> None:
     spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
     try:
         with pytest.raises(SparkStartError, match="tells times in Europe/Paris"):
             session.open_session()
+        with pytest.raises(SparkStartError, match="tells times in Europe/Paris"):
+            Lake.create(tmp_path / "lake", spark)
+        assert not [*tmp_path.iterdir()]
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")
 

@@ -36,6 +36,7 @@ from pfspark.edge.delta.snapshot import Ledger, Snapshot, what_a_snapshot_needs
 from pfspark.edge.delta.writer import APP, Writer
 from pfspark.edge.spark.crossing import to_frame
 from pfspark.edge.spark.files import files_are_local
+from pfspark.edge.spark.fit import fitted
 from pfspark.errors import LakeError, NoLakeError, NoPlaceError
 from pfspark.rows import Session, columns_of, schema_of
 from pfspark.rules import intake
@@ -70,7 +71,7 @@ class Tables:
         a local folder is named by `file:`. Where `spark` only says how to start a session, it is started here, unless the name
         can only mean a folder of this machine.
         """
-        self._spark = spark
+        self._spark = spark if callable(spark) else fitted(spark)
         self._read: tuple[int, Ledger] | None = None
         """The ledger as it was read last, with its version."""
         self._starting = Lock()
@@ -86,7 +87,7 @@ class Tables:
         """The session, started when it is first needed."""
         with self._starting:
             if callable(self._spark):
-                self._spark = self._spark()
+                self._spark = fitted(self._spark())
             return self._spark
 
     @cached_property
@@ -315,9 +316,14 @@ class Tables:
 
         Where another, of a later round, has rewritten the table meanwhile, nothing is done.
         """
-        options = {"replaceWhere": f"round <= {round}", "txnAppId": APP, "txnVersion": str(round)}
+        written_by = {"userMetadata": str(round), "txnAppId": APP, "txnVersion": str(round)}
         files = -(-self.count(name) // OF_A_FILE) or 1
-        self.save(name, rows.select(*TABLES[name].names).coalesce(files), "overwrite", options)
+        self.save(
+            name,
+            rows.select(*TABLES[name].names).coalesce(files),
+            "overwrite",
+            {"replaceWhere": f"round <= {round}", **written_by},
+        )
 
     def replace(self, name: str, rows: DataFrame) -> None:
         """Other rows in place of all, of a table that is made where there is none: nothing that the ledger tells of.
@@ -328,7 +334,10 @@ class Tables:
 
     def take_back(self, name: str, version: int) -> None:
         """The rows of a table become again those of an earlier version; the versions between stay as they are."""
-        self.spark.sql(f"RESTORE TABLE {self.name(name)} TO VERSION AS OF {version}")
+        try:
+            self.spark.sql(f"RESTORE TABLE {self.name(name)} TO VERSION AS OF {version}")
+        except REFUSALS as error:
+            raise unwritten(self.where, name, error) from error
 
     def delete(self, name: str, condition: str) -> None:
         """Rows go from the newest version of a table; what stands in one comes into the condition by `among` alone."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+import os
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,26 @@ def test_what_an_upkeep_left_that_ended_half_way_is_taken_back(played_once: Copy
         lake.round(f"{DAY}00:05:00Z")
         assert not lake._tables.written_anew("state", lake._tables.snapshot().row.versions["state"])
         assert {name: set(rows) <= set(facts(lake)[name]) for name, rows in before.items()} == dict.fromkeys(before, True)
+        assert broken(lake) == set()
+
+
+def test_what_lay_still_for_longer_than_its_history_is_read_and_taken_back(played_once: Copy, spark: SparkSession) -> None:
+    """Of a table that nobody has written for a month the version that counts is older than its history, once there is a newer one
+    that does not."""
+    place = played_once("lake")
+    then = (datetime.now(UTC) - timedelta(days=40)).timestamp()
+    for file in (file for file in place.rglob("*") if file.is_file()):
+        os.utime(file, (then, then))  # by which Delta tells how old a commit is
+    with Lake.open(place, spark) as lake:
+        before = facts(lake)
+        lake._tables.hook = ending_at(("before agenda", 1))
+        with pytest.raises(Ended):
+            lake.maintain(f"{DAY}00:05:00Z")
+    with Lake.open(place, spark) as lake:
+        assert lake._tables.written_anew("state", lake._tables.snapshot().row.versions["state"])
+        assert facts(lake) == before
+        assert lake.round(f"{DAY}00:05:00Z").round
+        assert not lake._tables.written_anew("state", lake._tables.snapshot().row.versions["state"])
         assert broken(lake) == set()
 
 
