@@ -417,6 +417,13 @@ numbers | set | the numbers
 changes | bigint | how many
 """),
         _line(
+            "metric", "what a monitor wants to know: a gauge and its value", "metrics", """
+name | string | the gauge, such as pfspark_missing_numbers
+org | string? | the organization; null: of the whole lake
+store | string? | the store; null: of all
+value | double | its value
+"""),
+        _line(
             "check", "a promise, and how many rows break it", "audit", """
 id | string | its name
 says | string | what is promised

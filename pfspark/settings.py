@@ -19,7 +19,7 @@ from pydantic import Field, PlainSerializer
 
 from pfspark.entries import Entry, reads
 from pfspark.errors import ProfileError, UsageError
-from pfspark.units import nearest, parse_clock, parse_duration, parse_size, show_duration, show_size, unfit, unknown
+from pfspark.units import nearest, parse_clock, parse_size, parse_wait, show_duration, show_size, unfit, unknown
 
 NONE = ("none", "off")
 MAIN = "main"
@@ -34,7 +34,7 @@ _DOUBLING = re.compile(r"(\w+) doubling to (\w+)")
 
 
 def _positive(text: object) -> timedelta:
-    duration = parse_duration(text)
+    duration = parse_wait(text)
     if not duration:
         raise unfit(text, "a duration longer than nothing")
     return duration
@@ -103,7 +103,7 @@ def _text(show: Callable[[Any], Any]) -> PlainSerializer:
 
 
 Duration = Annotated[timedelta, reads(_positive), _text(show_duration)]
-Wait = Annotated[timedelta, reads(parse_duration), _text(show_duration)]
+Wait = Annotated[timedelta, reads(parse_wait), _text(show_duration)]
 Age = Annotated[timedelta | None, reads(_age), _text(lambda age: show_duration(age) if age else "none")]
 Timeouts = Annotated[
     tuple[timedelta, timedelta, timedelta], reads(_timeouts), _text(lambda value: [show_duration(each) for each in value])

@@ -20,6 +20,8 @@ TICK = timedelta(microseconds=1)
 """The least by which two times differ, as Spark tells them."""
 NOW = "now"
 """The clock on the wall, in place of a time."""
+CENTURY = timedelta(days=36_500)
+"""The longest wait, and by how much a clock may be wrong at most: what comes of it lies in a year that there is."""
 AHEAD = timedelta(days=1)
 """How far ahead of the clock on the wall a time may be without being confirmed: further than clocks go wrong."""
 
@@ -38,6 +40,18 @@ def parse_duration(text: object) -> timedelta:
     if found is None or not any(found.groups()):
         raise unfit(text, "a duration such as 15m, 6h, 2d or 1h30m")
     return timedelta(seconds=sum(int(count or 0) * unit for count, unit in zip(found.groups(), UNITS.values(), strict=True)))
+
+
+def parse_wait(value: object) -> timedelta:
+    """How long something takes, or is waited for, which is a century at most; in Python it may be a timedelta too.
+
+    >>> parse_wait("36500d") == CENTURY
+    True
+    """
+    wait = value if isinstance(value, timedelta) else parse_duration(value)
+    if not timedelta(0) <= wait <= CENTURY:
+        raise unfit(str(value), f"a century at most: {CENTURY.days}d" if wait > CENTURY else "a duration from 0m on")
+    return wait
 
 
 def before(moment: datetime, span: timedelta) -> datetime:

@@ -10,7 +10,7 @@ from pfspark import cntext
 from pfspark.printed import LINES
 
 MOMENT = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d{1,6})?Z")
-PLAIN = {"string": str, "bigint": int, "boolean": bool}
+PLAIN: Mapping[str, Any] = {"string": str, "bigint": int, "double": (int, float), "boolean": bool}
 
 
 def assert_declared(line: Mapping[str, Any]) -> None:

@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pfspark import cntext
 from pfspark.edge.asked.answers import Answers
 from pfspark.errors import UsageError
+from pfspark.printed import Line
 from pfspark.words import HIERARCHY, Standing
 
 if TYPE_CHECKING:
@@ -59,6 +60,12 @@ def figures(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:
         if (due := answers.due(org)) is not None:
             yield "due_seconds", of, due.timestamp()
     yield from _holes(answers)
+
+
+def samples(answers: Answers) -> Iterator[Line]:
+    """The value of each gauge as a line."""
+    for name, of, value in figures(answers):
+        yield {"kind": "metric", "name": f"pfspark_{name}", "org": of.get("org"), "store": of.get("store"), "value": value}
 
 
 def _retired(answers: Answers, column: str) -> pc.Expression:

@@ -44,8 +44,9 @@ class Written:
         """The directory, and the changes, replicas and states that the stores have at the start."""
         self._tables.append("organizations", rows_of("organizations", self._entries.values()))
         dated = {name: [{"at": self._scenarios[row["org"]].start, **row} for row in some] for name, some in rows.items()}
-        for name in ("stores", "links"):
-            self._tables.append(name, rows_of(name, dated.get(name, ())))
+        directory = {"stores": [self._with_cycle(row) for row in dated["stores"]], "links": dated.get("links", ())}
+        for name, entries in directory.items():
+            self._tables.append(name, rows_of(name, entries))
         facts = ("changes", "state", "replicas")
         self._write({name: rows_of(name, dated.get(name, ()), ("round",)) for name in facts}, {}, {})
 
@@ -68,6 +69,14 @@ class Written:
         number = max(number for number, turns in self._rounds if not turns or turns.get(org, now) <= to)
         taken_back = (Restored(org, store, number),)
         self._write(restoring.facts(world, org, store, now), {org: now}, {}, taken_back)
+
+    def _with_cycle(self, store: Mapping[str, Any]) -> Mapping[str, Any]:
+        """A store whose cycle is the policy's says so itself where rounds come more or less often: what a lake says of an
+        organization's interval is said of its rounds too."""
+        scenario = self._scenarios[store["org"]]
+        if store["interval_s"] or scenario.policy.interval == scenario.interval:
+            return store
+        return {**store, "interval_s": int(scenario.policy.interval.total_seconds())}
 
     def _say(self, turns: Mapping[str, datetime], suspended: Collection[str]) -> None:
         """What the directory has of those that are suspended from now on, or are not any more."""

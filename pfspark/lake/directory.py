@@ -14,7 +14,7 @@ from pfspark.printed import Line
 from pfspark.settings import MAIN, PROFILE, differences_text, load_profile, override
 from pfspark.sim import values
 from pfspark.sim.properties import NEW_STORE, slots
-from pfspark.units import nearest, parse_size
+from pfspark.units import nearest, parse_size, parse_wait
 
 
 class Directory(Known):
@@ -109,7 +109,7 @@ class Directory(Known):
                 raise UsageError(f"no store is in the site {site!r}{nearest(site, sites)}")
         if cost < 0:
             raise UsageError(f"found the cost {cost}, expected a whole number from 0 on")
-        said = {"org": org, "cost": cost, "delay_s": int(values.delay(delay).total_seconds())}
+        said = {"org": org, "cost": cost, "delay_s": int(parse_wait(delay).total_seconds())}
         pairs = [(a, b), (b, a)] if both else [(a, b)]
         self._say("links", *({**said, "from_site": one, "to_site": other} for one, other in pairs))
 

@@ -17,7 +17,7 @@ from pfspark import cntext
 from pfspark.entries import Entry, reads, reads_by
 from pfspark.settings import Conflict
 from pfspark.sim import values
-from pfspark.units import parse_duration, parse_size, parse_time
+from pfspark.units import parse_size, parse_time, parse_wait
 from pfspark.words import FIRST
 
 MOST_POSTED = 1_000_000
@@ -38,8 +38,7 @@ class Known:
 Word = Annotated[str, reads(values.word)]
 Switch = bool
 Span = Annotated[timedelta, reads(values.span)]
-Duration = Annotated[timedelta, reads(parse_duration)]
-Delay = Annotated[timedelta, reads(values.delay)]
+Wait = Annotated[timedelta, reads(parse_wait)]
 Offset = Annotated[timedelta, reads(values.offset)]
 Size = Annotated[int, reads(parse_size)]
 Share = Annotated[float, reads(values.share)]
@@ -52,6 +51,7 @@ Priority = Annotated[str, reads(values.priority)]
 Path = Annotated[str, reads(values.path)]
 FolderWord = Annotated[str, reads(values.folder_word)]
 FolderName = Annotated[str, reads(values.folder_name)]
+FolderAsked = Annotated[str, reads(values.folder_or_hierarchy)]
 Time = Annotated[datetime, reads(parse_time)]
 Moment = Annotated[datetime, reads_by(lambda known: values.time_from(known.start))]
 Set = Annotated[cntext.CnSet, reads_by(lambda known: values.cnset(known.stores))]
@@ -138,7 +138,7 @@ class Link(Entry):
     from_site: SiteName | None = Field(None, alias="from")
     to_site: SiteName | None = Field(None, alias="to")
     cost: Natural | None = None
-    delay: Delay | None = None
+    delay: Wait | None = None
 
 
 class Fault(Entry):
@@ -150,7 +150,7 @@ class Fault(Entry):
     until: Moment | None = None
     lost: Share | None = None
     twice: Share | None = None
-    late: Duration | None = None
+    late: Wait | None = None
 
 
 class Properties(Entry):
@@ -169,7 +169,7 @@ class Properties(Entry):
 class FolderProperties(Properties):
     """What may be set on a folder."""
 
-    deleted_item_retention: Duration | None = None  # Q20
+    deleted_item_retention: Wait | None = None  # Q20
     description: Word | None = None  # R17
     note: Word | None = None  # R18
     permissions: Word | None = None  # R16
@@ -254,7 +254,8 @@ class Restore(AtStore):
     to: Moment
 
 
-class Why(InFolder):
+class Why(AtStore):
+    folder: FolderAsked
     item: Word | None = None
 
 

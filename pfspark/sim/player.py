@@ -106,7 +106,7 @@ def ends(world: Between, playing: Mapping[str, Playing]) -> Iterator[Line]:
     views = {org: Stores(parted, org) for org in playing}
     seen = _items(world, playing, [org for org, stores in views.items() if unlike(stores)])
     for org, one in playing.items():
-        yield _end(one.scenario, views[org], seen.get(org, []), one.violations + Counter(broken.get(org, {})))
+        yield _end(one, views[org], seen.get(org, []), one.violations + Counter(broken.get(org, {})))
 
 
 def _due(world: Between, playing: Mapping[str, Playing]) -> dict[str, datetime]:
@@ -248,11 +248,12 @@ def _violations(world: Between, playing: Iterable[str]) -> dict[str, dict[str, i
     return broken
 
 
-def _end(scenario: Scenario, stores: Stores, seen: Sequence[Mapping[str, Any]], broken: Mapping[str, int]) -> Line:
+def _end(one: Playing, stores: Stores, seen: Sequence[Mapping[str, Any]], broken: Mapping[str, int]) -> Line:
+    scenario = one.scenario
     missing = sum(cntext.size(claimed) for _, _, claimed, _ in stores.holes())
     end = {
         "org": scenario.name,
-        "at": lines.moment(scenario.end),
+        "at": lines.moment(one.at_end()),
         "kind": "end",
         "rounds": (scenario.end - scenario.start) // scenario.interval + 1,
         "converged": converged(stores, seen),

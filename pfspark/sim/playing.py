@@ -95,6 +95,12 @@ class Playing:
         self.now = max(self.time + self.wrong, self.before + TICK)
         return [replace(step, at=step.at + self.wrong) for step in steps]
 
+    def at_end(self) -> datetime:
+        """What the clock says when all is over, or what the file counts if that is later."""
+        last = (self.scenario.end - self.scenario.start) // self.scenario.interval
+        time = self.scenario.start + last * self.scenario.interval
+        return max(self.scenario.end, time + self.wrong, self.now + (last - self.place) * TICK)
+
     def turn(self) -> Line:
         """Its row of `clock` in that round, but its name."""
         return invention.turn(self.scenario, self.now, suspended=self.suspended, before=self.before)

@@ -76,8 +76,9 @@ class _Tree:
     has it; of two folders at one path a store means the one it made itself, else the younger.
     """
 
-    def __init__(self, folders: Mapping[str, FolderRef]) -> None:
-        """With the folders that are there at first, by path."""
+    def __init__(self, folders: Mapping[str, FolderRef], ids: Mapping[str, FolderRef]) -> None:
+        """With the folders that are there at first, by path, and by id."""
+        self.ids = ids
         self.places: dict[FolderRef, tuple[FolderRef | None, str]] = {}
         self.makers: dict[FolderRef, str] = {}
         self.deleted: set[FolderRef] = set()
@@ -147,14 +148,15 @@ def resolved(
     folders: Mapping[str, FolderRef],
     start: datetime,
     named: Mapping[FolderRef, Mapping[str, str]] | None = None,
+    ids: Mapping[str, FolderRef] | None = None,
     stores: Sequence[str] | None = None,
 ) -> tuple[Step, ...]:
     """The steps in order of time, with references in place of paths and item names.
 
-    `folders` are those that are there at first, by path; `named` their items, the id of each by its name; `stores` all that
-    can have given a number (None: nobody knows them all).
+    `folders` are those that are there at first, by path, and `ids` those whose ids are known; `named` their items, the id of
+    each by its name; `stores` all that can have given a number (None: nobody knows them all).
     """
-    tree = _Tree(folders)
+    tree = _Tree(folders, ids or {})
     items: dict[FolderRef, dict[str, int | str]] = {ref: dict(known) for ref, known in (named or {}).items()}
     resolved = []
     for step in sorted(steps, key=lambda step: step.at):
@@ -168,11 +170,12 @@ def resolved(
                 with values.within("item"):
                     _name_item(items.setdefault(args["folder_ref"], {}), args["item"], args["count"], step.number)
             elif step.verb == "why" and args["item"] is not None:
-                if _numbers(args["item"]):
+                named_there = items.get(args["folder_ref"], {})
+                if args["item"] not in named_there and _numbers(args["item"]):
                     _expect_of_stores(args, ("item",), stores)
                 else:
                     with values.within("item"):
-                        _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
+                        _item_ref(named_there, args["item"], args["folder"])
             elif step.verb in ("modify", "delete"):
                 with values.within("item"):
                     args["item_ref"] = _item_ref(items.get(args["folder_ref"], {}), args["item"], args["folder"])
@@ -220,7 +223,7 @@ def _expect_of_stores(args: Mapping[str, Any], keys: Iterable[str], stores: Sequ
 def _folder_ref(tree: _Tree, name: str, store: str) -> FolderRef:
     if name == "/":
         raise UsageError("found '/', expected a folder: the root is none")
-    return tree.find(name, store) if name.startswith("/") else ("id", name)
+    return tree.find(name, store) if name.startswith("/") else tree.ids.get(name, ("id", name))
 
 
 def _name_item(items: dict[str, int | str], name: str, count: int, number: int) -> None:

@@ -11,8 +11,8 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.schedules import parse_schedule
-from pfspark.units import nearest, parse_duration, parse_time, unfit, unknown
-from pfspark.words import LARGEST, LAST, LEVELS, PRIORITIES
+from pfspark.units import CENTURY, nearest, parse_duration, parse_time, parse_wait, unfit, unknown
+from pfspark.words import HIERARCHY, LARGEST, LAST, LEVELS, PRIORITIES
 
 
 @contextmanager
@@ -25,7 +25,14 @@ def within(place: str) -> Iterator[None]:
 
 
 def word(value: object) -> str:
-    if not isinstance(value, str) or not value.strip():
+    if isinstance(value, str) and not value.strip():
+        raise unfit(value, "a text")
+    return _letters(value)
+
+
+def _letters(value: object) -> str:
+    """A text, which may be blank."""
+    if not isinstance(value, str) or not value:
         raise unfit(value, "a text")
     try:
         value.encode()
@@ -57,23 +64,10 @@ def share(value: object) -> float:
     return float(value)
 
 
-CENTURY = timedelta(days=36_500)
-"""By how much a clock may be wrong at most, and how long a store or a message may take: what comes of it lies in a year that
-there is."""
-
-
 def span(value: object) -> timedelta:
-    duration = delay(value)
+    duration = parse_wait(value)
     if not duration:
         raise unfit(str(value), "a duration longer than nothing")
-    return duration
-
-
-def delay(value: object) -> timedelta:
-    """How long something takes, or is waited for; in Python it may be a timedelta too."""
-    duration = value if isinstance(value, timedelta) else parse_duration(value)
-    if not timedelta(0) <= duration <= CENTURY:
-        raise unfit(str(value), f"a century at most: {CENTURY.days}d" if duration > CENTURY else "a duration from 0m on")
     return duration
 
 
@@ -86,11 +80,15 @@ def offset(value: object) -> timedelta:
     return -wrong_by if is_behind else wrong_by
 
 
+_BASIC_TIME = re.compile(r"[0-9]{8}T.*", re.ASCII)
+"""A moment in ISO 8601 without hyphens, which is no duration."""
+
+
 def time_from(start: datetime) -> Callable[[object], datetime]:
     """An offset from the start, or a moment."""
 
     def read_time(value: object) -> datetime:
-        if isinstance(value, str) and "-" not in value:
+        if isinstance(value, str) and "-" not in value and not _BASIC_TIME.fullmatch(value):
             offset = parse_duration(value)
             if offset > LAST - start:
                 raise unfit(value, f"an offset that ends before the year {LAST.year + 1}")
@@ -171,7 +169,7 @@ def cnset(stores: Sequence[str]) -> Callable[[object], cntext.CnSet]:
 
 
 def folder_word(value: object) -> str:
-    name = word(value)
+    name = _letters(value)
     if "/" in name or len(name) > 255 or any(ord(char) < 32 or 127 <= ord(char) < 160 for char in name):
         raise unfit(value, "a folder name: no / and no control characters, at most 255 characters")
     return name
@@ -194,6 +192,11 @@ def expect_parent(path: str, folders: Collection[str]) -> None:
     if above and above not in folders:
         near = nearest(above, [each for each in folders if each != path])
         raise UsageError(f'folders."{path}": folder {above!r} is not known; declare it too{near}')
+
+
+def folder_or_hierarchy(value: object) -> str:
+    """A path, an id, or the hierarchy."""
+    return HIERARCHY if value == HIERARCHY else folder_name(value)
 
 
 def folder_name(value: object) -> str:

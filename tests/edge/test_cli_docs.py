@@ -60,10 +60,9 @@ def commands(group: typer.core.TyperGroup, *above: str) -> dict[str, typer.core.
 
 VERBS = commands(typer.main.get_command(cli.app()))
 SILENT = {
-    "store add", "store set", "link set", "link remove", "org set", "suspend", "resume", "wait", "metrics", "report"
+    "store add", "store set", "link set", "link remove", "org set", "suspend", "resume", "wait", "report"
 }  # fmt: skip
-"""They print no lines: what they did is told on stderr, or can be asked; `metrics` prints what Prometheus reads, `report` writes
-a page."""
+"""They print no lines: what they did is told on stderr, or can be asked; `report` writes a page."""
 
 
 def test_every_verb_that_prints_declares_its_lines() -> None:

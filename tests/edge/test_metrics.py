@@ -13,9 +13,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pfspark import cntext
-from pfspark.edge.metrics import GAUGES, Metrics
+from pfspark.edge.metrics import GAUGES, Metrics, samples
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
+from tests.declared import assert_declared
 
 ROOT = Path(__file__).parents[2]
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -64,6 +65,16 @@ def test_a_hole_grows_old_and_is_gone(lake: Lake) -> None:
     key = ("pfspark_missing_numbers", (("org", "main"), ("store", "PFS1")))
     assert (before[key], after[key]) == (1, 0)
     assert after["pfspark_rounds", ()] > before["pfspark_rounds", ()]
+
+
+def test_as_lines_they_are_the_same(lake: Lake) -> None:
+    told = Metrics()
+    told.tell(lake.answers())
+    lines = [*samples(lake.answers())]
+    for line in lines:
+        assert_declared(line)
+    named = {(line["name"], tuple((key, line[key]) for key in ("org", "store") if line[key])): line["value"] for line in lines}
+    assert named == read(told.text())
 
 
 def test_metrics_are_served_to_this_machine(lake: Lake) -> None:

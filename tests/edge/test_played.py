@@ -60,6 +60,21 @@ def test_what_is_held_back_is_held_back_in_its_lake(held_back: tuple[list[dict[s
     assert lake.declared(as_of="2026-01-05T00:45:00Z")["suspended"] is True
 
 
+def test_rounds_and_cycles_of_two_paces_go_on_at_both(spark: SparkSession, tmp_path: Path) -> None:
+    """Rounds come by the file's interval, and stores send by the policy's, in the lake as in the play."""
+    paces = HELD_BACK.split("[[steps]]")[0].replace('profile = "modern"', 'profile = "modern"\npolicy = { interval = "1h" }')
+    scenarios = [parse(paces, "paces", conf_folder())]
+    with written(spark, str(tmp_path / "lake"), scenarios) as record:
+        [*_] = play(scenarios, spark, record)
+    with Lake.open(tmp_path / "lake", spark) as lake:
+        assert lake.declared()["policy"]["interval"] == "15m"
+        assert {store["interval"] for store in lake.declared()["stores"].values()} == {"1h"}
+        lake.post("A", "/Sales", b"mail", at="2026-01-05T01:35:00Z")
+        lake.run("2026-01-05T02:15:00Z")
+        [sent] = [line["at"] for line in lake.lines("messages") if line["type"] == "0x4"]
+    assert sent == "2026-01-05T02:00:00Z"
+
+
 def test_what_goes_on_goes_on_in_its_lake(held_back: tuple[list[dict[str, Any]], Lake]) -> None:
     lines, lake = held_back
     assert "suspended" not in lake.declared()

@@ -1397,7 +1397,7 @@ class World:
         """The last line: whether all are equal, and what is still missing."""
         missing = sum(len(self.missing(server, f)) for server in self.servers.values() for f, _ in server.live())
         said = {"converged": self.converged(), "missing": missing, "violations": self.violations()}
-        return self._line("end", rounds=self.rounds, **said) | {"at": _time(self.scenario.end)}
+        return self._line("end", rounds=self.rounds, **said) | {"at": _time(max(self.scenario.end, self.now))}
 
     def converged(self) -> bool:
         """Whether all stores see one hierarchy, and all active replicas of a folder hold the same set and winners."""

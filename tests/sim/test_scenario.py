@@ -16,6 +16,7 @@ from pfspark.sim.language import VERBS
 from pfspark.sim.properties import DEFAULT_SITE
 from pfspark.sim.scenario import Folder, Link, Scenario, Store, parse, read
 from pfspark.sim.steps import Step
+from pfspark.units import CENTURY
 
 CONF = Path(__file__).parents[2] / "conf"
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -307,7 +308,7 @@ def test_every_verb_has_typed_arguments() -> None:
     assert found[4] == sales | {"properties": {"age_limit": 720 * HOUR, "size_limit": 1024**2, "note": "x"}}
     assert found[5] == sales | {"properties": {"age_limit": None, "schedule": "never"}}
     assert found[6] == {"store": "PFS1", "folder": "/Sales/North", "folder_ref": ("initial", 1), "replica": "PFS2"}
-    assert found[7] == {"store": "PFS1", "folder": "PFS1:2", "folder_ref": ("id", "PFS1:2"), "replica": "PFS1"}
+    assert found[7] == {"store": "PFS1", "folder": "PFS1:2", "folder_ref": ("initial", 1), "replica": "PFS1"}
     assert found[8] == {"store": "PFS2", "to": START + 2 * HOUR}
     assert found[9:11] == [{"stores": ("PFS1", "PFS2")}, {"stores": ("PFS1",)}]
     assert found[11:] == [{"wrong": 90 * MINUTE}, {"wrong": -36 * HOUR}]
@@ -419,6 +420,54 @@ def test_what_lies_in_a_ring_lies_beneath_the_root() -> None:
     ]  # fmt: skip
 
 
+def test_a_folder_of_the_start_is_the_same_by_its_path_and_by_its_id() -> None:
+    """The first store has given the hierarchy's numbers in the order of the file."""
+    found = args(
+        step("1m", 'post = { store = "PFS1", folder = "/Sales", item = "n" }'),
+        step("2m", 'modify = { store = "PFS2", folder = "PFS1:1", item = "n" }'),
+        step("3m", 'rename_folder = { store = "PFS1", folder = "PFS1:1", name = "Trade" }'),
+        step("4m", 'move_folder = { store = "PFS1", folder = "/Trade/North", to = "/" }'),
+        step("5m", 'move_folder = { store = "PFS1", folder = "PFS1:1", to = "PFS1:2" }'),
+        step("6m", 'post = { store = "PFS1", folder = "/North/Trade" }'),
+        step("6m", 'post = { store = "PFS1", folder = "PFS1:3" }'),
+    )
+    assert [found[place]["folder_ref"] for place in (1, 3, 5, 6)] == [
+        ("initial", 0), ("initial", 1), ("initial", 0), ("id", "PFS1:3"),
+    ]  # fmt: skip
+    assert (found[1]["item_ref"], found[4]["to_ref"]) == (1, ("initial", 1))
+    twice = refused(
+        step("1m", 'post = { store = "PFS1", folder = "/Sales", item = "n" }'),
+        step("2m", 'post = { store = "PFS1", folder = "PFS1:1", item = "n" }'),
+    )
+    assert "item 'n' is posted by step 1 already" in twice
+
+
+def test_why_is_asked_of_the_hierarchy_too_and_of_an_item_by_any_name() -> None:
+    """A name that reads as numbers of some store is the item's, where one has it."""
+    found = args(
+        step("1m", 'post = { store = "PFS1", folder = "/Sales", item = "X:1,A:2" }'),
+        step("2m", 'why = { store = "PFS2", folder = "1-1", item = "PFS1:1" }'),
+        step("2m", 'why = { store = "PFS2", folder = "/Sales", item = "X:1,A:2" }'),
+    )
+    assert (found[1]["folder_ref"], found[2]["item"]) == (("id", "1-1"), "X:1,A:2")
+    assert "store 'A' is not known" in refused(step("2m", 'why = { store = "PFS2", folder = "/Sales", item = "X:1,A:2" }'))
+    assert "found '1-1', expected a path" in refused(step("2m", 'post = { store = "PFS2", folder = "1-1" }'))
+
+
+def test_a_folder_may_be_called_by_blanks() -> None:
+    head = HEAD.replace('"/Sales/North"', '"/ "')
+    assert scenario(step("1m", 'post = { store = "PFS1", folder = "/ " }'), head=head).folders[1].path == "/ "
+    assert "expected a path" in refused(step("1m", 'create_folder = { store = "PFS1", path = "//" }'))
+    assert "found '', expected a text" in refused(step("1m", 'rename_folder = { store = "PFS1", folder = "/Sales", name = "" }'))
+
+
+def test_a_moment_may_be_written_without_hyphens() -> None:
+    told = scenario(
+        step("20260105T010000Z", 'post = { store = "PFS1", folder = "/Sales" }'), head=HEAD.replace("4h", "20260106T000000Z")
+    )
+    assert (told.end - START, told.steps[0].at - START) == (timedelta(days=1), HOUR)
+
+
 @pytest.mark.parametrize("name", ["NOBODY~1:7", "PFS1~99999999999:7", "PFS1:9999999999999999999"])
 def test_what_no_store_could_have_given_is_no_id(name: str) -> None:
     told = refused(step("1m", f'post = {{ store = "PFS1", folder = "{name}" }}'))
@@ -426,9 +475,17 @@ def test_what_no_store_could_have_given_is_no_id(name: str) -> None:
 
 
 def test_an_interval_is_no_longer_than_a_century() -> None:
-    assert values.span("36500d") == values.CENTURY
+    assert values.span("36500d") == CENTURY
     with pytest.raises(UsageError, match="found '36501d', expected a century at most: 36500d"):
         values.span("36501d")
+
+
+@pytest.mark.parametrize(
+    "said", ['interval = "36501d"', 'status_after = "999999d"', 'backfill_timeouts = { local = ["6h", "12h", "36501d"] }']
+)
+def test_no_option_waits_longer_than_a_century(said: str) -> None:
+    """What comes of it lies in a year that there is: else the rounds of all organizations of a lake ended with it."""
+    assert "expected a century at most: 36500d" in refused(head=HEAD.replace("[stores.PFS1]", f"[policy]\n{said}\n[stores.PFS1]"))
 
 
 def test_of_two_folders_at_one_path_a_store_means_its_own() -> None:

@@ -11,6 +11,8 @@ from pfspark.printed import Line
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.units import show_duration
 from pfspark.words import MessageType
+from tests.sim import oracle
+from tests.sim.against import first_difference
 
 Played = dict[str, list[Line]]
 START = datetime.fromisoformat("2026-01-05T00:00:00+00:00")
@@ -193,6 +195,13 @@ VECTORS = {
         step("15m", "modify", '{ store = "PFS2", folder = "/F", item = "plan" }'),
         end="1h",
     ),
+    "a clock ahead at the end": file(
+        "a clock ahead at the end",
+        step("30m", "clock", '"12h"'),
+        post("40m", "PFS1"),
+        step("45m", "why", '{ store = "PFS2", folder = "1-1", item = "PFS1:1" }'),
+        end="2h",
+    ),
     "V28": file("V28", *LOST, end="120h"),
     "V29": file("V29", *LOST, sites="S T", end="190h"),
     "V30": meanwhile("V30", "6h15m"),
@@ -265,6 +274,16 @@ def test_what_arrives_in_a_round_can_be_modified_in_it(played: Played) -> None:
     lines = played["arrival comes first"]
     assert not [line for line in lines if line["kind"] == "refused"]
     assert messages(lines, "0x4") == ["0m 0x4 PFS1>PFS2 PFS1:1", "15m 0x4 PFS2>PFS1 PFS2:1"]
+
+
+def test_the_last_line_is_the_latest_by_a_clock_that_is_ahead(played: Played) -> None:
+    """The organization's clock dates all lines; and of the hierarchy it may be asked why, as of any folder."""
+    lines = played["a clock ahead at the end"]
+    said = [(line["kind"], after(line)) for line in lines if line["kind"] != "message"]
+    assert said == [("why", "12h45m"), ("end", "14h")]
+    [why] = [line for line in lines if line["kind"] == "why"]
+    assert (why["folder"], why["item"], why["cause"]) == ("1-1", "PFS1:1", "here")
+    assert first_difference(lines, list(oracle.play(parse(VECTORS["a clock ahead at the end"], "clock", conf_folder())))) is None
 
 
 @pytest.mark.rule("R136")

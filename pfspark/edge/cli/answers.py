@@ -135,10 +135,13 @@ def trace(
 def diff(
     before: Annotated[str, typer.Argument(help="A round, or a time.")],
     after: Annotated[str | None, typer.Argument(help="A later one; without it now.")] = None,
-    store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None, json: given.Json = False,
+    store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
+    as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Print what changed between two moments: trees, lists, standings, numbers held, holes opened and closed."""
-    moments = given.round_or_moment(before), given.round_or_moment(after)
+    if after is not None and as_of is not None:
+        raise UsageError(f"found {after!r} and --as-of {as_of!r}, expected the later moment once")
+    moments = given.round_or_moment(before), given.round_or_moment(after or as_of)
     with given.opened(lake) as there:
         several = org is None and len(there.organizations) > 1
         found = there.diff_lines(*moments, store=store, folder=folder, org=org)
@@ -146,14 +149,20 @@ def diff(
 
 
 @verbs.command(rich_help_panel=PANEL)
-def metrics(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None) -> None:
+def metrics(
+    lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False
+) -> None:  # fmt: skip
     """Print what a monitor wants to know, as Prometheus reads it: missing and lost numbers, the age of the oldest hole, mail."""
-    from pfspark.edge.metrics import Metrics
+    from pfspark.edge.metrics import Metrics, samples
 
-    when, told = given.round_or_moment(as_of), Metrics()
+    when, told = given.round_or_moment(as_of), None if json else Metrics()
     with given.opened(lake) as there:
-        told.tell(there.answers(when, org))
-    print(told.text(), end="", flush=True)
+        answers = there.answers(when, org)
+        if told is None:
+            screen.lines(samples(answers), json=True)
+        else:
+            told.tell(answers)
+            print(told.text(), end="", flush=True)
 
 
 @verbs.command(rich_help_panel=PANEL)

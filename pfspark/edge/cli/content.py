@@ -78,7 +78,7 @@ def import_mail(
     store: given.Store, folder: given.Folder, lake: given.LakeName = None, org: given.Org = None,
     now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
-    """Post the mails of files into a folder; what was imported before adds nothing."""
+    """Post the mails of files into a folder; what was imported before adds nothing. Ends with 1 if some could not be kept."""
     from pfspark.edge import mail
 
     at = given.moment(now)
@@ -91,6 +91,8 @@ def import_mail(
     for file, reason in left_out:
         screen.note(f"not kept: {file} ({reason})")
     screen.counts("import", counts, json=json)
+    if counts["unkept"]:
+        raise typer.Exit(1)
 
 
 @verbs.command("export", rich_help_panel=PANEL)

@@ -14,7 +14,7 @@ from pfspark.edge.cli.organizations import carried_out, warn_of_unlinked
 from pfspark.errors import NoLakeError, UsageError
 from pfspark.schedules import parse_schedule
 from pfspark.settings import MAIN, PROFILE
-from pfspark.units import parse_size, unknown
+from pfspark.units import parse_size, parse_wait, unknown
 from pfspark.words import LARGEST
 
 if TYPE_CHECKING:
@@ -158,9 +158,8 @@ def set_link(
     org: given.Org = None,
 ) -> None:
     """Say what a message between two sites costs, and how long it takes."""
-    from pfspark.sim import values
 
-    takes = values.delay(delay)
+    takes = parse_wait(delay)
     with given.opened(lake) as there:
         there.link(one, other, cost, takes, org=org, both=not one_way)
 
