@@ -113,14 +113,20 @@ def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = Non
     this is faster too.
     """
     with suppress(Exception):
-        found = [_fit(_in_file(fragment, schema), schema) for fragment in opened.get_fragments(filter=keep)]
-        together = pa.concat_tables(found) if found else schema.empty_table()
-        return together if keep is None else together.filter(keep)
+        asked = pa.schema([field for field in opened.schema if field.name in schema.names or _is_in(field.name, keep)])
+        found = [_in_file(fragment, asked) for fragment in opened.get_fragments(filter=keep)]
+        kept = found if keep is None else [rows.filter(keep) for rows in found]
+        return pa.concat_tables([schema.empty_table(), *(_fit(rows, schema) for rows in kept)])
     return None
 
 
+def _is_in(name: str, keep: pc.Expression | None) -> bool:
+    """Whether that may be a column by which rows are kept; one too many costs no more than its reading."""
+    return keep is not None and re.search(rf"\b{name}\b", str(keep)) is not None
+
+
 def _in_file(fragment: ds.ParquetFileFragment, schema: pa.Schema) -> pa.Table:
-    """The rows of a file, in those columns of the schema that it has."""
+    """The rows of a file, in those columns; one that it does not have is null."""
     import pyarrow.parquet as pq
 
     # Spark's times reach farther than nanoseconds do, as which Arrow reads what Spark writes by default.
@@ -129,7 +135,7 @@ def _in_file(fragment: ds.ParquetFileFragment, schema: pa.Schema) -> pa.Table:
         pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False) as file,
     ):
         there = [name for name in schema.names if name in file.schema_arrow.names]
-        return file.read(there, use_threads=file.metadata.num_rows > MANY)
+        return _fit(file.read(there, use_threads=file.metadata.num_rows > MANY), schema)
 
 
 def is_within(place: Path, version: int | None, most: int, size: int) -> bool:

@@ -14,6 +14,7 @@ from typing import Any
 
 import deltalake
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset
 import pyarrow.fs
 import pytest
@@ -434,3 +435,22 @@ def test_small_files_are_read_by_the_thread_that_asks(tmp_path: Path) -> None:
     """A pool of Arrow's threads that misses a wake-up, as glibc before 2.41 lets it, leaves who asks waiting for ever."""
     said = subprocess.run([sys.executable, "-c", THREADS, str(tmp_path / "t")], capture_output=True, text=True, check=True)
     assert said.stdout == "[0, 1, 2] 0\n"
+
+
+@pytest.mark.parametrize("by_spark", [False, True])
+def test_rows_are_kept_by_columns_that_are_not_asked_for(tables: Tables, by_spark: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And by one that older files do not have: there it is null."""
+    monkeypatch.setattr(native, "IS_HERE", not by_spark)
+    rounds = [{"org": "o", "edit_id": name, "outcome": "refused", "at": AT, "reason": name[-1]} for name in ("ax", "by")]
+    tables.append("receipts", rows_of("receipts", rounds, ("round",)), 5 + by_spark)
+    monkeypatch.setattr(native, "IS_HERE", True)
+    keep = (pc.field("round") == 5 + by_spark) & (pc.field("reason") == "y") & (pc.field("at") >= pa.scalar(AT))
+    found = tables.arrow("receipts", keep=keep, columns=["edit_id"])
+    assert found is not None and found.to_pylist() == [{"edit_id": "by"}]
+    place = tables.here("receipts")
+    assert place is not None
+    opened, told = native.dataset(place), pa.schema([("edit_id", pa.string()), ("never", pa.int64())])
+    assert opened is not None
+    later = opened.replace_schema(opened.schema.append(pa.field("later", pa.int64())))
+    unsaid = native.rows(later, told, keep & pc.field("later").is_null())
+    assert unsaid is not None and unsaid.to_pylist() == [{"edit_id": "by", "never": None}]
