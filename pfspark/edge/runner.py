@@ -144,6 +144,7 @@ class Runner:
             losses = restoring.losses(org, store, known.world.tables, then)
             if agreed is not None and not again:
                 restoring.expect_no_more(losses, agreed)
+            restoring.expect_taken_in(org, store, known.world.tables, then, at)
             if again and (taken := list(losses)):
                 lost = restoring.lost_changes(org, taken, known.world.tables["changes"])
                 restoring.expect_replicas(org, store, taken, lost, then)
@@ -306,6 +307,7 @@ class Runner:
         if self._writer is None:
             self._writer = Writer(self._tables)
         try:
+            self._writer.expect_its_lake()
             yield self._writer
         except BaseException:
             self.close()  # what was written under this number is void; whoever goes on takes the next

@@ -53,12 +53,13 @@ class Edits(Questions):
         if edit_id:
             repeats.expect_first(edit_id)
         target = None if folder is None else self._folder(org, store, folder)
+        named = item and self._item(org, store, str(target), item)
         written = datetime.now(UTC)
         digest = None if body is None else hashlib.sha256(body).hexdigest()
         row = {
-            "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store, "at": self._at(at) or written,
-            "place": time.time_ns(), "action": str(action), "folder": target,
-            "item": item and self._item(org, store, str(target), item), "name": name,
+            "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store,
+            "at": self._at(at) or self._clock(org, store, target, named), "place": time.time_ns(),
+            "action": str(action), "folder": target, "item": named, "name": name,
             "properties": list(sets.items()), "size": len(body or b""), "hash": digest, "written": written,
         }  # fmt: skip
         self._check(row, folder or "")

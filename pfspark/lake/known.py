@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pfspark.edge.asked import naming
@@ -14,10 +16,11 @@ from pfspark.edge.runner import Runner
 from pfspark.edge.world.directory import DIRECTORY, faults, latest
 from pfspark.edge.world.facts import as_between, as_frame, trees, world_between
 from pfspark.errors import RefusedError, UsageError
-from pfspark.keyed import ByName
+from pfspark.keyed import ByName, of_store
 from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.units import TICK, confirmed, nearest, parse_time, unknown
+from pfspark.words import HIERARCHY_ACTIONS
 
 if TYPE_CHECKING:
     from pfspark.edge.delta.ledger import AsOf
@@ -78,6 +81,19 @@ class Known:
         if self._trees is None or self._trees[0] != at:
             self._trees = at, as_between(self._tables, trees(snapshot)).tables
         return self._trees[1]
+
+    def _clock(self, org: str, store: str, *about: str | None) -> datetime:
+        """The clock on the wall, but after the edits that wait at that store and make what a new one is `about` (a folder or an
+        item: `@` and the edit), or say something of that folder. Where the clock has been put back meanwhile, or they were dated
+        ahead, the new one would be taken in before them, and refused."""
+        named = [each for each in about if each]
+        ids = pa.array([each[1:] for each in named if each.startswith("@")], pa.string())
+        of_folders = pc.field("action").isin([*map(str, HIERARCHY_ACTIONS)]) & pc.field("folder").isin(
+            pa.array(named, pa.string())
+        )
+        waiting = of_store(self._tree_world()["edits"], org, store).filter(of_folders | pc.field("edit_id").isin(ids))
+        now, last = datetime.now(UTC), pc.max(waiting["at"]).as_py()
+        return now if last is None else max(now, last + TICK)
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:
         """The latest row of each entry of a table of the directory, by its key."""

@@ -60,7 +60,7 @@ class Mails(Edits):
         named = self._creation_of(org, target)
         now = datetime.now(UTC)
         begins = accumulate((source.size + 1 for source in sources), initial=time.time_ns())
-        told = mail.Import(org, store, target, self._at(at) or now, tuple(begins), now)
+        told = mail.Import(org, store, target, self._at(at) or self._clock(org, store, target), tuple(begins), now)
         self._check({"org": org, "store": store, "folder": target, "action": Action.POST, "properties": None}, folder)
         taken = self._taken_here if self._tables.is_native else self._taken_by_spark
         counts = Counter(posted=0, known=0, unkept=0)

@@ -156,7 +156,7 @@ def _fits(name: Column, value: Column) -> Column:
     """Whether a property of a folder may have that text; the list of replicas is changed by adding and removing alone."""
 
     def within(least: int, most: int) -> Column:
-        return value.try_cast("bigint").between(least, most)
+        return value.rlike("^[0-9]+$") & value.try_cast("bigint").between(least, most)  # Spark's casts trim, Python's do not
 
     kinds = {
         "schedule": value.rlike(SLOTS),

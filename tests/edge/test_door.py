@@ -21,7 +21,7 @@ from pfspark.edge.asked.store_view import View
 from pfspark.edge.delta import native
 from pfspark.edge.world.turns import clocks
 from pfspark.errors import RefusedError, UsageError
-from pfspark.lake import Lake
+from pfspark.lake import Lake, known
 from pfspark.rows import rows_of
 from pfspark.words import LEVELS, PARENT
 from tests.edge import mailbox as post
@@ -351,6 +351,30 @@ def test_a_time_far_ahead_must_be_meant(begun: Path, spark: SparkSession, capsys
 
 
 @pytest.mark.lakes
+def test_a_clock_that_was_put_back_puts_nothing_before_what_it_follows(
+    copied: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was accepted is taken in: a folder, what is posted there, what becomes of it; and it waits for nothing far ahead."""
+
+    class Clock(datetime):
+        hour_of = iter((14, 13, 13, 13))
+
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime(2026, 1, 5, next(cls.hour_of), tzinfo=tz)
+
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.round(f"{DAY}12:00:00Z")
+        monkeypatch.setattr(known, "datetime", Clock)
+        lake.folder_create("PFS1", "/New", ["PFS1"])
+        lake.post("PFS1", "/New", b"one", name="one")
+        lake.modify("PFS1", "/New", "one", b"two")
+        assert lake.post("PFS1", "/Sales", b"at noon in a week", at=f"{DAY}15:00:00Z")
+        made = lake.round(f"{DAY}14:00:01Z").made
+        assert [row["type"] for row in made["receipts"].to_pylist() if row["edit_id"]] == ["create_folder", "post", "modify"]
+        assert set(made["receipts"]["reason"].to_pylist()) == {None}
+
+
 def test_an_edit_far_ahead_waits_and_stops_nobody(copied: Copy, spark: SparkSession) -> None:
     """It takes nobody's clock along; one that somebody wrote for no time there is is refused."""
     with Lake.open(copied("lake"), spark, ahead=True) as lake:

@@ -200,6 +200,23 @@ def test_what_could_not_be_taken_up_is_taken_up_the_next_time(
         assert lake.round(f"{DAY}00:15:00Z").made["changes"]["name"].to_pylist() == ["late"]
 
 
+def test_a_writer_writes_into_no_other_lake_that_lies_in_the_place_of_its_own(
+    copied: Callable[[str], Path], spark: SparkSession
+) -> None:
+    """Its lake was moved away, and a backup put there: its rows would be among another's rounds, and its number leave a gap."""
+    place, backup = copied("lake"), copied("backup")
+    with Lake.open(place, spark) as lake:
+        lake.round(f"{DAY}00:00:00Z")
+        place.rename(place.with_name("old"))
+        backup.rename(place)
+        before = sorted(str(file) for file in place.rglob("*"))
+        with pytest.raises(OtherWriterError, match=r"it was moved away, or another lies there now. Nothing was written"):
+            lake.round(f"{DAY}00:05:00Z")
+        assert sorted(str(file) for file in place.rglob("*")) == before
+    with Lake.open(place, spark) as lake:
+        assert lake.round(f"{DAY}00:00:00Z").counts["changes"] == 2
+
+
 def test_a_room_that_is_full_is_told_and_nothing_is_lost(begun: Path, spark: SparkSession, tmp_path: Path) -> None:
     """On a disk of its own, with room for little more than the lake."""
     size = sum(file.stat().st_blocks * 512 for file in begun.rglob("*") if file.is_file())

@@ -54,7 +54,7 @@ BAD: dict[str, dict[str, Any]] = {
             "schedule": ("always", "1-2,", "1-2\n", "1", "-", "x-y", "123456-1", None),
             "size_limit": ("300KB", "-1", str(2**62), "9" * 40, "1e3", "", None),
             "age_limit": ("2d", "0", "-5", "9" * 18, None),
-            "deleted_item_retention": ("-1", "x"),
+            "deleted_item_retention": ("-1", "x", "\x0130", " 30", "+30"),  # which Spark's casts take for 30, and others do not
             "conflict": ("3", "true"),
             "priority": ("highest",),
             "replica:P2": ("gone", "leaving", "yes", None),

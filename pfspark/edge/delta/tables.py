@@ -42,7 +42,7 @@ from pfspark.rows import Session, columns_of, schema_of
 from pfspark.rules import intake
 from pfspark.tables import TABLES
 from pfspark.threads import callers_threads
-from pfspark.words import Kind
+from pfspark.words import LARGEST, Kind
 
 OF_A_FILE = 500_000
 """Rows of a table that is written anew that come into one file, and are written by one task."""
@@ -217,7 +217,8 @@ class Tables:
         """
         if isinstance(as_of, datetime):
             as_of = as_of if as_of.tzinfo else as_of.replace(tzinfo=UTC)
-        found = self._looked_up(as_of, org) or self._ledger(as_of, org)
+        asked = min(as_of, LARGEST - 1) if isinstance(as_of, int) else as_of
+        found = self._looked_up(asked, org) or self._ledger(asked, org)
         if found["last"] is None:
             raise NoLakeError(f"{self.where} is no lake yet: its making was cut short. Make it again with `pfspark init`.")
         if found["format"] > FORMAT:

@@ -53,7 +53,22 @@ class Writer:
                     f"Another writer plays rounds in {tables.where} (host, process: {holder}). "
                     "Wait until it is through, or end it; reading and posting go on meanwhile."
                 ) from error
+            self.expect_its_lake()
             self._tell(read_left(self._lock.read(200)))
+
+    def expect_its_lake(self) -> None:
+        """Raises OtherWriterError where another folder lies in the place of the one whose file is locked: what was written now
+        would be another lake's, in which somebody else may play."""
+        folder = self._tables.folder
+        if self._lock is None or folder is None:
+            return
+        with suppress(OSError):
+            if os.path.samestat(os.fstat(self._lock.fileno()), os.stat(folder / WRITER_LOCK)):
+                return
+        raise OtherWriterError(
+            f"{folder} is not the lake any more that this writer has locked: it was moved away, or another lies there now. "
+            "Nothing was written. Begin again."
+        )
 
     def open(self) -> Snapshot:
         """Takes the next number with an `opened` row, so that what others left under it is void; the lake as it stands.
@@ -85,6 +100,7 @@ class Writer:
         tables, last = self._tables, self.last
         if row.round % LOOKED_AT_EVERY == 0:
             tables.gather(LEDGER)
+        self.expect_its_lake()
         sealed = row.sealed(last.digest if last else "")
         told = rows_of(LEDGER, [sealed.written()])
         self.last = None

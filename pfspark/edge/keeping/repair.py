@@ -85,13 +85,17 @@ def _another_world(answers: Answers, world: Callable[[int], Between | None]) -> 
 
 
 def _new_lives(answers: Answers) -> Iterator[Remedy]:
-    """Of every store that misses something nobody will bring it, or is believed to hold what it does not."""
+    """Of every store that misses something nobody will bring it, or is believed to hold what it does not; but none of stores that
+    are retired, nor in organizations that cannot play: there is nobody who could ask."""
     seen = checks.Seen.of(answers.frame)
     broken = [rule(seen) for rule in (checks.honest_table, checks.complete_array, checks.lean_array, checks.array_of_the_living)]
     stores = [_whose(rows) for rows in (*broken, forgotten(answers.snapshot), unequal_at_rest(answers, seen))]
     found = reduce(DataFrame.unionByName, stores)
     number, where = answers.snapshot.row.round, answers.snapshot.tables.where
+    retired = {(row["org"], row["store"]) for row in answers.world["stores"].to_pylist() if row["retired"]}
     for row in found.distinct().orderBy("org", "store").collect():
+        if row["org"] not in answers.policies or (row["org"], row["store"]) in retired:
+            continue
         words = ("restore", "--store", row["store"], "--to", str(number), "--org", row["org"], "--yes", "--lake", where)
         says = f"{row['store']} begins a new life with what it holds, asks all others for status, and gets what it lacks"
         yield Remedy(NEW_LIFE, row["store"], says, shlex.join(("pfspark", *words)), row["org"])

@@ -17,7 +17,7 @@ from pfspark.ask import lines
 from pfspark.ask.stores import Stores, set_of
 from pfspark.between import Between
 from pfspark.errors import RefusedError
-from pfspark.keyed import ByName, of_store, semi_join, with_columns
+from pfspark.keyed import ByName, named, of_store, semi_join, with_columns
 from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, LIVE, PARENT, BackfillStep, Standing
@@ -127,8 +127,38 @@ def expect_replicas(org: str, store: str, lost: Iterable[Line], changes: pa.Tabl
 def expect_known(org: str, store: str, edits: Sequence[Line], changes: pa.Table, then: ByName) -> None:
     """Raises RefusedError where one of the `edits` that are said again is about a folder or an item that the store did not know
     `then`: its next round would refuse it for ever, before it hears of that by backfill."""
-    named = [(edit["folder"], edit["item"]) for edit in edits if edit["item"] and not edit["item"].startswith("@")]
-    knew = _known_items(org, store, named, changes, then)
+    for edit, what in _about_what_is_strange(org, store, edits, changes, then):
+        raise RefusedError(
+            f"{store} did not know {what} then, so that its {edit['action']} ({edit['edit_id']}) cannot be taken in "
+            "again; nothing was done. Restore to a later moment, or without taking in again what is lost"
+        )
+
+
+def expect_taken_in(org: str, store: str, tables: ByName, then: ByName, now: datetime) -> None:
+    """Raises RefusedError where an edit waits at the store, and is due `now`, that is about what it did not know `then`, or of
+    which it had no replica: its next round would refuse it for ever."""
+    changes = tables["changes"]
+    due = of_store(tables["edits"], org, store).filter(pc.field("at") <= pa.scalar(now))
+    made = semi_join(changes, named(due["org"], due["folder"]), ("org", "edit_id")).select(["edit_id", "object"]).to_pylist()
+    became = {f"@{row['edit_id']}": row["object"] for row in made}
+    waiting = [{**edit, "folder": became.get(edit["folder"], edit["folder"])} for edit in due.to_pylist()]
+    rows = of_store(then["replicas"], org, store).to_pylist()
+    had = {row["folder"] for row in rows if row["standing"] == Standing.ACTIVE}
+    of_items = [edit for edit in waiting if edit["action"] not in HIERARCHY_ACTIONS and edit["folder"]]
+    without = ((edit, edit["folder"]) for edit in of_items if edit["folder"] not in had and not edit["folder"].startswith("@"))
+    for edit, what in chain(_about_what_is_strange(org, store, waiting, changes, then), without):
+        raise RefusedError(
+            f"{edit['action']} ({edit['edit_id']}) waits at {store}, which had no {what} then and would refuse it; nothing "
+            "was done. Play a round first, or restore to a later moment"
+        )
+
+
+def _about_what_is_strange(
+    org: str, store: str, edits: Sequence[Line], changes: pa.Table, then: ByName
+) -> Iterator[tuple[Line, str]]:
+    """Those of the edits that are about a folder or an item that the store did not know `then`, each with that."""
+    of_items = [(edit["folder"], edit["item"]) for edit in edits if edit["item"] and not edit["item"].startswith("@")]
+    knew = _known_items(org, store, of_items, changes, then)
     known = Stores(then, org)
     for edit in edits:
         sets = dict(edit["properties"] or ())
@@ -138,16 +168,13 @@ def expect_known(org: str, store: str, edits: Sequence[Line], changes: pa.Table,
         if item and not item.startswith("@") and (edit["folder"], item) not in knew:
             strange.append(item)
         if strange:
-            raise RefusedError(
-                f"{store} did not know {strange[0]} then, so that its {edit['action']} ({edit['edit_id']}) cannot be taken in "
-                "again; nothing was done. Restore to a later moment, or without taking in again what is lost"
-            )
+            yield edit, strange[0]
 
 
-def _known_items(org: str, store: str, named: Sequence[tuple[str, str]], changes: pa.Table, then: ByName) -> set[tuple[str, str]]:
-    """Those of the items `named`, each with its folder, of which the store held a version."""
-    folders, items = ([each[place] for each in named] for place in (0, 1))
-    keys = pa.table({"org": [org] * len(named), "folder": folders, "object": items})
+def _known_items(org: str, store: str, items: Sequence[tuple[str, str]], changes: pa.Table, then: ByName) -> set[tuple[str, str]]:
+    """Those of the items, each with its folder, of which the store held a version."""
+    folders, objects = ([each[place] for each in items] for place in (0, 1))
+    keys = pa.table({"org": [org] * len(items), "folder": folders, "object": objects})
     known = Stores(then, org)
     held = {folder: known.content(store, folder) for folder in {*folders}}
     versions = semi_join(changes, keys, keys.column_names).select(["folder", "object", "origin", "cn"]).to_pylist()

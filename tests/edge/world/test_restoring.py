@@ -54,6 +54,27 @@ def test_more_is_not_lost_than_was_agreed(lake: Lake, spark: SparkSession) -> No
     assert held(lake, "PFS1") == "PFS1:1" and lake.status()["round"] > number
 
 
+@pytest.mark.parametrize("about", ["an item", "a folder", "a folder of a folder"])
+def test_no_edit_that_waits_is_condemned_by_a_restore(lake: Lake, about: str) -> None:
+    """It was accepted; the store that has forgotten what it is about would refuse it for ever."""
+    if about == "an item":
+        lake.modify("PFS1", "/Sales", "mine", b"better", at=f"{DAY}01:10:00Z")
+    else:
+        lake.folder_create("PFS1", "/New", ["PFS1"], at=f"{DAY}01:10:00Z")
+        lake.round(f"{DAY}01:10:00Z", cut=["PFS1"])
+        if about == "a folder":
+            lake.post("PFS1", "/New", b"new", at=f"{DAY}01:15:00Z")
+        else:
+            lake.folder_create("PFS1", "/New/One", ["PFS1"], at=f"{DAY}01:15:00Z")
+    with pytest.raises(RefusedError, match=r"waits at PFS1, which had no PFS1:.* then and would refuse it; nothing was done"):
+        lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z", again=True)
+    assert lake.rounds().where("kind = 'restored'").count() == 0
+    lake.run(f"{DAY}01:30:00Z")
+    lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z", again=True)
+    lake.run(until_quiet=True)
+    assert lake.table("receipts").where("outcome = 'refused'").count() == 0
+
+
 def test_mail_is_known_in_a_folder_that_was_taken_in_again(lake: Lake, tmp_path: Path) -> None:
     """The folder has another id and another edit that made it; what was imported into it is there."""
     (tmp_path / "box").write_bytes(b"From a@example.com Mon Jan  5 08:00:00 2026\nSubject: one\n\nhello\n\n")
