@@ -29,9 +29,9 @@ def _stack(frames: Sequence[DataFrame]) -> DataFrame:
 
 
 def _sweep(keys: Sequence[str], layers: Sequence[DataFrame]) -> tuple[DataFrame, list[str]]:
-    """The points where something begins or ends, each with the sum of every measure just behind it.
+    """The points where something begins or ends, each with the sum of every measure just after it.
 
-    A range covers the numbers behind `cn_min - 1` up to `cn_max`: so no point lies beyond 2^63 - 1.
+    A range covers the numbers after `cn_min - 1` up to `cn_max`: so no point lies beyond 2^63 - 1.
     """
     ranges = _stack(layers)
     measures = [name for name in ranges.columns if name not in (*keys, *_RANGE)]
@@ -41,9 +41,9 @@ def _sweep(keys: Sequence[str], layers: Sequence[DataFrame]) -> tuple[DataFrame,
         F.col("cn_max").alias(_POINT), *[(-amount).alias(name) for name, amount in zip(measures, amounts, strict=True)]
     )
     # RANGE, not ROWS: all that happens at one point settles together.
-    behind = Window.partitionBy(*keys).orderBy(_POINT).rangeBetween(Window.unboundedPreceding, Window.currentRow)
+    up_to_here = Window.partitionBy(*keys).orderBy(_POINT).rangeBetween(Window.unboundedPreceding, Window.currentRow)
     points = ranges.select(*keys, F.inline(F.array(begins, ends)))
-    return points.select(*keys, _POINT, *[F.sum(name).over(behind).alias(name) for name in measures]), measures
+    return points.select(*keys, _POINT, *[F.sum(name).over(up_to_here).alias(name) for name in measures]), measures
 
 
 def _between(points: DataFrame, keys: Sequence[str], keep: Column, *measures: str) -> DataFrame:

@@ -10,7 +10,7 @@ from pfspark.frame import Frame, node
 
 
 def steps(wanted: Iterable[DataFrame]) -> list[Frame]:
-    """All frames that those are made of, each behind what it is given."""
+    """All frames that those are made of, each after what it is given."""
     order: dict[Frame, None] = {}
     waiting = [(node(each), False) for each in wanted]
     while waiting:
@@ -25,18 +25,18 @@ def steps(wanted: Iterable[DataFrame]) -> list[Frame]:
 
 def picture(wanted: Iterable[DataFrame]) -> str:
     """The parts of the whole and what follows from what, in the language of Mermaid: only the last way to each part."""
-    behind: dict[str, set[str]] = {}
+    follows: dict[str, set[str]] = {}
     for frame in steps(wanted):
         if frame.rule:
             before = {each.phase for each in frame.inputs if each.rule and each.phase != frame.phase}
-            behind.setdefault(frame.phase, set()).update(before)
+            follows.setdefault(frame.phase, set()).update(before)
     lines = ["flowchart TD"]
-    for part, before in behind.items():
-        farther = set().union(*(_above(behind, each) for each in before))
-        lines += [f"    {each} --> {part}" for each in behind if each in before - farther]
+    for part, before in follows.items():
+        farther = set().union(*(_above(follows, each) for each in before))
+        lines += [f"    {each} --> {part}" for each in follows if each in before - farther]
     return "\n".join(lines)
 
 
-def _above(behind: Mapping[str, set[str]], phase: str) -> set[str]:
+def _above(follows: Mapping[str, set[str]], phase: str) -> set[str]:
     """The parts from which that one follows, by way of however many."""
-    return behind[phase].union(*(_above(behind, each) for each in behind[phase]))
+    return follows[phase].union(*(_above(follows, each) for each in follows[phase]))

@@ -4,7 +4,7 @@
 the rows that change in the views the next round begins with. It reads and writes nothing, and asks Spark nothing: what it
 gives is made by `execute`. It goes as the articles tell it: what arrives is accepted and sifted, the replication state table
 learns, people's edits are taken in, holes are noted and asked for, questions are answered, what waits is packed, and all
-letters leave together.
+messages leave together.
 
 Rows of many stores stand in one frame: every join carries `org` and `store`, and only `arrive` moves a row from one store
 to another. One rule looks over all stores, as the nightly maintenance may: `erase`, that no last copy goes.
@@ -104,12 +104,12 @@ def picture() -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Due:
-    """What is due now."""
+    """What is due now at stores that are up."""
 
     agenda: DataFrame
-    """That of the stores that are up."""
+    """Their agenda, all of it."""
     entries: DataFrame
-    """Of it, those whose time has come."""
+    """The entries whose time has come."""
 
 
 @phase
@@ -124,10 +124,11 @@ class Mail:
     """The mail of this round, and who was heard by it."""
 
     delivered: DataFrame
+    """Messages that are due by now, a row for each recipient, those that were lost at its door too."""
     met: DataFrame
-    """Contacts of those whom its recipients have heard."""
+    """Contacts of those whom a recipient has heard now: rows that replace those of before."""
     contacts: DataFrame
-    """All, after that."""
+    """Every store's contacts after this mail."""
 
 
 @phase
@@ -140,19 +141,20 @@ def arrive(world: World, clock: DataFrame) -> Mail:
 
 @dataclass(frozen=True, kw_only=True)
 class News:
-    """The hierarchy after the mail, and what stores held before it."""
+    """The hierarchy after this round's mail; and what stores held before it."""
 
     trees: Trees
+    """What every store sees of the tree, after the mail."""
     changed: Trees
-    """What of them the mail has changed."""
+    """Of the trees the folders that the mail has changed."""
     applied: DataFrame
-    """The numbers that stores held."""
+    """The numbers that stores held before the mail, of all folders."""
     empty: DataFrame
-    """Of them, those without content."""
+    """Of `applied` the numbers without content."""
     steps: DataFrame
-    """What the new lists make of replicas."""
+    """Steps of replicas that the new lists cause."""
     replicas: DataFrame
-    """All, after these steps."""
+    """All replicas, after `steps`."""
 
 
 @phase
@@ -175,16 +177,17 @@ class Inbox:
     """The mail of this round, after the verdict on it."""
 
     validated: DataFrame
-    """All of it, each message with its verdict."""
+    """All messages, with the reason where one is refused."""
     accepted: DataFrame
+    """The messages that are not refused."""
     current: DataFrame
-    """What was accepted of replicas in their current lives."""
+    """The accepted messages of replicas in the newest life their recipient knows."""
     lives: DataFrame
-    """Those that stores have read of."""
+    """The newest life that each store has read of each peer's replica."""
     carried: DataFrame
-    """The numbers that came."""
+    """The numbers that accepted messages bring."""
     in_hand: DataFrame
-    """They, and those that were held before."""
+    """The numbers held before (`News.applied`), and those carried."""
 
 
 @phase
@@ -203,22 +206,22 @@ def accept(world: World, mail: Mail, news: News) -> Inbox:
 class Standings:
     """How replicas stand before people's edits."""
 
-    alive: DataFrame
-    """All, before leavers advance."""
+    before_leaving: DataFrame
+    """All replicas, before leavers whose content is safe go; new lives have begun."""
     replicas: DataFrame
-    """All, after that."""
+    """All replicas, after these leavers have gone."""
     begun: DataFrame
-    """Steps of those that begin new lives."""
+    """Steps of replicas that begin new lives."""
     leaving: DataFrame
     """Steps of leavers."""
     carried_over: DataFrame
-    """Rows of the state table that new lives take over."""
+    """Rows of the state table that new lives take over from the lives before."""
     table: DataFrame
-    """The state table with them."""
+    """The state table with `carried_over`."""
     unlisted: DataFrame
-    """Leavers whose list does not say so, who say it anew."""
+    """Leavers whose list does not say that they leave: they say it anew."""
     called_again: DataFrame
-    """Who has gone, and whose list calls it a replica again."""
+    """Replicas that have gone, and that their list calls leavers again."""
 
 
 @phase
@@ -227,21 +230,21 @@ def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standin
     elsewhere go."""
     begun = dated(state.forgotten(inbox.accepted, applied=inbox.in_hand, replicas=news.replicas), clock=clock)
     carried_over = state.carried_over(world.state, begun=begun)
-    alive = _amend("replicas", news.replicas, begun)
+    before_leaving = _amend("replicas", news.replicas, begun)
     told = receipt.of_types(inbox.current, types=(MessageType.STATUS,))
-    acknowledged = removal.acknowledgements(told, replicas=alive, clock=clock)
-    unlisted = removal.unlisted(alive, seen=news.changed.folders, tree=news.trees.tree)
-    released = removal.advance(acknowledged, applied=inbox.in_hand, replicas=alive, unlisted=unlisted)
+    acknowledged = removal.acknowledgements(told, replicas=before_leaving, clock=clock)
+    unlisted = removal.unlisted(before_leaving, seen=news.changed.folders, tree=news.trees.tree)
+    released = removal.advance(acknowledged, applied=inbox.in_hand, replicas=before_leaving, unlisted=unlisted)
     leaving = dated(released, clock=clock)
     return Standings(
-        alive=alive,
-        replicas=_amend("replicas", alive, leaving),
+        before_leaving=before_leaving,
+        replicas=_amend("replicas", before_leaving, leaving),
         begun=begun,
         leaving=leaving,
         carried_over=carried_over,
         table=append(world.state, carried_over),
         unlisted=unlisted,
-        called_again=removal.called_again(alive, lists=news.changed.lists),
+        called_again=removal.called_again(before_leaving, lists=news.changed.lists),
     )
 
 
@@ -250,19 +253,19 @@ class TreeEdits:
     """People's edits, those of the hierarchy carried out."""
 
     resolved: DataFrame
-    """All, with what they name."""
+    """All edits of this round, with what they name."""
     verdicts: DataFrame
-    """Those of the hierarchy with their verdicts."""
+    """Edits of the hierarchy, numbered, or with the reason where one is refused."""
     entries: DataFrame
-    """What these enter into replica lists."""
+    """What edits of the hierarchy set in replica lists, by their places."""
     deleted: DataFrame
-    """Folders that deletions take along."""
+    """Folders that deletions take along, with the places of these."""
     changes: DataFrame
-    """The changes that they make."""
+    """The changes that edits of the hierarchy become."""
     trees: Trees
-    """After them."""
+    """What every store sees of the tree, after these changes."""
     changed: Trees
-    """What of the trees they have changed."""
+    """Of the trees the folders that these changes have changed."""
 
 
 @phase
@@ -286,11 +289,12 @@ def take_in_folders(world: World, news: News, standing: Standings, clock: DataFr
 
 @dataclass(frozen=True, kw_only=True)
 class Steps:
-    """How replicas stand after those edits."""
+    """How replicas stand after people's edits."""
 
     replicas: DataFrame
-    speaking: DataFrame
-    """They, and those who have just gone, and still speak in this round."""
+    """All replicas, after the last step of the round."""
+    with_departing: DataFrame
+    """`replicas`, with those that were let go in this round as they stood before: they answer and tell once more."""
     taken: DataFrame
     """All steps of the round."""
 
@@ -306,9 +310,9 @@ def follow_lists(due: Due, news: News, inbox: Inbox, standing: Standings, tree_e
     tonight = agenda.of_kind(due.entries, why=Why.ERASE)
     erased = dated(removal.erase(stood, tonight=tonight, applied=inbox.in_hand, empty=news.empty), clock=clock)
     replicas = _amend("replicas", stood, erased)
-    let_go = removal.let_go(standing.alive, standing.leaving, replicas=replicas)
+    let_go = removal.let_go(standing.before_leaving, standing.leaving, replicas=replicas)
     taken = _amend("replicas", news.steps, standing.begun, standing.leaving, last, erased)
-    return Steps(replicas=replicas, speaking=_amend("replicas", replicas, let_go), taken=taken)
+    return Steps(replicas=replicas, with_departing=_amend("replicas", replicas, let_go), taken=taken)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,22 +320,25 @@ class Edits:
     """All that people did, and how the hierarchy and the replicas stand after it."""
 
     received: DataFrame
+    """All edits of this round, with what they name."""
     of_folders: DataFrame
-    """Edits of the hierarchy with their verdicts."""
+    """Edits of the hierarchy, numbered, or with the reason where one is refused."""
     of_items: DataFrame
-    """The others with theirs."""
+    """Edits of items, numbered, or with the reason where one is refused."""
     issued: DataFrame
-    """The numbers that were given to changes."""
+    """The numbers that replicas have given in this round."""
     written: DataFrame
-    """Those changes."""
+    """The changes of these numbers."""
     trees: Trees
+    """What every store sees of the tree, after all edits."""
     changed: Trees
-    """What of them the edits have changed."""
+    """Of the trees the folders that edits have changed."""
     retold: Trees
-    """What of them the whole round has changed."""
+    """Of the trees the folders that this round has changed, by mail or by edits."""
     replicas: DataFrame
-    speaking: DataFrame
-    """They, and those who have just gone, and still speak in this round."""
+    """All replicas, after the last step of the round."""
+    with_departing: DataFrame
+    """See `Steps.with_departing`."""
     steps: DataFrame
     """All steps of the round."""
 
@@ -346,7 +353,7 @@ def take_in(world: World, news: News, inbox: Inbox, standing: Standings, tree_ed
         received=tree_edits.resolved, of_folders=tree_edits.verdicts, of_items=of_items,
         issued=intake.issued(changes), written=intake.as_changes(changes),
         trees=tree_edits.trees, changed=tree_edits.changed, retold=_both(news.changed, tree_edits.changed),
-        replicas=steps.replicas, speaking=steps.speaking, steps=steps.taken,
+        replicas=steps.replicas, with_departing=steps.with_departing, steps=steps.taken,
     )  # fmt: skip
 
 
@@ -399,7 +406,8 @@ def _take_in_items(
 
 @phase
 def look_at(due: Due, news: News, inbox: Inbox, edits: Edits) -> DataFrame:
-    """The folders to be looked at: with mail, edits, a changed list, a step, or an entry of the agenda that is due."""
+    """The folders that this round works on, one row each (org, store, folder): those with accepted mail, new numbers, a changed
+    list, a step of the replica, or an entry of the agenda that is due. All others stay as they are."""
     return keys_of(
         receipt.recipients(inbox.accepted), edits.issued, news.changed.lists, edits.changed.lists, edits.steps, due.entries
     )
@@ -410,29 +418,31 @@ class Known:
     """What stores know of the folders looked at."""
 
     lists: DataFrame
+    """The replica lists of these folders."""
     heard: DataFrame
-    """What this round's mail says of others."""
+    """Beliefs that are new with this round's mail."""
     current: DataFrame
-    """What stores believe of others in their current lives."""
+    """What stores believe of others in the newest lives that they know."""
     claims: DataFrame
-    """What of it says that a number is somewhere."""
+    """Those beliefs that say that a number is somewhere, or is settled without content."""
     coverage: DataFrame
-    """What covers the numbers of each folder."""
+    """The numbers of each folder in pieces, each with what covers it."""
     fresh: DataFrame
     """Numbers that came, and were not held."""
     settled: DataFrame
-    """Those that were settled without content."""
+    """Numbers that came from nobody, and that others have settled without content."""
     returned: DataFrame
-    """Own numbers that came back, and count as sent."""
+    """Own numbers that came back: they count as sent."""
     gained: DataFrame
-    """Fresh, settled, or given here."""
+    """`fresh`, `settled`, and the numbers given here."""
     held: DataFrame
-    """All that is held after that."""
+    """All that is held now, the numbers gained among them."""
     applied: DataFrame
-    """The same, canonical."""
+    """`held` as canonical ranges."""
     empty: DataFrame
-    """Of it, what is without content."""
+    """Of `applied` the numbers without content."""
     sent: DataFrame
+    """The numbers that stores have sent."""
     changed: DataFrame
     """Folders in which numbers came or were given."""
 
@@ -451,7 +461,7 @@ def learn(world: World, inbox: Inbox, standing: Standings, edits: Edits, dirty: 
     array = in_folders(world.array, dirty)
     coverage = backfill.cover(before, inbox.carried, state.layers_of_claims(claims), array)
     fresh = backfill.fresh(coverage)
-    settled = backfill.settle_empty(coverage, replicas=edits.speaking)
+    settled = backfill.settle_empty(coverage, replicas=edits.with_departing)
     gained = state.gain(fresh, settled, edits.issued)
     held = together(before, gained)
     return Known(
@@ -474,16 +484,16 @@ def learn(world: World, inbox: Inbox, standing: Standings, edits: Edits, dirty: 
 
 @dataclass(frozen=True, kw_only=True)
 class Gaps:
-    """What is missing."""
+    """What is missing, and what is done about it."""
 
     timed: DataFrame
-    """The pieces of the backfill array, with the moment at which each is asked for."""
+    """The pieces of the backfill array that others claim, with the moment at which each is asked for."""
     asks: DataFrame
-    """What is asked for now, and of whom."""
+    """The pieces that are asked for now, and of whom."""
     array: DataFrame
     """The backfill array after that."""
     steps: DataFrame
-    """What was noted in it, and asked for."""
+    """What was noted in the array, and asked for: rows of `backfill`."""
 
 
 @phase
@@ -507,17 +517,17 @@ class Cycle:
     """What is sent at this cycle, and what stores show of themselves meanwhile."""
 
     folders: DataFrame
-    """When each folder goes of which something waits."""
+    """Folders of which something waits, with when it goes."""
     sending: DataFrame
-    """What goes now."""
+    """The numbers that go now."""
     shown: DataFrame
-    """What a status tells: all that is held, without what waits on."""
+    """What a status tells as held: `Known.applied` without what waits on."""
     shown_empty: DataFrame
-    """Of it, what is without content."""
+    """What a status tells as settled without content: `Known.empty` without what waits on."""
     shown_before: DataFrame
-    """What a status told before this cycle: without all that waits."""
+    """What a status told before this cycle: `Known.applied` without all that waits."""
     limits: DataFrame
-    """What is set on folders for their messages."""
+    """Schedule, size limit and priority of folders that set them."""
 
 
 @phase
@@ -545,18 +555,18 @@ class Replies:
     """What requests are answered with."""
 
     content: DataFrame
-    """Numbers that were asked for."""
+    """Numbers that were asked for, each with its asker."""
     status: DataFrame
-    """Status that was asked for."""
+    """Askers who are answered by status."""
     unserved: DataFrame
-    """Status in place of numbers that are not here."""
+    """Askers of numbers that are not here: they get status in their place."""
 
 
 @phase
 def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFrame) -> Replies:
     """Requests for content and for status are answered."""
     requests, questions = (
-        status.answerable(receipt.of_types(inbox.current, types=(of_what,)), replicas=edits.speaking)
+        status.answerable(receipt.of_types(inbox.current, types=(of_what,)), replicas=edits.with_departing)
         for of_what in (MessageType.BACKFILL_REQUEST, MessageType.STATUS_REQUEST)
     )
     content = backfill.answer(requests, applied=known.applied, empty=known.empty)
@@ -575,7 +585,7 @@ class Asked:
     inquiries: DataFrame
     """Whom status requests go to, and when the next do."""
     contacts: DataFrame
-    """What stores remember from now on of whom they have heard or asked."""
+    """Contacts that change: of those who were heard, and of those who were asked."""
 
 
 @phase
@@ -594,14 +604,14 @@ def inquire(
     begin = status.begin(edits.steps, again=agenda.of_kind(due.entries, why=Why.ASK), clock=clock)
     inquiring = in_folders(agenda.of_kind(due.agenda, why=Why.INQUIRE), dirty)
     responders = sources.responders(
-        status.choosing(begin, replicas=edits.speaking),
+        status.choosing(begin, replicas=edits.with_departing),
         holders=status.holders(known.lists), missing=in_folders(gaps.timed, begin),
         gives=sources.content(in_folders(known.claims, begin)), contacts=mail.contacts, tree=in_folders(edits.trees.tree, begin),
         stores=world.stores, links=world.links, clock=clock,
     )  # fmt: skip
     inquiries = status.inquire(
-        begin=begin, responders=responders, inquiring=inquiring, delivered=inbox.accepted, current=inbox.current,
-        replicas=edits.speaking, lists=known.lists, stores=world.stores, clock=clock,
+        begin=begin, responders=responders, inquiring=inquiring, accepted=inbox.accepted, current=inbox.current,
+        replicas=edits.with_departing, lists=known.lists, stores=world.stores, clock=clock,
     )  # fmt: skip
     remembered = sources.remember(mail.contacts, asks=gaps.asks, responders=responders)
     return Asked(inquiries=inquiries, contacts=_amend("contacts", mail.met, remembered))
@@ -612,11 +622,11 @@ class Quiet:
     """Who tells status unasked."""
 
     folders: DataFrame
-    """Those that have been quiet for long enough."""
+    """Folders that have been quiet for long enough."""
     repeats: DataFrame
-    """Those whose status is repeated, and when next."""
+    """Folders whose status is repeated, and when next."""
     telling: DataFrame
-    """All that tell it now."""
+    """Folders whose status is told now, for either reason."""
 
 
 @phase
@@ -632,7 +642,7 @@ def tell_unasked(due: Due, known: Known, edits: Edits, cycle: Cycle, dirty: Data
     )  # fmt: skip
     made = intake.of_people(edits.issued)
     quiet = status.fall_due(agenda.of_kind(due.entries, why=Why.STATUS), changed=together(known.fresh, made))
-    speaking = in_folders(quiet, status.speakers(edits.speaking))
+    speaking = in_folders(quiet, status.speakers(edits.with_departing))
     return Quiet(folders=quiet, repeats=repeats, telling=keys_of(speaking, going(repeats)))
 
 
@@ -641,9 +651,9 @@ class Packed:
     """What goes with content."""
 
     going: DataFrame
-    """The numbers, each with whom it goes to."""
+    """The numbers that go, each with its asker (null: to all holders)."""
     messages: DataFrame
-    """They, packed."""
+    """They, packed under the size limit."""
 
 
 @phase
@@ -673,7 +683,7 @@ def address(
     clock: DataFrame,
 ) -> DataFrame:
     """Everything is addressed, with the sender's status in each message, and sent."""
-    letters = addressing.written(
+    drafts = addressing.written(
         addressing.changes(packed.messages, recipients=sending.recipients(known.lists)),
         addressing.responses(packed.messages),
         addressing.requests(gaps.asks),
@@ -685,7 +695,7 @@ def address(
     senders = addressing.senders(speaking, replicas=edits.replicas)
     says = state.tell(senders, shown=cycle.shown, empty=cycle.shown_empty, claims=known.claims, clock=clock)
     messages = addressing.address(
-        letters,
+        drafts,
         status=says, limits=cycle.limits, replicas=edits.replicas, delays=addressing.delays(world.stores, world.links),
         conditions=world.conditions, clock=clock,
     )  # fmt: skip

@@ -48,7 +48,7 @@ def lists_anew(lists: pa.Table, stores: pa.Table) -> pa.Table:
 
 def entries(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     """The row with the latest `at` of each key that lies `in_time`, for one beyond it nobody could ever correct; of several of
-    one moment that whose values come last, nulls behind all. What lacks a part of its key is about nobody, and is no entry. A
+    one moment that whose values come last, nulls after all. What lacks a part of its key is about nobody, and is no entry. A
     store of which nobody says that it is retired is not. What `edge.world.directory.entries` says.
     """
     dated = in_time(rows, "at")

@@ -129,7 +129,7 @@ def joined(slots: Iterable[tuple[int, int]]) -> Schedule:
 
 
 BEYOND = datetime.max.replace(tzinfo=UTC)
-"""In place of a round that would lie behind the last moment there is."""
+"""In place of a round that would lie after the last moment there is."""
 
 
 @dataclass(frozen=True)

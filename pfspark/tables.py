@@ -11,7 +11,7 @@ Ranges are inclusive, `cn_min` to `cn_max`; `origin` and `about` are labels of r
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pfspark.keys import AGENDA, HERE, PAIR
 from pfspark.words import PRIORITIES, Action, BackfillStep, Flag, Kind, Outcome, Standing, Why
@@ -35,13 +35,14 @@ class Column:
 
 @dataclass(frozen=True)
 class Table:
-    """A table or a view: what one row is, which columns name it, who writes it."""
+    """A table, a view or a frame: what one row is, which columns name it, and who writes it, or what it is derived from."""
 
     name: str
     row: str
     key: tuple[str, ...]
     columns: tuple[Column, ...]
     written_by: str = "round"
+    derived_from: str = ""
 
     @property
     def ddl(self) -> str:
@@ -393,7 +394,7 @@ responders | array<string> | as in messages
 flags | array<string> | as in messages
 at | timestamp | when it was sent
 """),
-            "messages - receipts",
+            derived_from="messages - receipts",
         ),
         Table(
             "tree",
@@ -407,7 +408,7 @@ property | string | name, parent, ...; where whole objects win also *, which one
 value | string | its value
 stamp | {STAMP} | the change that set it
 """),
-            "changes of 1-1 that the store holds",
+            derived_from="changes of 1-1 that the store holds",
         ),
         Table(
             "folders",
@@ -420,7 +421,7 @@ folder | string | the folder
 parent | string | its parent; empty at the top
 dead | boolean | deleted, or under a deleted one (R140)
 """),
-            "tree",
+            derived_from="tree",
         ),
         Table(
             "lists",
@@ -433,7 +434,7 @@ folder | string | the folder
 peer | string | the store listed
 listing | string | listed, removed, gone
 """),
-            "tree",
+            derived_from="tree",
         ),
         Table(
             "lives",
@@ -446,7 +447,7 @@ folder | string | the folder
 peer | string | whose replica
 life | bigint | 2, 3, ...
 """),
-            "labels in messages",
+            derived_from="labels in messages",
         ),
         Table(
             "array",
@@ -463,7 +464,7 @@ heard | timestamp | when it was first heard of
 attempt | bigint | how often it was asked for
 asked | timestamp | when it was last asked for; null: never
 """),
-            "backfill - applied",
+            derived_from="backfill - applied",
         ),
         Table(
             "contacts",
@@ -478,7 +479,7 @@ sent | timestamp | last message with changes from it: known to be active (R123)
 asked | timestamp | when it was last backfilled from (R108)
 silent | timestamp | when it becomes unavailable unless it is heard (R105)
 """),
-            "receipts, backfill",
+            derived_from="receipts, backfill",
         ),
     ]
 )
@@ -595,13 +596,13 @@ next_of | string | who does it, or of whom it is asked
 next_type | string | the type of the message by which it happens
 """)
 }
-"""What a column says, wherever a frame of a round has it."""
+"""What a column says in every frame of a round that does not say its own of it."""
 
 
-def _frame(name: str, row: str, columns: str) -> Table:
-    """A frame of a round; `name:type` is a column that there has another type."""
-    pairs = (each.partition(":") for each in columns.split())
-    return Table(name, row, (), tuple(replace(_SAID[each], type=kind or _SAID[each].type) for each, _, kind in pairs), "rules")
+def _frame(name: str, row: str, names: str, own: str = "") -> Table:
+    """A frame of a round, of the columns that are named; `own`: those that say something else there than elsewhere."""
+    said = {**_SAID, **{column.name: column for column in columns(own) if own}}
+    return Table(name, row, (), tuple(said[each] for each in names.split()), "rules")
 
 
 _KEYS = "org store folder"
@@ -611,7 +612,9 @@ _MESSAGE = "org recipient store folder message_id lost type sender carries asks 
 _EDIT = "org store folder item edit_id at place action name properties size hash now nth decided"
 _PLACED = f"{_EDIT} parent target"
 _NUMBERED_FOLDER = f"{_EDIT} parent object reason on label cn"
-_VERSION = f"org folder origin cn object action name properties:array<{PROPERTY}> predecessors size hash made_at edit_id at"
+_VERSION = "org folder origin cn object action name properties predecessors size hash made_at edit_id at"
+_OF_VERSION = f"properties | array<{PROPERTY}> | all properties, each with the stamp of the change that set it (R27, R28)"
+_SINCE = "since | int | place of the deletion among the edits of its store"
 _PIECE = f"{_RANGES} open heard attempt asked claimed near leaving"
 _ENTRY = f"{_KEYS} why peer attempt since due"
 _RECEIPT = "org store message_id edit_id type sender folder outcome reason place at"
@@ -632,7 +635,7 @@ FRAMES = _by_name(
         _frame("carried", "numbers that a message brings", f"{_KEYS} origin message_id cn_min cn_max"),
         _frame("validated", "a message that has come, with the reason where it is refused", f"{_MESSAGE} reason"),
         # the hierarchy
-        _frame("versions_held", "a version of an item or folder that a store holds", f"{_VERSION} store"),
+        _frame("versions_held", "a version of an item or folder that a store holds", f"{_VERSION} store", _OF_VERSION),
         _frame("moves", "a step that a replica takes now", f"{_KEYS} life standing"),
         _frame("steps", "a step that a replica takes, and when", f"{_KEYS} life standing at"),
         _frame("acknowledgements", "an answer that may release a leaver", f"{_KEYS} sender status said proof began"),
@@ -646,16 +649,16 @@ FRAMES = _by_name(
             "org store edit_id at place action folder properties now nth decided",
         ),
         _frame("resolved_folders", "an edit of the hierarchy with the folder it is about", _PLACED),
-        _frame("ancestors", "a folder that has an ancestor so and so far above it", f"{_KEYS} above"),
+        _frame("ancestors", "a folder, and the one that is 2^k levels above it, k times `twice_as_far`", f"{_KEYS} above"),
         _frame("branches", "a folder, and the one it goes with where edits move or delete that", f"{_KEYS} branch"),
         _frame("followed", "what becomes of a store's tree by its edits", "org store deleted_with too_deep"),
-        _frame("deleted_with_parent", "a folder that a deletion takes along", f"{_KEYS} since:int"),
+        _frame("deleted_with_parent", "a folder that a deletion takes along", f"{_KEYS} since", _SINCE),
         _frame("too_deep", "an edit that would place a folder too deep", "org store nth"),
         _frame("validated_folders", "an edit of the hierarchy and its verdict", f"{_PLACED} reason on"),
         _frame("numbered_folders", "an edit of the hierarchy that is taken in, with its number", _NUMBERED_FOLDER),
         _frame(
             "written_folders",
-            "the same with all that its change says",
+            "an edit of the hierarchy that is taken in, with all that its change will say",
             f"{_NUMBERED_FOLDER} made_at properties_all".replace(" properties ", " "),
         ),
         _frame(
@@ -663,36 +666,61 @@ FRAMES = _by_name(
         ),
         _frame("last_numbers", "the last number that a replica has given", f"{_KEYS} label last"),
         _frame("lineage", "what a change of an item would be made upon", f"{_KEYS} object upon deleted known_as"),
-        _frame("as_of", "what edits of folders make of the place of an edit", "org edit_id within since:int on"),
+        _frame("as_of", "what edits of folders make of the place of an edit", "org edit_id within since on", _SINCE),
         _frame("validated_items", "an edit of an item and its verdict", f"{_EDIT} reason upon known_as"),
         _frame(
             "numbered_items", "an edit of an item, taken in with its number or refused", f"{_EDIT} reason upon known_as label cn"
         ),
-        _frame("written_items", "the same with all that its change says", f"{_EDIT} reason label cn object predecessors"),
-        _frame("new_changes", "a change made in this round, with the store", f"{_VERSION} store"),
+        _frame(
+            "written_items",
+            "an edit of an item that is taken in, with all that its change will say",
+            f"{_EDIT} reason label cn object predecessors",
+        ),
+        _frame("new_changes", "a change made in this round, with the store", f"{_VERSION} store", _OF_VERSION),
         _frame("superseded", "a number upon which its sender knows a later change", f"{_KEYS} origin cn"),
         _frame("issued", "the numbers that a replica has given in this round", f"{_RANGES} rows numbers by_somebody"),
         _frame("last_given", "the last number of an origin that a change has", "org folder origin last"),
-        _frame("changes", "a change", _VERSION),
+        _frame("changes", "a change", _VERSION, _OF_VERSION),
         # what stores know
         _frame("state_rows", "a row of the replication state table", _STATE),
         _frame("beliefs", "what a store believes of another", f"{_KEYS} entry about origin cn_min cn_max"),
         _frame(
             "claims",
             "what a store that may be asked is believed to hold",
-            f"{_KEYS} origin peer about near:boolean leaving:boolean entry cn_min cn_max",
+            f"{_KEYS} origin peer about near leaving entry cn_min cn_max",
+            """
+near | boolean | whether it is in the store's own site
+leaving | boolean | whether it is off the list, and still holds
+""",
         ),
-        _frame("claim_layer", "claims as measures of the coverage", f"{_RANGES} claimed:int void:int near:int leaving:int"),
+        _frame(
+            "claim_layer",
+            "a claim, as it is added up in the coverage",
+            f"{_RANGES} claimed void near leaving",
+            """
+claimed | int | 1: it claims content; -1: it has settled it without
+void | int | 1: it has settled it without content
+near | int | 1: it claims content, and is in the same site
+leaving | int | 1: it claims content, and is leaving
+""",
+        ),
         _frame(
             "coverage",
             "a piece of the numbers of a folder, with what covers it",
-            f"{_RANGES} applied arriving claimed void near leaving open heard:bigint attempt asked:bigint",
+            f"{_RANGES} applied arriving claimed void near leaving open heard attempt asked",
+            """
+heard | bigint | when it was first heard of, in microseconds since 1970; 0: it is not in the array
+attempt | bigint | how often it was asked for; 0 too where it is not in the array
+asked | bigint | when it was last asked for, in microseconds since 1970; 0: never
+""",
         ),
         # backfill
         _frame("noted", "a piece of the backfill array", _PIECE),
         _frame("timed", "a piece of the array that others claim, and when it is asked for", f"{_PIECE} now suspended due"),
-        _frame("gives", "numbers that a peer can give", f"{_KEYS} origin peer cn_min cn_max"),
-        _frame("ranked", "a source, and its place in the order", f"{_KEYS} peer nth"),
+        _frame("gives", "numbers that a peer can give, canonical per peer", f"{_KEYS} origin peer cn_min cn_max"),
+        _frame(
+            "ranked", "a source, and its place in the order", f"{_KEYS} peer nth", "nth | int | place among the sources, from 1"
+        ),
         _frame("chosen", "a piece and whom it is asked of", f"{_KEYS} peer origin cn_min cn_max near leaving attempt asked now"),
         _frame("asks", "a piece that is asked for now", f"{_KEYS} peer origin cn_min cn_max near leaving attempt asked now due"),
         _frame("backfill", "a step of an entry of the backfill array", f"{_RANGES} step of attempt since due at"),
@@ -713,12 +741,17 @@ FRAMES = _by_name(
         _frame(
             "inquiries",
             "whom a status request goes to, and when again",
-            f"{_KEYS} peer asks:boolean must attempt since due leaver",
+            f"{_KEYS} peer asks must attempt since due leaver",
+            "asks | boolean | whether a request goes to it now",
         ),
         _frame("repeating", "an organization whose policy repeats status", "org now status_again_s"),
         _frame("repeats", "status that is repeated, and when", f"{_KEYS} goes attempt since due before"),
-        # letters
-        _frame("letters", "a letter", f"{_KEYS} type peers carries asks responders flags bytes"),
+        # messages
+        _frame(
+            "drafts",
+            "a message before it has a sender, status and recipients",
+            f"{_KEYS} type peers carries asks responders flags bytes",
+        ),
         _frame("delays", "a store from which mail takes time", "org store delays"),
         _frame("senders", "who speaks about a folder", f"{_KEYS} sender"),
         _frame("statuses", "the status part of a message", f"{_KEYS} status"),
@@ -730,9 +763,13 @@ FRAMES = _by_name(
         # growing old, the agenda, what is written
         _frame("aging", "an organization in which all items grow old", "org age_limit_s"),
         _frame("limited", "a replica whose items grow old", f"{_KEYS} limit_s"),
-        _frame("night_shift", "one that this night looks at", f"{_KEYS} limit_s now"),
-        _frame("versions", "a version that a store holds, and whether it is dominated", f"{_VERSION} store dominated"),
-        _frame("readable", "an item as readers at a store see it", f"{_VERSION} store version losers conflict deleted"),
+        _frame("night_shift", "a replica whose items the nightly maintenance looks at now", f"{_KEYS} limit_s now"),
+        _frame(
+            "versions", "a version that a store holds, and whether it is dominated", f"{_VERSION} store dominated", _OF_VERSION
+        ),
+        _frame(
+            "readable", "an item as readers at a store see it", f"{_VERSION} store version losers conflict deleted", _OF_VERSION
+        ),
         _frame("entries", "an entry of the agenda", _ENTRY),
         _frame("decided", "entries of the agenda that the round decides as a whole", f"{_KEYS} why"),
         _frame("agenda", "an entry of the agenda as it changes", f"{_ENTRY} at"),
@@ -750,7 +787,8 @@ FRAMES = _by_name(
         _frame(
             "evidence",
             "what is known of numbers; without a cause: of any",
-            f"{_RANGES} cause nth:bigint due of type message_id at reason version",
+            f"{_RANGES} cause nth due of type message_id at reason version",
+            "nth | bigint | of evidence for one cause the lowest counts",
         ),
         _frame("causes", "numbers of one cause", f"{_RANGES} cause since standing attempt due"),
         _frame(
@@ -774,6 +812,8 @@ REPLACED = {
 }
 """The key by which what a round gives replaces rows of a view: all rows of that key that were there before."""
 REPLACED_IN = {"lists": "folders", "array": "dirty"}
-"""Of a view of which nothing may be left under a key, what else of the round says in which folders it is replaced."""
+"""Views in which nothing may be left under a key: what names the folders that are replaced there. A folder of `folders` loses its
+rows of `lists`, one of `dirty` those of `array`, though the round gives none in their place."""
 
 EVERY = {**TABLES, **VIEWS}
+"""Tables and views by name; not the frames."""

@@ -155,7 +155,7 @@ def _issued(changes: pa.Table) -> pa.Table:
 
 def _in_ranges(changes: pa.Table, ranges: pa.Table) -> pa.Table:
     """A number lies in a range where more ranges of its origin have begun by it than have ended before it. How many, is looked
-    up among their sorted ends, those of each origin behind those of the origin before."""
+    up among their sorted ends, those of each origin after those of the origin before."""
     found = semi_join(changes, ranges, ORIGIN)
     ranges = semi_join(ranges, found, ORIGIN)
     origins = placed(distinct(ranges, ORIGIN)).rename_columns([*ORIGIN, "nth"])

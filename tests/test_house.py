@@ -182,8 +182,12 @@ IN_SQL = re.compile(
 BETTER_NAME = "who reads on would take it for the first: give each frame a name of its own"
 
 CLASSIC = {"_jdf", "_jsc", "_jsparkSession", "_jvm", "_sc", "rdd", "sparkContext"}
-CLASSICAL = {"pfspark.edge.session", *(f"pfspark.edge.spark.{name}" for name in ("files", "leaves", "kept_plans", "tuned"))}
-"""The modules that start Spark, that know whose files it reads, hand rows to its Java, keep plans of it, and set it."""
+CLASSICAL = {
+    "pfspark.edge.session",
+    *(f"pfspark.edge.spark.{name}" for name in ("files", "fit", "kept_plans", "leaves", "tuned")),
+}
+"""The modules that start Spark, know whose files it reads, hand rows to its Java, keep plans of it, set it, and look at a session
+that is given."""
 BETTER_CLASSIC = "Spark Connect has no such thing: say it with frames and SQL, or in edge/session.py or edge/spark"
 SERVERLESS = {
     "keeping frames between jobs": {"cache", "persist", "unpersist", "checkpoint", "localCheckpoint", "cacheTable"},

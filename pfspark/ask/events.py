@@ -197,7 +197,7 @@ class _Contents:
 
 
 def _sent(rows: Iterable[Row], viewer: str, stores: Stores) -> Iterator[Sent]:
-    """Folders one behind the other: the properties of each begin where those of the one before end."""
+    """Folders one after the other: the properties of each begin where those of the one before end."""
     offset = 0
     for row in rows:
         parent = next((each["value"] for each in row["properties"] if each["name"] == PARENT), None)

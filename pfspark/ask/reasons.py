@@ -199,7 +199,7 @@ _RULES: Mapping[Cause, tuple[str, Callable[[_Teller], str], str]] = {
     Cause.LOSER: ("F31", lambda one: f"{one.row['version']} comes before {one.item} in the order of winners", "changes"),
     Cause.NO_REPLICA: ("R1", lambda one: f"{one.store} {one.absence()}", "replicas"),
     Cause.SUSPENDED: ("F69", lambda one: "content waits while replication is suspended", "organizations"),
-    Cause.NOT_SENT: ("R46", lambda one: f"{one.item} lies behind what {one.of} sent last", "state"),
+    Cause.NOT_SENT: ("R46", lambda one: f"{one.item} comes after what {one.of} sent last", "state"),
     Cause.ON_ITS_WAY: ("R59", lambda one: f"{one.of} sent {one.row['message_id']}", "messages"),
     Cause.ASKED: ("R94", lambda one: f"{one.store} sent a request", "backfill"),
     Cause.WAITING_TO_ASK: ("R91", lambda one: f"{one.store} heard that others have it", "backfill"),

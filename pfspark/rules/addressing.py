@@ -14,8 +14,8 @@ from pfspark.tables import CLAIM, RANGE
 from pfspark.words import HIERARCHY, LONGEST_S, Flag, MessageType, Reason
 
 
-def letters(rows: DataFrame, *, type: str | Column) -> DataFrame:
-    """Rows of org, store, folder and `peers`, with any of the other parts of a letter, as letters of that type."""
+def drafts(rows: DataFrame, *, type: str | Column) -> DataFrame:
+    """Rows of org, store, folder and `peers`, with any of the other parts of a message, as drafts of that type."""
     ranges = F.array().cast(f"array<{RANGE}>")
     texts = F.array().cast("array<string>")
     parts = {"carries": ranges, "asks": ranges, "responders": texts, "flags": texts, "bytes": F.lit(0).cast("bigint")}
@@ -31,49 +31,50 @@ def to_all(rows: DataFrame, *, recipients: DataFrame) -> DataFrame:
     return rows.join(peers, list(HERE))
 
 
-@rule("letters", inline=True)
+@rule("drafts", inline=True)
 def changes(packed: DataFrame, *, recipients: DataFrame) -> DataFrame:
-    """Own changes as letters to all other holders: 0x2 for the hierarchy, 0x4 for content (R58, R65, R66)."""
+    """Own changes to all other holders: 0x2 for the hierarchy, 0x4 for content (R58, R65, R66)."""
     own = to_all(packed.where("asker is null"), recipients=recipients)
     kind = F.when(F.col("folder") == HIERARCHY, MessageType.HIERARCHY).otherwise(MessageType.CONTENT)
-    return letters(own, type=kind)
+    return drafts(own, type=kind)
 
 
-@rule("letters", inline=True)
+@rule("drafts", inline=True)
 def responses(packed: DataFrame) -> DataFrame:
-    """What was asked for as letters to the asker alone: 0x80000002 and 0x80000004 (R68)."""
+    """What was asked for, to the asker alone: 0x80000002 and 0x80000004 (R68)."""
     asked = packed.where("asker is not null").withColumn("peers", F.array("asker"))
     kind = F.when(F.col("folder") == HIERARCHY, MessageType.HIERARCHY_RESPONSE).otherwise(MessageType.CONTENT_RESPONSE)
-    return letters(asked, type=kind)
+    return drafts(asked, type=kind)
 
 
-@rule("letters", inline=True)
+@rule("drafts", inline=True)
 def requests(asks: DataFrame) -> DataFrame:
-    """Pieces asked for as letters to their sources, one each: 0x8 (R67)."""
+    """Pieces that are asked for, to their sources, a message each: 0x8 (R67)."""
     pieces = cnset.join_up(asks, (*HERE, "origin", "peer"), ()).select(
         *HERE, "peer", F.struct("origin", "cn_min", "cn_max").alias("piece")
     )
     asked = pieces.groupBy(*HERE, "peer").agg(F.array_sort(F.collect_list("piece")).alias("asks"))
-    return letters(asked.withColumn("peers", F.array("peer")), type=MessageType.BACKFILL_REQUEST)
+    return drafts(asked.withColumn("peers", F.array("peer")), type=MessageType.BACKFILL_REQUEST)
 
 
-@rule("letters", inline=True)
+@rule("drafts", inline=True)
 def answers(answered: DataFrame, unserved: DataFrame) -> DataFrame:
     """Status to those who asked for it, and to those who asked for what is not here: 0x10, to the asker alone (R135)."""
     told = answered.unionByName(unserved, allowMissingColumns=True)
     flags = F.coalesce("flags", F.array().cast("array<string>"))
-    return letters(told.withColumns({"peers": F.array("peer"), "flags": flags}), type=MessageType.STATUS)
+    return drafts(told.withColumns({"peers": F.array("peer"), "flags": flags}), type=MessageType.STATUS)
 
 
-@rule("letters", inline=True)
+@rule("drafts", inline=True)
 def unasked(quiet: DataFrame, *, recipients: DataFrame) -> DataFrame:
     """The status of folders that have been quiet, to all other holders: 0x10 (R136)."""
-    return letters(to_all(quiet, recipients=recipients), type=MessageType.STATUS)
+    return drafts(to_all(quiet, recipients=recipients), type=MessageType.STATUS)
 
 
-@rule("letters", inline=True)
+@rule("drafts", inline=True)
 def inquiries(inquiries: DataFrame) -> DataFrame:
-    """Status requests, one letter to all who must answer: 0x20 (R130); a leaver's is marked (F62)."""
+    """Status requests, one message a folder to every peer that is asked now: 0x20. `responders` are those who must answer (R120,
+    R130); a leaver's is marked (F62). Inquiries that do not ask now go nowhere."""
     asked = (
         inquiries.where("asks")
         .groupBy(*HERE, "leaver")
@@ -83,13 +84,13 @@ def inquiries(inquiries: DataFrame) -> DataFrame:
         )
     )
     mark = F.when(F.col("leaver"), F.array(F.lit(str(Flag.DELETE_PENDING)))).otherwise(F.array().cast("array<string>"))
-    return letters(asked.withColumn("flags", mark), type=MessageType.STATUS_REQUEST)
+    return drafts(asked.withColumn("flags", mark), type=MessageType.STATUS_REQUEST)
 
 
-@rule("letters")
-def written(*letters: DataFrame) -> DataFrame:
-    """All letters of a round."""
-    return reduce(DataFrame.unionByName, letters)
+@rule("drafts")
+def written(*drafts: DataFrame) -> DataFrame:
+    """All messages of a round, before they have a sender, status and recipients."""
+    return reduce(DataFrame.unionByName, drafts)
 
 
 @rule("senders", inline=True)
@@ -99,9 +100,9 @@ def senders(speaking: DataFrame, *, replicas: DataFrame) -> DataFrame:
     return speaking.join(labels, list(HERE))
 
 
-@rule("messages", drives=("letters", "status"))  # what drives is made first, so the status is made while letters are packed
+@rule("messages", drives=("drafts", "status"))  # what drives is made first, so the status is made while changes are packed
 def address(
-    letters: DataFrame,
+    drafts: DataFrame,
     *,
     status: DataFrame,
     limits: DataFrame,
@@ -113,7 +114,7 @@ def address(
     """Letters as rows of `messages`: sender's label, status, recipients with the moment of delivery, and an id.
 
     The id is made from time (microseconds since 1970, whatever the session's zone), sender, type, folder and order alone; the
-    order of letters alike in these is that of whom they go to, then of the numbers that they carry. What a store that is cut
+    order of messages alike in these is that of whom they go to, then of the numbers that they carry. What a store that is cut
     off sends is lost on the way, for every recipient. A letter is never split by topology: one row however many recipients
     (R55, R56).
 
@@ -130,7 +131,7 @@ def address(
         return F.struct(peer.alias("store"), F.timestamp_add("SECOND", delay, F.col("at")).alias("due"), "lost")
 
     return (
-        senders(letters, replicas=replicas)
+        senders(drafts, replicas=replicas)
         .join(clock.select("org", F.col("now").alias("at")), "org")
         .join(delays, list(STORE), "left")
         .join(cut_off, list(STORE), "left")

@@ -73,8 +73,10 @@ def update(agenda: DataFrame, *, wanted: DataFrame, anew: DataFrame, clock: Data
 
 @rule("decided", inline=True)
 def decided(dirty: DataFrame, *, quiet: DataFrame, replicas: DataFrame) -> DataFrame:
-    """The entries that a round decides as a whole: what it recomputes, what just happened, and all of replicas erased in
-    the folders looked at."""
+    """The keys of entries that this round decides anew: of these `update` ends those that are not wanted again.
+
+    Of every folder looked at those that are recomputed; the unasked status where it fell due (`quiet`); all of replicas that are
+    erased. Inquiries and repeats are changed by their own rows alone."""
 
     def all_of(keys: DataFrame, *whys: Why) -> DataFrame:
         return keys.select(*HERE, F.explode(F.array(*[F.lit(str(why)) for why in whys])).alias("why"))

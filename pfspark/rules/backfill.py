@@ -82,7 +82,8 @@ def note(missing: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFr
     One row a piece of the coverage, with `claimed`, `near` and `leaving` (how many replicas claim content, how many of them
     in the same site, how many are leaving). A number in the array keeps its age; one that others claim and that is new
     to the array was heard of now. A number that nobody claims any more stays open: it is `lost` until somebody does.
-    A replica that is to be deleted now, or is erased, misses nothing (D8).
+    A replica that is to be deleted now, or is erased, misses nothing (D8). PFS3 holds `PFS1:1-3:6`, PFS2 claims `PFS1:1-6`,
+    the array is empty: one row, `PFS1:4-5`, heard of now, attempt 0, claimed by one.
 
     Source: R76, R85, R88-R90, R144 (Exchange 2007, "Backfill Requests and Backfill Messages"); Q10.
     """
@@ -96,7 +97,8 @@ def note(missing: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFr
 
 
 def wait_of(attempt: Column) -> Column:
-    """How long to wait after request number `attempt` (0: after hearing of it), in seconds (R91, R92, D6)."""
+    """How long to wait after request number `attempt` (0: after hearing of it), in seconds (R91, R92, D6); of the columns `near`,
+    `leaving` and those of `TIMEOUTS`."""
     regular = timeout(attempt, near=F.col("near") > 0)
     leaver_has_it = (attempt == 0) & (F.col("leaving") > 0)
     return F.when(leaver_has_it, F.least(regular, F.col("delete_pending_timeout_s"))).otherwise(regular)

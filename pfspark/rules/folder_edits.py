@@ -157,6 +157,14 @@ def _beneath(edits: DataFrame, *, folders: DataFrame, deleted: DataFrame, too_de
         .drop("parent_dead", "parent_since", "made", "deep")
     )
 
+    orphaned = _orphaned(placed).withColumn("orphaned", F.lit(Reason.UNKNOWN_FOLDER))
+    return placed.join(orphaned, above, "left").withColumn("nowhere", F.coalesce("nowhere", "orphaned")).drop("orphaned")
+
+
+def _orphaned(placed: DataFrame) -> DataFrame:
+    """Folders that this round's edits name as a `parent`, and that are not made: their creation is refused for its place, or that
+    of a folder above it is. Resolved edits with `nowhere` -> org, store, parent."""
+
     def refuse(so_far: Column, creation: Column) -> Column:
         refused = creation["nowhere"].isNotNull() | F.array_contains(so_far, creation["parent"])
         return F.when(refused, F.array_append(so_far, creation["target"])).otherwise(so_far)
@@ -168,8 +176,7 @@ def _beneath(edits: DataFrame, *, folders: DataFrame, deleted: DataFrame, too_de
         .agg(F.array_sort(F.collect_list(F.struct("nth", "target", "parent", "nowhere"))).alias("creations"))
     )
     not_made = F.aggregate("creations", F.array().cast("array<string>"), refuse)
-    orphans = in_doubt.select(*STORE, F.explode(not_made).alias("parent"), F.lit(Reason.UNKNOWN_FOLDER).alias("orphaned"))
-    return placed.join(orphans, above, "left").withColumn("nowhere", F.coalesce("nowhere", "orphaned")).drop("orphaned")
+    return in_doubt.select(*STORE, F.explode(not_made).alias("parent"))
 
 
 def _lists(rows: DataFrame, peer: Column, name: str) -> DataFrame:

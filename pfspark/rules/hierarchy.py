@@ -57,33 +57,46 @@ def _order(stamp: Column) -> Column:
 
 
 def _winning(tree: DataFrame, news: DataFrame, *, whole: DataFrame) -> DataFrame:
-    """The properties that stand, of the folders in `news`; `of` is the object that carried a property: whether somebody
-    decided it, which comes before what a store says by itself, and what its stamp is compared by.
+    """The rows of `tree` of the folders in `news`, after these.
 
-    Under the whole object, what a store said by itself is kept beside a later value that an object carries (under the
-    name of `WHOLE` and the property): another object may overrule that value, and then it stands again.
+    Merged by property, of each property the value with the highest stamp stands. Merged by object (organizations in `whole`), the
+    properties of the object that wins stand: what somebody decided comes before what a store says by itself, then the highest
+    stamp; but a deletion, and what a store has said of itself, stand whatever wins. One of these that an object's later value
+    overrules is kept beside it, as the property `*` and its name (`WHOLE`): another object may win, and then it stands again
+    (F31).
     """
-    of_folder, order = Window.partitionBy(*HERE), _order(F.col("stamp"))
-    is_object = F.col("property") == WHOLE
-    object_held = F.max(F.when(is_object, F.struct(F.col("value").isNull().alias("by_somebody"), order))).over(of_folder)
-    beside = F.col("property").startswith(WHOLE) & ~is_object
-    before = (
-        tree.join(news.select(*HERE), list(HERE), "left_semi")
-        .withColumn("of", object_held)
-        .withColumn("property", F.when(beside, F.expr(f"substring(property, {len(WHOLE) + 1})")).otherwise(F.col("property")))
+    known = _held(tree, news).unionByName(news).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
+    value = F.struct(_order(F.col("stamp")), "value", "stamp")
+    stands = F.max(value).alias("highest")
+    kept_beside = F.max(F.when(F.col("wholly") & F.col("stays"), value)).alias("overruled")
+    latest = _counted(known).groupBy(*HERE, "property").agg(stands, kept_beside)
+    beside = F.struct(F.concat(F.lit(WHOLE), "property").alias("property"), "overruled.value", "overruled.stamp")
+    overruled = F.when(F.col("overruled") < F.col("highest"), beside)
+    return latest.select(
+        *HERE, F.inline(F.array_compact(F.array(F.struct("property", "highest.value", "highest.stamp"), overruled)))
     )
-    known = before.unionByName(news).join(whole.select("org", F.lit(True).alias("wholly")), "org", "left")
+
+
+def _held(tree: DataFrame, news: DataFrame) -> DataFrame:
+    """The properties that stand of the folders in `news`, those kept beside under their own names; each with `of`, the object
+    that has won so far, as objects are compared."""
+    is_object = F.col("property") == WHOLE
+    is_beside = F.col("property").startswith(WHOLE) & ~is_object
+    won = F.struct(F.col("value").isNull().alias("by_somebody"), _order(F.col("stamp")))
+    own_name = F.when(is_beside, F.expr(f"substring(property, {len(WHOLE) + 1})")).otherwise(F.col("property"))
+    return (
+        tree.join(news.select(*HERE), list(HERE), "left_semi")
+        .withColumn("of", F.max(F.when(is_object, won)).over(Window.partitionBy(*HERE)))
+        .withColumn("property", own_name)
+    )
+
+
+def _counted(known: DataFrame) -> DataFrame:
+    """The properties that may stand: all, or those of the object that wins, and what stands whatever wins (`stays`)."""
     said_of_itself = F.col("property").startswith(REPLICA) & F.col("value").isin(Listing.LEAVING, Listing.GONE)
     stays = said_of_itself | (F.col("property") == DELETED)
-    last = F.max(F.when(~F.coalesce(stays, F.lit(False)), F.col("of"))).over(of_folder)
-    counted = known.withColumns({"stays": stays, "last": last}).where("wholly is null or stays or of <=> last")
-    said = F.struct(order, "value", "stamp")
-    after = counted.groupBy(*HERE, "property").agg(
-        F.max(said).alias("top"), F.max(F.when(F.col("wholly") & F.col("stays"), said)).alias("stood")
-    )
-    kept = F.struct(F.concat(F.lit(WHOLE), "property").alias("property"), "stood.value", "stood.stamp")
-    rows = F.array_compact(F.array(F.struct("property", "top.value", "top.stamp"), F.when(F.col("stood") < F.col("top"), kept)))
-    return after.select(*HERE, F.inline(rows))
+    wins = F.max(F.when(~F.coalesce(stays, F.lit(False)), F.col("of"))).over(Window.partitionBy(*HERE))
+    return known.withColumns({"stays": stays, "wins": wins}).where("wholly is null or stays or of <=> wins")
 
 
 @rule("orgs", inline=True)

@@ -1,4 +1,11 @@
-"""How what is sent is packed into messages (R49-R54)."""
+"""How what is sent is packed into messages (R49-R54), of queues of any length, without a loop on the driver.
+
+1. A queue becomes one row: running totals of its updates' bytes, gathered by `stretches`. Totals are split into a high and a low
+   part, so that no sum overflows.
+2. After a cut the next is found by doubling how far the message reaches, then by halving, over these totals (`FITTING`).
+3. All cuts are gathered in groups, and these in groups (`_gathered`): an array to which one element is appended is copied.
+4. The cuts, and where numbers cease to rise by one, give each message its ranges (`POINTS`).
+"""
 
 from __future__ import annotations
 
@@ -38,7 +45,7 @@ def _fits(place: str) -> str:
 
 
 POWERS = f"filter(array({', '.join(str(2**bit) for bit in range(31))}), power -> power <= least(updates, most))"
-"""Those of two, up to how many updates a message of the queue can take."""
+"""Powers of two, up to as many updates as a message of the queue can take."""
 FITTING = f"""
     transform(
         array(aggregate(
@@ -59,7 +66,7 @@ FOLLOWING = f"""
         begun -> cast(begun.cut + greatest(1, least(most, {FITTING})) as int)
     )
 """
-"""The cut after one: behind the updates that fit into the message that begins there. So a message costs little, however many
+"""The cut after one: after the updates that fit into the message that begins there. So a message costs little, however many
 it takes."""
 MESSAGES = f"""
     cast(least(
@@ -83,7 +90,7 @@ def _following(levels: int) -> str:
 
 
 def _gathered(times: str, levels: int) -> str:
-    """A cut, and those after it: so many times as many as one level less gives."""
+    """A cut, and those after it: as many as one level less gives, once for each element of `times`, an SQL array."""
     return f"""
         flatten(aggregate({times}, array(array(cut)), (found, nth) ->
             concat(found, transform(slice(element_at(found, -1), -1, 1), cut -> {_following(levels - 1)}))
@@ -102,7 +109,7 @@ POINTS = f"""
     )))
 """
 """Where along a queue numbers cease to rise by one, and where a message of how many bytes begins, by the place of the update;
-and the place behind the last."""
+and the place after the last."""
 
 
 @rule("packed")

@@ -95,8 +95,9 @@ def called_again(replicas: DataFrame, *, lists: DataFrame) -> DataFrame:
 
 @rule("said_by_itself", inline=True)
 def say_leaving(unlisted: DataFrame, *, tree: DataFrame, clock: DataFrame) -> DataFrame:
-    """The edits by which those leavers say themselves that they are removed, before all others, stamped just after the newest
-    that they hold."""
+    """The edits by which leavers that are `unlisted` say themselves that they leave, one each. They come before all others of the
+    round, stamped just after the newest property that they hold of the folder; of a folder of which they hold none there is no
+    edit (D3, F31)."""
     newest = tree.groupBy(*HERE).agg(F.max("stamp.at").alias("decided"))
     return _say(Listing.LEAVING, unlisted.join(newest, list(HERE)), clock, after=BEFORE_ALL)
 

@@ -23,7 +23,7 @@ def waiting(held: DataFrame, *, sent: DataFrame, returned: DataFrame, replicas: 
 
     Replicas that are to be deleted now have nothing to send any more.
 
-    Source: R46, R80: all that lies behind "last sent".
+    Source: R46, R80: all numbers after "last sent".
     """
     sends = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
     own = held.where(cnset.store_of("origin") == F.col("store")).join(sends, list(HERE), "left_semi")

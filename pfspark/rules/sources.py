@@ -18,7 +18,7 @@ from pfspark.words import CARRYING, REPLICA, Entry
 NAMED = 3
 """Up to three servers are placed in a responder list (R121)."""
 SAYS_NOTHING = 2**62
-"""What a key has that says nothing of a source: it sorts behind all that one can say."""
+"""What a key has that says nothing of a source: it sorts after all that one can say."""
 EXCHANGE_2000 = 6.0
 """The version from which on a server counts as one of 2000 or later (R111)."""
 
@@ -37,8 +37,8 @@ def rank(
 ) -> DataFrame:
     """The sources of each (org, store, folder) in the order they are asked: `peer`, `nth` from 1.
 
-    `missing` is the whole open array of the folder, `gives` what each peer can give. A peer that can give nothing of it
-    is no source.
+    `missing` is all of the folder's array that somebody claims, due or not: a full match has all of that. `gives` is what each
+    peer can give. A peer that can give nothing of it is no source.
 
     Source: R97-R105 (Exchange 2007, "Backfill Requests and Backfill Messages"); R107-R118 (KB 812857).
     """
@@ -140,28 +140,24 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
     """Each due piece with the first source that can give it: org, store, folder, origin, range, `peer`, attempt, asked, now.
 
     What an earlier source can give is not asked of a later one; a piece that is split over two sources yields a row each.
+    `PFS1:4-9` is due, PFS2 comes first and can give `PFS1:4-6`, PFS3 can give `PFS1:5-9`: 4-6 of PFS2, 7-9 of PFS3.
 
     Source: R103, R104, R118, R151.
     """
-    keys = (*ORIGIN_HERE, "peer")
     pieces = due.select(*RANGE_HERE)
-    given = cnset.intersect(pieces.join(ranked.select(*HERE, "peer"), list(HERE)), gives, keys).join(ranked, [*HERE, "peer"])
-    earlier = given.withColumnsRenamed({"nth": "before", "peer": "first"}).join(
-        given.select(*ORIGIN_HERE, "peer", "nth").distinct(), list(ORIGIN_HERE)
-    )
-    left = cnset.subtract(given, earlier.where("before < nth").select(*keys, "cn_min", "cn_max"), keys)
-    asking = left.join(ranked, [*HERE, "peer"]).select(*RANGE_HERE, F.col("nth").alias("source"))
+    given = cnset.intersect(pieces.join(ranked.select(*HERE, "peer"), list(HERE)), gives, (*ORIGIN_HERE, "peer"))
+    asking = _first_able(given.join(ranked, [*HERE, "peer"])).join(ranked, [*HERE, "peer"])
+    sources = asking.select(*RANGE_HERE, F.col("nth").alias("source"))
+    # In a coverage 0 says that there is no piece here, so attempts are counted from 1 in it.
     timed = due.select(
-        *ORIGIN_HERE,
-        "cn_min",
-        "cn_max",
+        *RANGE_HERE,
         "near",
         "leaving",
         (F.col("attempt") + 1).alias("next_attempt"),
         F.coalesce(F.unix_micros("asked"), F.lit(0)).alias("asked"),
         F.unix_micros("now").alias("now"),
     )
-    split = cnset.coverage(ORIGIN_HERE, asking, timed).where("source > 0 and next_attempt > 0")
+    split = cnset.coverage(ORIGIN_HERE, sources, timed).where("source > 0 and next_attempt > 0")
     return split.join(ranked.withColumnRenamed("nth", "source"), [*HERE, "source"]).select(
         *ORIGIN_HERE,
         "cn_min",
@@ -173,6 +169,15 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
         F.when(F.col("next_attempt") > 1, F.timestamp_micros("asked")).alias("asked"),
         F.timestamp_micros("now").alias("now"),
     )
+
+
+def _first_able(given: DataFrame) -> DataFrame:
+    """What each source can give, of which no earlier one can: org, store, folder, origin, range, peer."""
+    keys = (*ORIGIN_HERE, "peer")
+    earlier = given.withColumnsRenamed({"nth": "before", "peer": "first"}).join(
+        given.select(*keys, "nth").distinct(), list(ORIGIN_HERE)
+    )
+    return cnset.subtract(given, earlier.where("before < nth").select(*keys, "cn_min", "cn_max"), keys)
 
 
 @rule("responders")
@@ -203,25 +208,30 @@ def responders(
     placed = tree.where(F.col("property").startswith(REPLICA)).select(
         *HERE, naming.peer_of(F.col("property")).alias("peer"), F.col("stamp.at").alias("placed")
     )
-    full = known.join(active, list(PAIR), "left").join(placed, [*HERE, "peer"], "left")
+    ranked = _ranked(known.join(active, list(PAIR), "left").join(placed, [*HERE, "peer"], "left"))
+    named = (
+        (F.col("rule") == "all")
+        | ((F.col("rule") == "three") & (F.col("by_source") <= NAMED))
+        | ((F.col("rule") == "three_and_oldest") & ((F.col("by_step") <= NAMED) | (F.col("by_age") == 1)))
+    )
+    stamped = (F.col("rule") == "three_and_oldest") & F.col("facts")["same_site"] & (F.col("by_step") <= NAMED)
+    return ranked.where(named).select(*HERE, "peer", stamped.alias("stamped"), "now")
+
+
+def _ranked(known: DataFrame) -> DataFrame:
+    """Holders with their places: in the order of sources, by the six steps of Exchange 2000 (R122-R127), and by the age of the
+    copy."""
     near, linked = F.col("facts")["same_site"], F.col("facts")["affinity"]
     group = F.when(near, 1).when(linked & F.coalesce("active", F.lit(False)), 2).when(linked, 4).otherwise(5)
     key = F.when(near, F.col("values")["longest_ago"]).when(linked, F.col("values")["cost"]).otherwise(F.col("values")["delay"])
     of_folder = Window.partitionBy(*HERE)
-    ranked = full.withColumns(
+    return known.withColumns(
         {
             "by_source": F.row_number().over(of_folder.orderBy(F.transform("source_keys", _value), "peer")),
             "by_step": F.row_number().over(of_folder.orderBy(group, key, "peer")),
             "by_age": F.row_number().over(of_folder.orderBy(F.col("placed").asc_nulls_first(), "peer")),
         }
     )
-    named = (
-        (F.col("rule") == "all")
-        | ((F.col("rule") == "three") & (F.col("by_source") <= NAMED))
-        | ((F.col("rule") == "three_and_oldest") & ((F.col("by_step") <= NAMED) | (F.col("by_age") == 1)))
-    )
-    stamped = (F.col("rule") == "three_and_oldest") & near & (F.col("by_step") <= NAMED)
-    return ranked.where(named).select(*HERE, "peer", stamped.alias("stamped"), "now")
 
 
 @rule("contacts", drives=("delivered",))

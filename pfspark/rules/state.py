@@ -16,15 +16,16 @@ BELIEF = (*HERE, "entry", "about", "origin")
 
 
 @rule("state_rows")
-def learn(delivered: DataFrame, *, believed: DataFrame, lives: DataFrame) -> DataFrame:
+def learn(accepted: DataFrame, *, believed: DataFrame, lives: DataFrame) -> DataFrame:
     """Beliefs that are new with the messages accepted: rows of `state`, `relayed` where a third store told them.
 
     A belief about oneself is none. Of a replica in an older life than is known nothing is believed (Q12). A range that
-    is believed already yields no row, however often it is told.
+    is believed already yields no row, however often it is told. PFS3 believes of PFS1 that it holds `PFS1:1-4`; a status of
+    PFS1 says `PFS1:1-6`: one row, `PFS1:5-6` reported about PFS1, not relayed.
 
     Source: R48, R75, R77, R83, R106, R145; C3 for relayed news.
     """
-    told = delivered.select("org", F.col("recipient").alias("store"), "folder", "sender", F.inline("status")).where(
+    told = accepted.select("org", F.col("recipient").alias("store"), "folder", "sender", F.inline("status")).where(
         cnset.store_of("about") != F.col("store")
     )
     current = current_only(told, lives=lives)
@@ -41,15 +42,15 @@ def learn(delivered: DataFrame, *, believed: DataFrame, lives: DataFrame) -> Dat
 
 
 @rule("moves", inline=True)
-def forgotten(delivered: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> DataFrame:
+def forgotten(accepted: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> DataFrame:
     """Replicas that have forgotten what they gave: rows of `replicas`, as they stand, in a new life.
 
-    Somebody's status shows numbers under the label of a replica's current life that lie behind all it holds of its own:
-    its tables were taken back behind its back. A number must not be given twice, so it begins a new life (F8).
+    Somebody's status shows numbers under the label of a replica's current life that are higher than any it holds of its own:
+    its tables were restored without its knowing. A number must not be given twice, so it begins a new life (F8).
     """
     label = cnset.label_of("store", "life")
     alive = replicas.where(F.col("standing").isin(*LIVE))
-    told = delivered.select("org", F.col("recipient").alias("store"), "folder", F.inline("status"))
+    told = accepted.select("org", F.col("recipient").alias("store"), "folder", F.inline("status"))
     current = told.join(alive.select(*HERE, "life", "standing", label.alias("label")), list(HERE)).where("origin = label")
     shown = current.groupBy(*HERE, "life", "standing", "label").agg(F.max("cn_max").alias("shown"))
     held = applied.groupBy(*HERE, F.col("origin").alias("label")).agg(F.max("cn_max").alias("held"))
@@ -68,7 +69,7 @@ def carried_over(rows: DataFrame, *, begun: DataFrame) -> DataFrame:
 
 
 @rule("lives", amends="lives")
-def read_lives(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
+def read_lives(accepted: DataFrame, *, lives: DataFrame) -> DataFrame:
     """The highest life above the first that each store has read of each peer's replica: org, store, folder, peer, life.
 
     A label tells the life wherever it stands: as sender, as the one a status is about, as origin of a number carried or asked
@@ -77,9 +78,7 @@ def read_lives(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
     Source: Q12, F8.
     """
     labels = F.flatten(F.array(F.array("sender"), "status.about", "status.origin", "carries.origin", "asks.origin"))
-    read = delivered.select(
-        "org", F.col("recipient").alias("store"), "folder", F.explode(F.array_distinct(labels)).alias("label")
-    )
+    read = accepted.select("org", F.col("recipient").alias("store"), "folder", F.explode(F.array_distinct(labels)).alias("label"))
     later = read.where(cnset.life_of("label") > 1).select(
         *HERE, cnset.store_of("label").alias("peer"), cnset.life_of("label").alias("life")
     )
@@ -94,13 +93,13 @@ def current_only(rows: DataFrame, *, lives: DataFrame, about: str = "about") -> 
     return peer.join(newest, [*HERE, "_peer"], "left").where("_life >= coalesce(_newest, 1)").drop("_peer", "_life", "_newest")
 
 
-@rule(needs=("delivered", "lives"), amends="delivered")
-def from_current_replicas(delivered: DataFrame, *, lives: DataFrame) -> DataFrame:
+@rule(needs=("accepted", "lives"), amends="accepted")
+def from_current_replicas(accepted: DataFrame, *, lives: DataFrame) -> DataFrame:
     """Messages of replicas in the newest life their recipient knows: what an older one asked or acknowledged counts no more.
 
     Source: Q12, F8.
     """
-    heard = delivered.withColumnsRenamed({"store": "by", "recipient": "store"})
+    heard = accepted.withColumnsRenamed({"store": "by", "recipient": "store"})
     return current_only(heard, lives=lives, about="sender").withColumnsRenamed({"store": "recipient", "by": "store"})
 
 

@@ -112,7 +112,7 @@ def inquire(
     begin: DataFrame,
     responders: DataFrame,
     inquiring: DataFrame,
-    delivered: DataFrame,
+    accepted: DataFrame,
     current: DataFrame,
     replicas: DataFrame,
     lists: DataFrame,
@@ -126,7 +126,7 @@ def inquire(
     alone.
 
     A request at the beginning goes to all holders and names the `responders`. A peer has answered once any message of its about
-    the folder was `delivered` since, even one of a bygone life; the silent are asked again at the backfill time-outs, three
+    the folder was `accepted` since, even one of a bygone life; the silent are asked again at the backfill time-outs, three
     times. A leaver asks those who stay, without end: the silent at the time-outs, those who answered (by a message of their
     `current` life) and still lack something when the delete-pending wait is over.
 
@@ -139,7 +139,7 @@ def inquire(
     first = _first(others, begin=begin, responders=responders)
     known = inquiring.select(*ASKED, "attempt", "due").join(first.select(*ASKED), list(ASKED), "left_anti")
     newcomers = _newcomers(others, begin=begin, known=known)
-    followed = _followed(known, others=others, answers=_answers(delivered, current=current, stands=stands), clock=clock)
+    followed = _followed(known, others=others, answers=_answers(accepted, current=current, stands=stands), clock=clock)
     return _asked_again(first.unionByName(newcomers).unionByName(followed), stores=stores, clock=clock)
 
 
@@ -165,11 +165,11 @@ def _begun(asked: DataFrame, *, must: Column) -> DataFrame:
     )  # fmt: skip
 
 
-def _answers(delivered: DataFrame, *, current: DataFrame, stands: DataFrame) -> DataFrame:
+def _answers(accepted: DataFrame, *, current: DataFrame, stands: DataFrame) -> DataFrame:
     """Who was heard, and whether it `answers` a leaver: by a status that says so, sent since that has begun to leave."""
     to_leaver = F.array_contains("flags", str(Flag.DELETE_PENDING)) & (F.col("type") == MessageType.STATUS)
     told = _heard(current.where(to_leaver)).join(stands.select(*HERE, "began"), list(HERE)).where("said > began")
-    heard = _heard(delivered).select(*ASKED, F.lit(False).alias("answers"))
+    heard = _heard(accepted).select(*ASKED, F.lit(False).alias("answers"))
     return (
         heard.unionByName(told.select(*ASKED, F.lit(True).alias("answers")))
         .groupBy(*ASKED)
@@ -217,7 +217,7 @@ def _asked_again(asking: DataFrame, *, stores: DataFrame, clock: DataFrame) -> D
 
 @rule("strokes")
 def restart_clock(changed: DataFrame, *, clock: DataFrame) -> DataFrame:
-    """When the unasked status of folders in which something was made or received now is due: org, store, folder, since, due.
+    """When the next unasked status is due of folders in which a number came or was given now: org, store, folder, since, due.
 
     Each further change restarts the wait; where the policy has a clock, the status goes at its next stroke.
 
@@ -241,10 +241,10 @@ def _stroke(moment: Column) -> Column:
 
 
 @rule("validated", inline=True)
-def answerable(delivered: DataFrame, *, replicas: DataFrame) -> DataFrame:
+def answerable(accepted: DataFrame, *, replicas: DataFrame) -> DataFrame:
     """Messages to replicas that still stand after the edits of their round: one whose folder is deleted answers nothing."""
     standing = speakers(replicas).select("org", F.col("store").alias("recipient"), "folder")
-    return delivered.join(standing, ["org", "recipient", "folder"], "left_semi")
+    return accepted.join(standing, ["org", "recipient", "folder"], "left_semi")
 
 
 @rule(like="replicas", inline=True)

@@ -162,7 +162,7 @@ def cnset(stores: Sequence[str]) -> Callable[[object], cntext.CnSet]:
             store, life = cntext.split_label(origin)
             one_of("store", stores)(store)
             if ranges[-1][1] == cntext.MAX_CN or life == cntext.MAX_LIFE:
-                raise UsageError(f"found {value!r}, behind which no number is left that {store} could give")
+                raise UsageError(f"found {value!r}, after which no number is left that {store} could give")
         return cnset
 
     return read_cnset

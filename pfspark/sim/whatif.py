@@ -231,7 +231,7 @@ class _World:
         rule, what = _told(TOLD[place], row, self._stores)
         return {
             "at": lines.moment(at), "store": row.get("store") or cntext.split_label(row["origin"])[0],
-            "says": f"not any more: {what}" if is_old else f"{what}, as otherwise it would not", "rule": rule,
+            "says": f"no longer: {what}" if is_old else f"{what}, unlike as it is", "rule": rule,
             "table": TOLD[place],
         }  # fmt: skip
 

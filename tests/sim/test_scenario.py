@@ -679,9 +679,9 @@ end = "4h" ⇒
 ["PFS1"] ⇒ ["PFS1"]; holds = "PFS3:1"
     folders."/Sales/North": holds: store 'PFS3' is not known
 ["PFS1"] ⇒ ["PFS1"]; holds = "PFS1:9223372036854775807"
-    holds: found 'PFS1:9223372036854775807', behind which no number is left that PFS1 could give
+    holds: found 'PFS1:9223372036854775807', after which no number is left that PFS1 could give
 ["PFS1"] ⇒ ["PFS1"]; holds = "PFS1~2147483647:1"
-    behind which no number is left that PFS1 could give
+    after which no number is left that PFS1 could give
 ["PFS1"] ⇒ ["PFS1"]; holds = ["PFS1:1"]
     holds: found ['PFS1:1'], expected a set such as
 ["PFS1"] ⇒ ["PFS1"]; conflict = 5

@@ -19,7 +19,7 @@ EVERY_ROUND = range(-sys.maxsize - 1, sys.maxsize)
 
 
 def pages(rows: DataFrame) -> Iterator[range]:
-    """Rounds one behind the other, of about `PAGE` of these rows each; a round is never cut."""
+    """Rounds one after the other, of about `PAGE` of these rows each; a round is never cut."""
     return _pages(rows.groupBy("round").count().toArrow())
 
 

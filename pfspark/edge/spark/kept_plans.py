@@ -28,7 +28,7 @@ Shape = tuple[object, ...]
 
 
 class Plan:
-    """An analyzed plan in which leaves stand for rows: its nodes, each behind its children, which it has by their places; of a
+    """An analyzed plan in which leaves stand for rows: its nodes, each after its children, which it has by their places; of a
     leaf the columns, and the number of its rows."""
 
     def __init__(self, java: Java, once: Once) -> None:
