@@ -30,7 +30,7 @@ from pfspark.world import Results, World
 RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
 FEW = 200
-"""Rows of a folder that cost a round nothing."""
+"""Below so many rows of `state` the ranges of a folder are not joined: to read them costs nothing that can be measured."""
 _NOT_NEEDED = {
     "stores": ("at",),
     "links": ("at",),
@@ -77,21 +77,21 @@ class Between:
             self._spark = self._spark()
         return self._spark
 
-    def put(self, name: str, table: pa.Table) -> None:
-        """A table of the world, anew."""
-        self.tables[name] = mapped.settled(table)
+    def replace(self, name: str, rows: pa.Table | Iterable[Mapping[str, Any]]) -> None:
+        """A table of the world becomes these rows; columns that the world does not need are left out."""
+        self.tables[name] = mapped.settled(self._fit(name, rows))
 
-    def put_rows(self, name: str, rows: pa.Table) -> None:
-        """The rows of a table of the world, anew, of any that have its columns."""
-        self.put(name, self._fit(name, rows))
+    def append(self, name: str, rows: pa.Table | Iterable[Mapping[str, Any]]) -> None:
+        """More rows of a table of the world; columns that the world does not need are left out."""
+        more = self._fit(name, rows)
+        if more.num_rows:
+            self.replace(name, pa.concat_tables([self.tables[name], more]))
 
-    def reset(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """The rows of a table of the world, anew."""
-        self.put(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
-
-    def add(self, name: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """More rows of a table of the world."""
-        self.append(name, pa.Table.from_pylist(list(rows), schema=self.tables[name].schema))
+    def _fit(self, name: str, rows: pa.Table | Iterable[Mapping[str, Any]]) -> pa.Table:
+        schema = self.tables[name].schema
+        if not isinstance(rows, pa.Table):
+            return pa.Table.from_pylist(list(rows), schema=schema)
+        return rows if rows.schema.equals(schema) else rows.select(schema.names).cast(schema)
 
     def play(self, turns: Mapping[str, Mapping[str, Any]], told: Listener = to_nobody) -> dict[str, pa.Table]:
         """One round of the organizations named: their columns of `clock` by name. Gives the new rows of every table.
@@ -130,7 +130,7 @@ class Between:
         for name, rows in execute(self.spark, merging.anew(), given, self.materializer).items():
             # The list of the hierarchy stays: it is the directory's.
             of_directory = semi_join(self.tables[name], orgs, ["org"]).filter(pc.field("folder") == HIERARCHY)
-            self.put(name, together(anti_join(self.tables[name], orgs, ["org"]), of_directory))
+            self.replace(name, together(anti_join(self.tables[name], orgs, ["org"]), of_directory))
             self.append(name, rows)
 
     def _clock(self, rows: pa.Table) -> Made:
@@ -163,12 +163,12 @@ class Between:
             self.append(name, made[name])
         self._join_ranges(made["dirty"])
         for name, key in REPLACED.items():
-            self.put(name, anti_join(self.tables[name], made[REPLACED_IN.get(name, name)], key))
+            self.replace(name, anti_join(self.tables[name], made[REPLACED_IN.get(name, name)], key))
             self.append(name, made[name])
         erased = made["replicas"].filter(pc.equal(made["replicas"]["standing"], str(Standing.ERASED)))
         if erased.num_rows:  # a replica that is made again begins with an empty table (R7)
-            self.put("state", anti_join(self.tables["state"], erased, HERE))
-        self.put("agenda", self.tables["agenda"].filter(pc.is_valid(self.tables["agenda"]["due"])))
+            self.replace("state", anti_join(self.tables["state"], erased, HERE))
+        self.replace("agenda", self.tables["agenda"].filter(pc.is_valid(self.tables["agenda"]["due"])))
         self._deliver(made["messages"], made["receipts"])
 
     def _join_ranges(self, dirty: pa.Table) -> None:
@@ -185,27 +185,19 @@ class Between:
             return
         rows = semi_join(held, keys, HERE)
         joined = cnset.canonical(local(self.spark, rows, self._schemas["state"]), RANGE_KEY).toArrow()
-        self.put("state", anti_join(self.tables["state"], keys, HERE))
+        self.replace("state", anti_join(self.tables["state"], keys, HERE))
         self.append("state", joined)
         after = joined.group_by(list(HERE)).aggregate([("origin", "count")]).rename_columns({"origin_count": "before"})
         self._joined = together(anti_join(self._joined, after, HERE), after)
 
     def _deliver(self, messages: pa.Table, receipts: pa.Table) -> None:
         received = receipts.select(["org", "message_id", "store"]).rename_columns(["org", "message_id", "recipient"])
-        self.put("mail", anti_join(self.tables["mail"], received, received.column_names))
-        self.put("edits", anti_join(self.tables["edits"], receipts, ["org", "edit_id"]))
+        self.replace("mail", anti_join(self.tables["mail"], received, received.column_names))
+        self.replace("edits", anti_join(self.tables["edits"], receipts, ["org", "edit_id"]))
         sent = pc.list_parent_indices(messages["recipients"].combine_chunks())
         each_to = pc.list_flatten(messages["recipients"].combine_chunks())
         to = {mail: pc.struct_field(each_to, name) for mail, name in (("recipient", "store"), ("due", "due"), ("lost", "lost"))}
         self.append("mail", with_columns(messages.drop_columns("recipients").take(sent), **to))
-
-    def _fit(self, name: str, table: pa.Table) -> pa.Table:
-        return table.select(self.tables[name].schema.names).cast(self.tables[name].schema)
-
-    def append(self, name: str, table: pa.Table) -> None:
-        """More rows of a table of the world, as an Arrow table; columns that the world does not need are left out."""
-        if table.num_rows:
-            self.put(name, pa.concat_tables([self.tables[name], self._fit(name, table)]))
 
 
 def due_moments(world: Between, *, suspended: set[str]) -> dict[str, datetime]:

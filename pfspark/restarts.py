@@ -68,11 +68,11 @@ def restore(world: Between, org: str, store: str, then: ByName, now: datetime) -
     rows["contacts"] = [pa.Table.from_pylist(contacts, schema=world.tables["contacts"].schema)]
     keys = pa.table({"org": [org], "store": [store]})
     for name in ("replicas", "state", "agenda", "array", "tree", "folders", "lists", "lives", "contacts"):
-        world.put(name, anti_join(world.tables[name], keys, STORE))
+        world.replace(name, anti_join(world.tables[name], keys, STORE))
         for some in rows.get(name) or [of_store(then[name], org, store)]:
             world.append(name, some)
     world.merge_anew(org)
-    world.put_rows("lists", lists_anew(world.tables["lists"], world.tables["stores"]))  # who is in the directory is so now
+    world.replace("lists", lists_anew(world.tables["lists"], world.tables["stores"]))  # who is in the directory is so now
 
 
 def _in_new_lives(org: str, store: str, then: ByName, now_there: ByName, now: datetime) -> tuple[pa.Table, pa.Table]:

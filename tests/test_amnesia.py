@@ -53,19 +53,19 @@ def test_a_store_that_forgot_its_numbers_begins_a_new_life(spark: SparkSession) 
         pc.and_(pc.equal(state["store"], "PFS1"), pc.equal(state["folder"], here)),
         pc.and_(pc.equal(state["about"], "PFS1"), pc.equal(state["origin"], "PFS1")),
     )
-    world.put("state", state.filter(pc.invert(forgot)))
+    world.replace("state", state.filter(pc.invert(forgot)))
     known = [{**row, "cn_max": 3} for row in state.filter(forgot).to_pylist()]
-    world.add("state", known)  # 4 and 5 are forgotten, also that they were sent
+    world.append("state", known)  # 4 and 5 are forgotten, also that they were sent
     by_peer, own = invention.edits(scenario, scenario.steps)
 
-    world.add("edits", [by_peer])
+    world.append("edits", [by_peer])
     before, after = rounds(world, scenario, range(2))
     assert (before.replicas["PFS1", here]["life"], cntext.show(before.held("PFS1", here))) == (1, "PFS1:1-3,PFS2:1-2")
     # PFS2's message told of PFS1:5: a new life, with all that is held.
     assert (after.replicas["PFS1", here]["life"], cntext.show(after.held("PFS1", here))) == (2, "PFS1:1-3,PFS2:1-3")
     assert after.replicas["PFS2", here]["life"] == 1
 
-    world.add("edits", [own])
+    world.append("edits", [own])
     *_, last = rounds(world, scenario, range(2, 8))
     for store in ("PFS1", "PFS2"):  # what was forgotten came back, and what was posted has a number of the new life
         assert cntext.show(last.held(store, here)) == "PFS1:1-5,PFS1~2:1,PFS2:1-3", store

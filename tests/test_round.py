@@ -132,13 +132,13 @@ def conditions(config: pytest.Config) -> Iterator[None]:
         RUN.rounds.update(turns.keys())
         if ALL in turns:
             here = mine(world.tables["replicas"], ALL).to_pylist()
-            world.add("agenda", [looked(row, turns[ALL]["now"]) for row in here])
+            world.append("agenda", [looked(row, turns[ALL]["now"]) for row in here])
         if TWICE in turns:
-            world.add("mail", due(world, TWICE, turns))
+            world.append("mail", due(world, TWICE, turns))
         if AGAIN in turns:
             mail = due(world, AGAIN, turns)
             closed = {row["store"] for row in mine(world.tables["conditions"], AGAIN).to_pylist()}
-            world.add("mail", later)
+            world.append("mail", later)
             later[:] = [row for row in mail if row["recipient"] not in closed]  # what was lost stays lost
         busy = PLAIN in turns and turns[PLAIN]["now"] == BUSY
         if busy:
@@ -148,7 +148,7 @@ def conditions(config: pytest.Config) -> Iterator[None]:
         if busy:
             RUN.made = {name: mine(table) for name, table in made.items()}
         keep = [why != "look" for why in world.tables["agenda"]["why"].to_pylist()]
-        world.put("agenda", world.tables["agenda"].filter(pa.array(keep, pa.bool_())))
+        world.replace("agenda", world.tables["agenda"].filter(pa.array(keep, pa.bool_())))
         return made
 
     def grid(one: Any, due: datetime | None) -> int | None:
@@ -226,7 +226,7 @@ def again(spark: SparkSession, world: ByName, turns: Sequence[Mapping[str, Any]]
     """What a round gives, played from those rows."""
     played = Between(spark)
     for name, table in world.items():
-        played.put(name, table)
+        played.replace(name, table)
     return played.play({row["org"]: {name: value for name, value in row.items() if name != "org"} for row in turns})
 
 
@@ -234,7 +234,7 @@ def whole(spark: SparkSession, run: Run, making: type[Execution]) -> Mapping[Fra
     """Every step of the busy round, as it is made."""
     world = Between(spark)
     for name, table in run.world.items():
-        world.put(name, table)
+        world.replace(name, table)
     clock = arrow(schema_of("clock"), run.turns)
     given = world.given(clock, Concern.of(world.tables, clock))
     outcome = graph()

@@ -49,7 +49,7 @@ def foresee(
     spark = seen.snapshot.tables.spark
     world = Between(spark)
     for name, rows in seen.world.items():
-        world.put(name, rows)
+        world.replace(name, rows)
     if goes_on:
         next_round = Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], last)
         admit(world, {org: next_round}, told_since(seen.snapshot, [org], directory(seen.snapshot)))

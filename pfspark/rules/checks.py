@@ -67,13 +67,13 @@ def _dead(seen: Seen) -> DataFrame:
     return seen.folders.where("dead").select(*FOLDER).distinct()
 
 
-def one_number_one_change(seen: Seen) -> DataFrame:
+def given_twice(seen: Seen) -> DataFrame:
     """Numbers given to more than one change (I5, R31, R32)."""
     numbered = seen.changes.groupBy(*NUMBER).agg(F.count(F.lit(1)).alias("changes"))
     return numbered.where("changes > 1")
 
 
-def no_gap_in_numbers(seen: Seen) -> DataFrame:
+def left_out(seen: Seen) -> DataFrame:
     """Changes whose number does not follow the one before, of the same folder and origin (I6, R31).
 
     What a scenario's stores hold at its start was given by no edit, and may have gaps.
@@ -83,7 +83,7 @@ def no_gap_in_numbers(seen: Seen) -> DataFrame:
     return followed.where("edit_id is not null and cn > before + 1")
 
 
-def honest_table(seen: Seen) -> DataFrame:
+def falsely_believed(seen: Seen) -> DataFrame:
     """Ranges that a store believes of a replica in its current life, and which that replica does not hold (I4, R8)."""
     who = (*FOLDER, "about", "origin")
     current = _labels(seen.replicas).select(*FOLDER, "about")
@@ -91,18 +91,18 @@ def honest_table(seen: Seen) -> DataFrame:
     return cnset.subtract(believed, _applied(seen), who)
 
 
-def nothing_ungiven(seen: Seen) -> DataFrame:
+def never_given(seen: Seen) -> DataFrame:
     """Ranges that a replica holds and that no replica ever gave a change (I4): it would never miss what comes under them."""
     numbers = seen.changes.select(*ORIGIN, *cnset.alone())
     return cnset.subtract(_applied(seen), numbers, ORIGIN)
 
 
-def lean_array(seen: Seen) -> DataFrame:
+def noted_though_held(seen: Seen) -> DataFrame:
     """Ranges that stand in a backfill array although they are held (I8, R90)."""
     return cnset.intersect(seen.array, _applied(seen), ORIGIN_HERE)
 
 
-def complete_array(seen: Seen) -> DataFrame:
+def neither_held_nor_noted(seen: Seen) -> DataFrame:
     """Ranges that an active replica believes others to have, and neither holds nor has noted (I8, R88)."""
     active = seen.replicas.where(F.col("standing") == Standing.ACTIVE).select(*HERE)
     askable = seen.lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE)).select(*HERE, "peer")
@@ -113,12 +113,12 @@ def complete_array(seen: Seen) -> DataFrame:
     return cnset.subtract(claimed, _applied(seen).select(*RANGE_HERE).unionByName(seen.array.select(*RANGE_HERE)), ORIGIN_HERE)
 
 
-def array_of_the_living(seen: Seen) -> DataFrame:
+def arrays_of_the_erased(seen: Seen) -> DataFrame:
     """Ranges in a backfill array whose replica is no more: nobody would ever ask for them (I9, R92)."""
     return seen.array.join(_labels(seen.replicas), list(HERE), "left_anti")
 
 
-def no_resurrection(seen: Seen) -> DataFrame:
+def resurrected(seen: Seen) -> DataFrame:
     """Folders that a store sees alive although it holds the change that deleted them (I14, R140)."""
     deleted = seen.changes.where((F.col("folder") == HIERARCHY) & (F.col("action") == Action.DELETE_FOLDER))
     known = cnset.within(deleted, _applied(seen).select(*RANGE_HERE), ORIGIN)
@@ -126,13 +126,13 @@ def no_resurrection(seen: Seen) -> DataFrame:
     return known.select(*STORE, F.col("object").alias("folder")).join(alive, list(HERE), "left_semi")
 
 
-def no_strangers(seen: Seen) -> DataFrame:
+def strangers(seen: Seen) -> DataFrame:
     """Rows of an organization about stores that it does not have (I15)."""
     keyed = [frame.select(*STORE) for frame in (seen.state, seen.replicas, seen.array, seen.folders, seen.lists)]
     return reduce(DataFrame.unionByName, keyed).join(seen.stores, list(STORE), "left_anti")
 
 
-def held_somewhere(seen: Seen) -> DataFrame:
+def held_by_nobody(seen: Seen) -> DataFrame:
     """Numbers of living folders that no replica holds, given by replicas in their current lives (I1).
 
     What a replica gave in an earlier life and nobody holds is what its restore has lost, and told.
@@ -143,7 +143,7 @@ def held_somewhere(seen: Seen) -> DataFrame:
     return cnset.subtract(given, _applied(seen), ORIGIN)
 
 
-def last_copy(seen: Seen) -> DataFrame:
+def held_by_leavers_alone(seen: Seen) -> DataFrame:
     """Ranges held only by replicas that are about to be erased (I10, D7).
 
     A store that is restored after it has acknowledged a leaver may make it so, and nothing else.
@@ -174,16 +174,16 @@ def unequal(seen: Seen, *, mail: DataFrame, agenda: DataFrame, repeating: DataFr
 
 
 CHECKS = (
-    Check("I1", "no acknowledged change of a living folder is held by nobody", held_somewhere),
-    Check("I4", "nobody is believed to hold what it does not hold", honest_table),
-    Check("I4", "nobody holds a number that was never given", nothing_ungiven),
-    Check("I5", "no change number was given twice", one_number_one_change),
-    Check("I6", "no change number was left out", no_gap_in_numbers),
-    Check("I8", "nothing is missed that is held", lean_array),
-    Check("I8", "what others are believed to have is held or noted", complete_array),
-    Check("I9", "no backfill array outlives its replica", array_of_the_living),
-    Check("I14", "nobody sees a folder alive of which he knows that it was deleted", no_resurrection),
-    Check("I15", "no organization knows a store of another", no_strangers),
+    Check("I1", "no acknowledged change of a living folder is held by nobody", held_by_nobody),
+    Check("I4", "nobody is believed to hold what it does not hold", falsely_believed),
+    Check("I4", "nobody holds a number that was never given", never_given),
+    Check("I5", "no change number was given twice", given_twice),
+    Check("I6", "no change number was left out", left_out),
+    Check("I8", "nothing is missed that is held", noted_though_held),
+    Check("I8", "what others are believed to have is held or noted", neither_held_nor_noted),
+    Check("I9", "no backfill array outlives its replica", arrays_of_the_erased),
+    Check("I14", "nobody sees a folder alive of which he knows that it was deleted", resurrected),
+    Check("I15", "no organization knows a store of another", strangers),
 )
 
 

@@ -18,7 +18,7 @@ NEVER_REWRITTEN = ("changes", "messages", "receipts", "replicas")
 """The tables that keep each row as its round wrote it; upkeep writes the others shorter."""
 
 
-def kept(delivered: DataFrame, *, held: DataFrame) -> DataFrame:
+def not_kept(delivered: DataFrame, *, held: DataFrame) -> DataFrame:
     """Ranges that a replica was sent, accepted, and does not hold (I3, R75).
 
     `delivered`: messages with their `recipient`, accepted by a replica that has been there ever since; `held`: what
@@ -28,14 +28,14 @@ def kept(delivered: DataFrame, *, held: DataFrame) -> DataFrame:
     return cnset.subtract(here, held, ORIGIN_HERE)
 
 
-def one_subject(messages: DataFrame) -> DataFrame:
+def mixed_subjects(messages: DataFrame) -> DataFrame:
     """Messages that carry changes of folders as content, or of items as hierarchy (I12, R48, R49)."""
     of_hierarchy = F.col("type").isin(MessageType.HIERARCHY, MessageType.HIERARCHY_RESPONSE)
     carrying = messages.where(F.col("type").isin(*CARRYING))
     return carrying.where(of_hierarchy != (F.col("folder") == HIERARCHY)).select("org", "message_id", "type", "folder")
 
 
-def accounted_for(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
+def unaccounted(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
     """Messages received where they were not sent, or sent or received twice: org, message_id, store, `sent`, `received` (I13).
 
     A message without a receipt is on its way.
@@ -69,7 +69,7 @@ def missized(changes: DataFrame, *, content: DataFrame) -> DataFrame:
     return told.join(bodies, "hash").where("size != bytes")
 
 
-def counted(rounds: DataFrame, **tables: DataFrame) -> DataFrame:
+def miscounted(rounds: DataFrame, **tables: DataFrame) -> DataFrame:
     """Rounds with more or fewer rows in a table than their row of the ledger says: round, table, rows, counted (I17).
 
     `tables` are those of `NEVER_REWRITTEN`, by name.

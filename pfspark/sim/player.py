@@ -133,8 +133,8 @@ def _round(
         _restart(world, playing[org], steps, past, record)
     turns = {org: playing[org].now for org in places}
     if edits:
-        world.add("edits", edits)
-    world.reset(
+        world.append("edits", edits)
+    world.replace(
         "conditions",
         [
             {"org": org, "store": store, "cut": store in one.cut, "down": store in one.down}
@@ -142,7 +142,7 @@ def _round(
             for store in sorted(one.cut | one.down)
         ],
     )
-    world.reset("faults", [row for org in turns for row in invention.faults(playing[org].scenario, playing[org].time)])
+    world.replace("faults", [row for org in turns for row in invention.faults(playing[org].scenario, playing[org].time)])
     clock = {org: playing[org].turn() for org in turns}
     made = world.play(clock)
     past.remember(made, edits, turns, places)

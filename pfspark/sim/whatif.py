@@ -124,8 +124,10 @@ def _side_by_side(between: Between, org: str, tables: ByName, worlds: Mapping[st
         own = table.filter(pc.equal(table["org"], org))
         place = own.schema.get_field_index("org")
         named = (pa.repeat(pa.scalar(world, pa.string()), own.num_rows) for world in worlds)
-        between.put_rows(name, pa.concat_tables(own.set_column(place, "org", each) for each in named))
-    between.reset("links", (row for world, scenario in worlds.items() for row in invention.links(replace(scenario, name=world))))
+        between.replace(name, pa.concat_tables(own.set_column(place, "org", each) for each in named))
+    between.replace(
+        "links", (row for world, scenario in worlds.items() for row in invention.links(replace(scenario, name=world)))
+    )
     return between
 
 

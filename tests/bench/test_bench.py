@@ -73,7 +73,7 @@ class Played:
     def round(self, edits: bool = False) -> tuple[float, Made]:
         """The next round: seconds, and what it made."""
         if edits:
-            self.world.add("edits", [row for each in self.scenarios for row in invention.edits(each, each.steps)])
+            self.world.append("edits", [row for each in self.scenarios for row in invention.edits(each, each.steps)])
         turns = {each.name: invention.turn(each, self.now, suspended=False) for each in self.scenarios}
         self.now += QUARTER
         began = time.perf_counter()
@@ -158,7 +158,7 @@ def test_hundred_rounds(spark: SparkSession) -> None:
     took, held = [], []
     for number in range(100):
         began = invention.edits(played.scenarios[0], played.scenarios[0].steps)
-        played.world.add("edits", [{**row, "edit_id": f"{row['edit_id']} {number}", "at": played.now} for row in began])
+        played.world.append("edits", [{**row, "edit_id": f"{row['edit_id']} {number}", "at": played.now} for row in began])
         seconds, made = played.round()
         assert made["changes"].num_rows >= 20
         took.append(seconds)
@@ -197,7 +197,7 @@ def ballast(world: Between, copies: int) -> int:
         place = pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), many.num_rows), start=-1)
         copy = pc.cast(pc.divide(place, max(one.num_rows, 1)), pa.string())
         folder = pc.binary_join_element_wise(many["folder"], copy, "0000")
-        world.put(name, pa.concat_tables([held, many.set_column(many.column_names.index("folder"), "folder", folder)]))
+        world.replace(name, pa.concat_tables([held, many.set_column(many.column_names.index("folder"), "folder", folder)]))
     return int(world.tables["replicas"].num_rows)
 
 
@@ -223,7 +223,7 @@ def test_a_change_of_the_tree(spark: SparkSession) -> None:
                 "written": played.now,
                 "place": nth,
             }
-            played.world.add("edits", [{**who, "action": "set_folder", "folder": folder, "properties": said}])
+            played.world.append("edits", [{**who, "action": "set_folder", "folder": folder, "properties": said}])
             for _ in range(2):
                 seconds, made = played.round()
                 assert made["tree"].num_rows
@@ -244,10 +244,10 @@ def test_a_folder_is_deleted_with_all_beneath(spark: SparkSession) -> None:
         for name, column in (("folders", "parent"), ("tree", "value")):
             rows = tables[name].to_pylist()
             placed = [{**row, column: above[row["folder"]]} if row.get("property", "parent") == "parent" else row for row in rows]
-            played.world.reset(name, placed)
+            played.world.replace(name, placed)
         played.warm()
         who = {"org": "bench", "edit_id": "gone", "store": "PFS1", "at": played.now, "written": played.now, "place": 1}
-        played.world.add("edits", [{**who, "action": "delete_folder", "folder": ids[0], "properties": {}}])
+        played.world.append("edits", [{**who, "action": "delete_folder", "folder": ids[0], "properties": {}}])
         (made, gone), (come, _) = played.round(), played.round()
         assert gone["folders"].num_rows == count
         print(f"\na folder with {count - 1:,} beneath is deleted: {made:.1f} s, and {come:.1f} s where that comes")
@@ -275,7 +275,7 @@ def deepen(world: Between, copies: int) -> int:
     world.append("changes", many)
     last = pc.add(ranges["cn_max"], pc.multiply(step(ranges["origin"]), copies))
     far = pc.if_else(pc.not_equal(ranges["folder"], HIERARCHY), last, ranges["cn_max"])
-    world.put("state", ranges.set_column(ranges.column_names.index("cn_max"), "cn_max", far))
+    world.replace("state", ranges.set_column(ranges.column_names.index("cn_max"), "cn_max", far))
     return int(world.tables["changes"].num_rows)
 
 

@@ -33,7 +33,7 @@ def rounds(spark: SparkSession) -> list[Made]:
     played = Played(spark, one)
     [folder] = {row["folder"] for row in played.world.tables["replicas"].to_pylist()} - {"1-1"}
     here = {"org": one.name, "store": "PFS1", "folder": folder, "at": one.start}
-    played.world.add("edits", [{**here, **row, "place": place} for place, row in enumerate(EDITS)])
+    played.world.append("edits", [{**here, **row, "place": place} for place, row in enumerate(EDITS)])
     return [played.round()[1] for _ in range(3)]
 
 

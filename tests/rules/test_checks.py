@@ -128,17 +128,17 @@ PLANTED: dict[Fault, str | None] = {
     nothing: None,
     gaps_from_the_start: None,
     life_that_is_over: None,
-    held_by_nobody: "held_somewhere",
-    believed_without_ground: "honest_table",
-    held_and_not_there: "nothing_ungiven",
-    held_before_it_was_given: "nothing_ungiven",
-    given_twice: "one_number_one_change",
-    left_out: "no_gap_in_numbers",
-    lambda world: noted(world, "B", 2): "lean_array",
-    believed_and_not_noted: "complete_array",
-    noted_by_the_erased: "array_of_the_living",
-    seen_after_deletion: "no_resurrection",
-    a_stranger: "no_strangers",
+    held_by_nobody: "held_by_nobody",
+    believed_without_ground: "falsely_believed",
+    held_and_not_there: "never_given",
+    held_before_it_was_given: "never_given",
+    given_twice: "given_twice",
+    left_out: "left_out",
+    lambda world: noted(world, "B", 2): "noted_though_held",
+    believed_and_not_noted: "neither_held_nor_noted",
+    noted_by_the_erased: "arrays_of_the_erased",
+    seen_after_deletion: "resurrected",
+    a_stranger: "strangers",
 }
 
 
@@ -228,7 +228,7 @@ def at_rest(spark: SparkSession) -> dict[str, tuple[int, int]]:
     seen = checks.Seen.of(frames.__getitem__)
     repeating = frame_of(spark, [(name,) for name, rest in RESTS.items() if rest.repeating], "org string")
     unequal = checks.unequal(seen, mail=frames["mail"], agenda=frames["agenda"], repeating=repeating)
-    found = [Counter(row["org"] for row in rows.collect()) for rows in (unequal, checks.last_copy(seen))]
+    found = [Counter(row["org"] for row in rows.collect()) for rows in (unequal, checks.held_by_leavers_alone(seen))]
     return {name: (found[0][name], found[1][name]) for name in RESTS}
 
 

@@ -33,14 +33,14 @@ def test_what_was_accepted_is_held(spark: SparkSession) -> None:
     mail = ({**message(name, "0x4", "A:1", numbers=range), "recipient": to} for name, (to, range) in came.items())
     held = [("B", 1, 2), ("B", 4, 6), ("C", 1, 9)]
     state = ({"store": store, "folder": "A:1", "origin": "A", "cn_min": low, "cn_max": high} for store, low, high in held)
-    lost = history.kept(table(spark, "mail", *mail), held=table(spark, "state", *state)).collect()
+    lost = history.not_kept(table(spark, "mail", *mail), held=table(spark, "state", *state)).collect()
     assert [tuple(row) for row in lost] == [(ORG, "B", "A:1", "A", 3, 3)]
 
 
 def test_folders_are_no_content_and_items_no_hierarchy(spark: SparkSession) -> None:
     sent = [message(f"{type} of {folder}", type, folder) for type in ("0x2", "0x4", "0x8", "0x10") for folder in ("1-1", "A:1")]
     sent += [message(f"{type} of 1-1", type, "1-1") for type in ("0x80000002", "0x80000004")]
-    mixed = history.one_subject(table(spark, "messages", *sent)).collect()
+    mixed = history.mixed_subjects(table(spark, "messages", *sent)).collect()
     assert {row["message_id"] for row in mixed} == {"0x2 of A:1", "0x4 of 1-1", "0x80000004 of 1-1"}
 
 
@@ -54,7 +54,7 @@ def test_a_message_is_received_where_it_was_sent_once(spark: SparkSession) -> No
         spark, "receipts", receipt("m1", "B"), receipt("m1", "B"), receipt("m1", "C"), receipt("m2", "C"), receipt("m3", "B"),
         receipt(None, "A", edit_id="e"),
     )  # fmt: skip
-    odd = history.accounted_for(sent, receipts=got).collect()
+    odd = history.unaccounted(sent, receipts=got).collect()
     assert {(row["message_id"], row["store"], row["sent"], row["received"]) for row in odd} == {
         ("m1", "B", 1, 2), ("m2", "C", 0, 1), ("m3", "B", 0, 1), ("m4", "B", 2, 0),
     }  # fmt: skip
@@ -65,7 +65,7 @@ def test_rounds_have_the_rows_that_the_ledger_counts(spark: SparkSession) -> Non
     rounds = table_of_rounds(spark, {1: {}, 2: {"changes": 2, "state": 9}, 3: {"changes": 1, "replicas": 1}})
     changes = table(spark, "changes", *({"round": number} for number in (1, 2, 3, 3)))
     replicas = table(spark, "replicas", {"round": 3})
-    wrong = history.counted(rounds, changes=changes, replicas=replicas).collect()
+    wrong = history.miscounted(rounds, changes=changes, replicas=replicas).collect()
     assert {tuple(row) for row in wrong} == {(1, "changes", 1, 0), (2, "changes", 1, 2), (3, "changes", 2, 1)}
 
 

@@ -251,14 +251,14 @@ def test_what_changes_in_the_directory_alone_is_no_update(spark: SparkSession) -
     scenario = organization(dict.fromkeys(TWO, "A"), [("15m", *edit)], folders={"/F": TWO})
     world = Between(spark, invention.begin(scenario))
     other = {"site": "B", "version": "2010", "preferred": True, "interval_s": 60, "size_limit": 1000, "schedule": ""}
-    world.reset("stores", [{**row, **other} for row in world.tables["stores"].to_pylist()])
+    world.replace("stores", [{**row, **other} for row in world.tables["stores"].to_pylist()])
 
     def sent(now: datetime) -> list[str]:
         made = world.play({scenario.name: invention.turn(scenario, now, suspended=False)})
         return [f"{x['type']} {x['store']}" for x in made["messages"].to_pylist()]
 
     assert sent(scenario.start) == []
-    world.add("edits", list(invention.edits(scenario, scenario.steps)))
+    world.append("edits", list(invention.edits(scenario, scenario.steps)))
     assert sent(scenario.steps[0].at) == ["0x2 P1"]
 
 

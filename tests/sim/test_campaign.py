@@ -231,7 +231,7 @@ def leaving(play: Callable[..., ByName], place: Path) -> Callable[..., ByName]:
             found = bases.left(place, {number: "left"}.get)
             assert found is not None
             for name, rows in found[1].tables.items():
-                world.put(name, rows)
+                world.replace(name, rows)
             FOUND_AGAIN.append(len(list(place.glob(f"{beside.BASE_FILES}/*"))))
         return made
 

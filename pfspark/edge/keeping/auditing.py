@@ -217,7 +217,7 @@ def found_here_only(answers: Answers, seen: checks.Seen) -> Iterator[Check]:
     Each with its id, what it says, and the rows that break it.
     """
     yield "I2", "where nothing is left to do, replicas are equal", lambda: unequal_at_rest(answers, seen)
-    yield "I10", "nobody who is about to be erased holds the last copy", lambda: checks.last_copy(seen)
+    yield "I10", "nobody who is about to be erased holds the last copy", lambda: checks.held_by_leavers_alone(seen)
     yield "I18", "every version that is shown, or lost a conflict, has its body", lambda: bodiless(answers)
 
 
@@ -226,15 +226,15 @@ def written(snapshot: Snapshot) -> Iterator[Check]:
     read = snapshot.read
     yield "I3", "what a replica has accepted it holds", lambda: forgotten(snapshot)
     yield (
-        "I12", "no message carries folders as content, or items as hierarchy", lambda: history.one_subject(read("messages")),
+        "I12", "no message carries folders as content, or items as hierarchy", lambda: history.mixed_subjects(read("messages")),
     )  # fmt: skip
     yield (
         "I13", "a message is received where it was sent, once",
-        lambda: history.accounted_for(read("messages"), receipts=read("receipts")),
+        lambda: history.unaccounted(read("messages"), receipts=read("receipts")),
     )  # fmt: skip
     yield (
         "I17", "every round has the rows that the ledger counts",
-        lambda: history.counted(read(LEDGER), **{name: read(name) for name in history.NEVER_REWRITTEN}),
+        lambda: history.miscounted(read(LEDGER), **{name: read(name) for name in history.NEVER_REWRITTEN}),
     )  # fmt: skip
     yield (
         "edits", "every change says what its edit said: name, size, hash",
@@ -254,13 +254,13 @@ def unequal_at_rest(answers: Answers, seen: checks.Seen) -> DataFrame:
 
 
 def forgotten(snapshot: Snapshot) -> DataFrame:
-    """What replicas have accepted since they began, and do not hold; see `rules.history.kept`."""
+    """What replicas have accepted since they began, and do not hold; see `rules.history.not_kept`."""
     read, restored = snapshot.read, last_restores(snapshot)
     since = begun(read("replicas")).withColumnRenamed("store", "recipient")
     received = delivered(unheard(read("receipts"), undone=undone(snapshot)), messages=read("messages"))
     accepted = received.join(since, ["org", "recipient", "folder"]).where("round >= since_round")
     applied = own_rows(read, restored)["state"].where(F.col("entry") == Entry.APPLIED)
-    return history.kept(accepted, held=applied)
+    return history.not_kept(accepted, held=applied)
 
 
 def bodiless(answers: Answers) -> DataFrame:

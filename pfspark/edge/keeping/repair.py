@@ -88,7 +88,8 @@ def _new_lives(answers: Answers) -> Iterator[Remedy]:
     """Of every store that misses something nobody will bring it, or is believed to hold what it does not; but none of stores that
     are retired, nor in organizations that cannot play: there is nobody who could ask."""
     seen = checks.Seen.of(answers.frame)
-    broken = [rule(seen) for rule in (checks.honest_table, checks.complete_array, checks.lean_array, checks.array_of_the_living)]
+    missing = checks.neither_held_nor_noted(seen), checks.noted_though_held(seen), checks.arrays_of_the_erased(seen)
+    broken = checks.falsely_believed(seen), *missing
     stores = [_whose(rows) for rows in (*broken, forgotten(answers.snapshot), unequal_at_rest(answers, seen))]
     found = reduce(DataFrame.unionByName, stores)
     number, where = answers.snapshot.row.round, answers.snapshot.tables.where

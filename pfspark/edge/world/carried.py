@@ -166,9 +166,9 @@ class Carried:
     def _read_directory(self, snapshot: Snapshot) -> None:
         self._entries = known = directory(snapshot)
         self.policies, self.unfit = policies_of(**known)
-        self.world.put_rows("lists", lists_anew(self.world.tables["lists"], known["stores"]))
+        self.world.replace("lists", lists_anew(self.world.tables["lists"], known["stores"]))
         for name in ("stores", "links"):
-            self.world.put_rows(name, known[name])
+            self.world.replace(name, known[name])
 
     def _hear(self, told: Mapping[str, Iterable[str]]) -> None:
         for org, stores in told.items():

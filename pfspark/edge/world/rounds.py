@@ -39,7 +39,7 @@ def new_rows(
     turns: dict[str, datetime] = {org: columns["now"] for org, columns in clock.items()}
     newcomers = admit(world, turns, news)
     cut = [{"org": org, "store": name, "cut": True, "down": False} for org in turns for name in sorted(cut_off)]
-    world.reset("conditions", cut)
+    world.replace("conditions", cut)
     try:
         made = world.play(clock, told)
     except (*REFUSALS, OSError, BrokenExecutor) as error:  # an executor is lost, or what lay there, or Java; or there is no room
@@ -48,7 +48,7 @@ def new_rows(
         raise _violated(made["violations"])
     made["replicas"] = with_rows(made["replicas"], newcomers)
     made["backfill"] = with_rows(made["backfill"], named(made, turns))
-    world.reset("conditions", ())  # who was cut off was so in this round
+    world.replace("conditions", ())  # who was cut off was so in this round
     _forget_repeats(world)
     return made
 
@@ -95,8 +95,8 @@ def with_rows(table: pa.Table, rows: pa.Table) -> pa.Table:
 def _forget_repeats(world: Between) -> None:
     """Edits that were taken in before and are not due yet need not wait to be refused."""
     if world.tables["taken"].num_rows:
-        world.put("edits", anti_join(world.tables["edits"], world.tables["taken"], ("org", "edit_id")))
-        world.reset("taken", ())
+        world.replace("edits", anti_join(world.tables["edits"], world.tables["taken"], ("org", "edit_id")))
+        world.replace("taken", ())
 
 
 def _unmade(error: BaseException) -> LakeError:
