@@ -274,7 +274,8 @@ def take_in_folders(world: World, news: News, standing: Standings, clock: DataFr
     names = intake.names(world.changes, edits=world.edits)
     received = intake.receive(
         world.edits,
-        repeated=intake.repeated(world.edits), taken=world.taken, stores=world.stores, conditions=world.conditions, clock=clock,
+        repeated=intake.repeated(world.edits), taken=world.taken, stores=world.stores, replicas=world.replicas,
+        conditions=world.conditions, clock=clock,
     )  # fmt: skip
     resolved = intake.resolve(received, names=names)
     edits = together(intake.of_folders(resolved), *_say_by_themselves(news, standing, clock))

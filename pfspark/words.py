@@ -248,6 +248,8 @@ REPLICA = "replica:"
 """Properties of a folder that the rules themselves read; the replica list is one property per store, which this begins."""
 PRIORITIES = ("not urgent", "normal", "urgent")
 """Of replication messages, set per folder for the transport; normal unless said (F48)."""
+SAID_AGAIN = "again:"
+"""How the name of an edit begins that a restore has said again (`repeats.names_again`)."""
 WHOLE = "*"
 """In a tree where whole objects win: no property, but the stamp of the object that won; before the name of a property, what
 a store said of it by itself while an object says something later."""

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from pfspark.edge.spark import prepared
+from pfspark.edge.spark import kept_plans
 from pfspark.errors import RefusedError, UsageError, ViolationError
 from pfspark.frame import RULES, Frame
 from pfspark.lake import Lake
@@ -224,7 +224,7 @@ def test_a_round_that_breaks_a_promise_does_not_count(lake: Lake, monkeypatch: p
 
     with monkeypatch.context() as patched:
         patched.setattr(Frame, "call", with_it)
-        patched.setattr(prepared, "_PLANS", WeakKeyDictionary())  # plans of what is right
+        patched.setattr(kept_plans, "_PLANS", WeakKeyDictionary())  # plans of what is right
         with pytest.raises(ViolationError, match="breaks I5") as refused:
             lake.round(now=at)
     assert refused.value.exit_code == 3

@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.errors import UsageError
 from pfspark.keys import FOLDER, ORIGIN
-from pfspark.words import Outcome, Reason
+from pfspark.words import SAID_AGAIN, Outcome, Reason
 
-TAKEN_IN_AGAIN, MADE_ANEW = "^(again:)+", "~[0-9]+$"
+TAKEN_IN_AGAIN, MADE_ANEW = f"^({SAID_AGAIN})+", "~[0-9]+$"
 
 
 def first_id(edit_id: str | Column) -> Column:
@@ -74,12 +74,12 @@ def names_again(edits: Iterable[str], taken: Callable[[set[str]], set[str]]) -> 
     more as long as an edit of that name was taken in (`taken` gives those of some names that were). Edits that differ in
     `again:` alone get the same name: what was lost, said again, and lost once more is said again once."""
     roots = {each: taken_in_first(each) for each in edits}
-    names = {root: f"again:{root}" for root in roots.values()}
+    names = {root: f"{SAID_AGAIN}{root}" for root in roots.values()}
     tried = {*names}
     while tried:
         gone = taken({names[root] for root in tried})
         tried = {root for root in tried if names[root] in gone}
-        names |= {root: f"again:{names[root]}" for root in tried}
+        names |= {root: f"{SAID_AGAIN}{names[root]}" for root in tried}
     return {each: names[root] for each, root in roots.items()}
 
 

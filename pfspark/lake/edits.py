@@ -23,7 +23,7 @@ from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.rules import state
 from pfspark.units import nearest
-from pfspark.words import HIERARCHY, Action, Outcome, Reason
+from pfspark.words import HIERARCHY, PARENT, Action, Outcome, Reason
 
 
 class Edits(Questions):
@@ -58,7 +58,7 @@ class Edits(Questions):
         digest = None if body is None else hashlib.sha256(body).hexdigest()
         row = {
             "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store,
-            "at": self._at(at) or self._clock(org, store, target, named), "place": time.time_ns(),
+            "at": self._at(at) or self._clock(org, store, target, named, sets.get(PARENT)), "place": time.time_ns(),
             "action": str(action), "folder": target, "item": named, "name": name,
             "properties": list(sets.items()), "size": len(body or b""), "hash": digest, "written": written,
         }  # fmt: skip

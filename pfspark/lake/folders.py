@@ -209,8 +209,8 @@ class Folders(Edits):
 
 
 def _folder_name(name: str) -> str:
-    if not FOLDER_NAME.fullmatch(name) or not name.strip():
-        raise UsageError(f"{name!r} is no name of a folder: anything but / and control characters, 1 to 255, not blanks alone")
+    if not FOLDER_NAME.fullmatch(name):
+        raise UsageError(f"{name!r} is no name of a folder: anything but / and control characters, 1 to 255")
     return name
 
 

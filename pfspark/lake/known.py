@@ -20,7 +20,7 @@ from pfspark.keyed import ByName, of_store
 from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.units import TICK, confirmed, nearest, parse_time, unknown
-from pfspark.words import HIERARCHY_ACTIONS
+from pfspark.words import LAST, REPLICA
 
 if TYPE_CHECKING:
     from pfspark.edge.delta.ledger import AsOf
@@ -84,16 +84,15 @@ class Known:
 
     def _clock(self, org: str, store: str, *about: str | None) -> datetime:
         """The clock on the wall, but after the edits that wait at that store and make what a new one is `about` (a folder or an
-        item: `@` and the edit), or say something of that folder. Where the clock has been put back meanwhile, or they were dated
-        ahead, the new one would be taken in before them, and refused."""
+        item: `@` and the edit), or put the store on that folder's list. Where the clock has been put back meanwhile, or they were
+        dated ahead, the new one would be taken in before them, and refused."""
         named = [each for each in about if each]
-        ids = pa.array([each[1:] for each in named if each.startswith("@")], pa.string())
-        of_folders = pc.field("action").isin([*map(str, HIERARCHY_ACTIONS)]) & pc.field("folder").isin(
-            pa.array(named, pa.string())
-        )
-        waiting = of_store(self._tree_world()["edits"], org, store).filter(of_folders | pc.field("edit_id").isin(ids))
-        now, last = datetime.now(UTC), pc.max(waiting["at"]).as_py()
-        return now if last is None else max(now, last + TICK)
+        waiting = of_store(self._tree_world()["edits"], org, store)
+        makes = pc.is_in(waiting["edit_id"], pa.array([each[1:] for each in named if each.startswith("@")], pa.string()))
+        lists = pc.is_valid(pc.map_lookup(waiting["properties"].combine_chunks(), f"{REPLICA}{store}", "first"))
+        opens = pc.and_(lists, pc.is_in(waiting["folder"], pa.array(named, pa.string())))
+        now, last = datetime.now(UTC), pc.max(waiting["at"].filter(pc.or_(makes, opens))).as_py()
+        return now if last is None or last + TICK > LAST else max(now, last + TICK)
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:
         """The latest row of each entry of a table of the directory, by its key."""

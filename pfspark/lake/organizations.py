@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -20,7 +21,6 @@ from pfspark.edge.asked import naming
 from pfspark.edge.asked.store_view import View, once_all_have_heard, properties_of
 from pfspark.edge.config import conf_folder
 from pfspark.edge.plan import Organization, Plan
-from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError
 from pfspark.keyed import ByName
 from pfspark.lake.directory import Directory
@@ -143,8 +143,8 @@ class Organizations(Directory, Folders):
     ) -> None:
         """Changes options of an organization, or its profile; what is not told stays."""
         known = self._organization(org)
-        own = differences(policy_of(known), load_profile(known["profile"], conf_folder()))
-        said = own | dict(single(options or {}))
+        own: dict[str, Any] = json.loads(known["options"] or "{}")  # as they were said: one that no rule follows may be said anew
+        said = dict(single(own)) | dict(single(options or {}))
         profiled = load_profile(known["profile"] if profile is None else profile, conf_folder())
         options_text = differences_text(override(profiled, said), profiled)
         self._say("organizations", {**known, "profile": profiled.profile, "options": options_text})

@@ -15,6 +15,7 @@ from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.words import (
     DELETED,
     FIRST,
+    HIERARCHY,
     HIERARCHY_ACTIONS,
     LARGEST,
     LAST,
@@ -23,6 +24,7 @@ from pfspark.words import (
     PARENT,
     PRIORITIES,
     REPLICA,
+    SAID_AGAIN,
     SLOTS,
     WHOLE,
     Action,
@@ -55,23 +57,33 @@ def repeated(edits: DataFrame) -> DataFrame:
 
 @rule("edits")
 def receive(
-    edits: DataFrame, *, repeated: DataFrame, taken: DataFrame, stores: DataFrame, conditions: DataFrame, clock: DataFrame
+    edits: DataFrame,
+    *,
+    repeated: DataFrame,
+    taken: DataFrame,
+    stores: DataFrame,
+    replicas: DataFrame,
+    conditions: DataFrame,
+    clock: DataFrame,
 ) -> DataFrame:
     """Edits to take in now: `nth` counts those of a store (org, store) by time, of one time by `place`, then by id; `reason` is
     set where one is refused at once.
 
     Edits at a store that is down wait. A store that does not exist, an `edit_id` that was taken in before or stands
-    earlier among these, and what no rule could follow (`_is_bad`), are refused. An edit of a folder that says nothing of
-    properties sets none.
+    earlier among these, and what no rule could follow (`_is_bad`), are refused; so is one that a restore wanted to have said
+    again, where the replica has not begun a new life by then: that restore did not come about, and nothing is lost. An edit of a
+    folder that says nothing of properties sets none.
 
     Source: R42; `edit_id` makes a repeat harmless.
     """
     due = edits.join(clock.select("org", "now"), "org").where(~_in_time(F.col("at")) | (F.col("at") <= F.col("now")))
     awake = due.join(conditions.where("down").select(*STORE), list(STORE), "left_anti")
     known = stores.select(*STORE, F.lit(True).alias("known"))
+    lives = replicas.select(*STORE, F.col("folder").alias("about"), F.col("at").alias("since"))
     before = taken.select("org", "edit_id", F.lit(True).alias("before")).distinct()
     order = Window.partitionBy(*STORE).orderBy("at", "place", "edit_id")
-    again = F.coalesce("before", F.lit(False)) | F.col("later")
+    is_said_again = F.col("edit_id").startswith(SAID_AGAIN)
+    again = F.coalesce("before", F.lit(False)) | F.col("later") | (is_said_again & (F.col("since") < F.col("at")))
     reason = (
         F.when(F.col("known").isNull(), Reason.UNKNOWN_STORE)
         .when(again, Reason.ALREADY_TAKEN_IN)
@@ -81,11 +93,13 @@ def receive(
         _told_apart(awake, repeated)
         .join(known, list(STORE), "left")
         .join(before, ["org", "edit_id"], "left")
+        .withColumn("about", F.when(is_said_again, F.when(_of_folder(), HIERARCHY).otherwise(F.col("folder"))))
+        .join(lives, [*STORE, "about"], "left")
         .withColumn("reason", reason)
         .withColumn("nth", F.row_number().over(order))
         .withColumn("properties", F.when(_of_folder(), _properties()).otherwise(F.col("properties")))
         .withColumn("decided", F.lit(None).cast("timestamp"))
-        .drop("known", "before", "later")
+        .drop("known", "before", "later", "about", "since")
     )
 
 
@@ -156,7 +170,7 @@ def _fits(name: Column, value: Column) -> Column:
     """Whether a property of a folder may have that text; the list of replicas is changed by adding and removing alone."""
 
     def within(least: int, most: int) -> Column:
-        return value.rlike("^[0-9]+$") & value.try_cast("bigint").between(least, most)  # Spark's casts trim, Python's do not
+        return value.rlike(r"\A[0-9]+\z") & value.try_cast("bigint").between(least, most)  # Spark's casts trim, Python's do not
 
     kinds = {
         "schedule": value.rlike(SLOTS),

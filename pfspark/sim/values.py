@@ -80,7 +80,7 @@ def offset(value: object) -> timedelta:
     return -wrong_by if is_behind else wrong_by
 
 
-_BASIC_TIME = re.compile(r"[0-9]{8}T.*", re.ASCII)
+_BASIC_TIME = re.compile(r"[0-9]{8}(T.*)?", re.ASCII)
 """A moment in ISO 8601 without hyphens, which is no duration."""
 
 

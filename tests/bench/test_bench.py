@@ -21,7 +21,7 @@ import pytest
 from pfspark import cnset
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
-from pfspark.edge.spark import prepared
+from pfspark.edge.spark import kept_plans
 from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.keyed import ByName
 from pfspark.rows import local
@@ -142,7 +142,7 @@ def test_small_busy_round(spark: SparkSession, tmp_path: Path, monkeypatch: pyte
     the first time, and once their plans are kept."""
     Played(spark, scenario(10, 20)).round(edits=True)  # warms
     for kept in (False, True):
-        monkeypatch.setattr(prepared, "_PLANS", WeakKeyDictionary())
+        monkeypatch.setattr(kept_plans, "_PLANS", WeakKeyDictionary())
         for _ in range(3 if kept else 1):
             played = Played(spark, scenario(10, 20))
             found = {what: played.round(edits=what == "sending") for what in ("sending", "receiving")}

@@ -357,7 +357,7 @@ def test_a_clock_that_was_put_back_puts_nothing_before_what_it_follows(
     """What was accepted is taken in: a folder, what is posted there, what becomes of it; and it waits for nothing far ahead."""
 
     class Clock(datetime):
-        hour_of = iter((14, 13, 13, 13))
+        hour_of = iter((14, 13, 13, 13, 13))
 
         @classmethod
         def now(cls, tz: Any = None) -> datetime:
@@ -369,12 +369,16 @@ def test_a_clock_that_was_put_back_puts_nothing_before_what_it_follows(
         lake.folder_create("PFS1", "/New", ["PFS1"])
         lake.post("PFS1", "/New", b"one", name="one")
         lake.modify("PFS1", "/New", "one", b"two")
-        assert lake.post("PFS1", "/Sales", b"at noon in a week", at=f"{DAY}15:00:00Z")
+        lake.folder_create("PFS1", "/New/Child", ["PFS1"])
+        lake.folder_set("PFS1", "/Sales", note="later", at=f"{DAY}15:00:00Z")
+        lake.post("PFS1", "/Sales", b"now, whatever is said of the folder later")
         made = lake.round(f"{DAY}14:00:01Z").made
-        assert [row["type"] for row in made["receipts"].to_pylist() if row["edit_id"]] == ["create_folder", "post", "modify"]
+        done = sorted(row["type"] for row in made["receipts"].to_pylist() if row["edit_id"])
+        assert done == ["create_folder", "create_folder", "modify", "post", "post"]
         assert set(made["receipts"]["reason"].to_pylist()) == {None}
 
 
+@pytest.mark.lakes
 def test_an_edit_far_ahead_waits_and_stops_nobody(copied: Copy, spark: SparkSession) -> None:
     """It takes nobody's clock along; one that somebody wrote for no time there is is refused."""
     with Lake.open(copied("lake"), spark, ahead=True) as lake:

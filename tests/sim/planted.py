@@ -20,7 +20,7 @@ import pytest
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark.edge.spark import prepared
+from pfspark.edge.spark import kept_plans
 from pfspark.frame import Frame
 from pfspark.rules import (
     addressing,
@@ -181,7 +181,7 @@ def planted(bugs: Iterable[Bug]) -> Iterator[None]:
             patched.setattr(module, rule, _undrawn(right, both))
             patched.delitem(TWINS, name, raising=False)  # it says what is right
         patched.setattr(Frame, "call", with_bugs)
-        patched.setattr(prepared, "_PLANS", WeakKeyDictionary())  # plans of what is right, or of other bugs
+        patched.setattr(kept_plans, "_PLANS", WeakKeyDictionary())  # plans of what is right, or of other bugs
         yield
 
 

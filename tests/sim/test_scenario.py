@@ -466,6 +466,7 @@ def test_a_moment_may_be_written_without_hyphens() -> None:
         step("20260105T010000Z", 'post = { store = "PFS1", folder = "/Sales" }'), head=HEAD.replace("4h", "20260106T000000Z")
     )
     assert (told.end - START, told.steps[0].at - START) == (timedelta(days=1), HOUR)
+    assert scenario(head=HEAD.replace("4h", "20260107")).end == START + timedelta(days=2)
 
 
 @pytest.mark.parametrize("name", ["NOBODY~1:7", "PFS1~99999999999:7", "PFS1:9999999999999999999"])

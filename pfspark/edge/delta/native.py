@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +34,8 @@ AT_HAND_ROWS, AT_HAND_SIZE = 2_000_000, 2**28
 IS_HERE = find_spec("deltalake") is not None
 MANY = 100_000
 """Rows of a file from which on its columns are read by several threads."""
+FILES, THREADS = 16, min(os.cpu_count() or 2, 8)
+"""From so many files on they are read by so many threads."""
 CHECKPOINT_EVERY = 10
 """Commits, where a table does not say it otherwise: as Delta does."""
 _OTHERWISE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]|^#?\x00-\x1f\x7f]")
@@ -108,16 +111,35 @@ def dataset(place: Path, version: int | None = None) -> ds.Dataset | None:
 def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = None) -> pa.Table | None:
     """Its rows, as `read` gives them: of the files that may have some, by what the log says of them.
 
-    One file after the other, without the scanner of datasets. That hands every piece to a pool of threads, and where glibc may
-    lose a wake-up (before 2.41, its bug 25847) it has waited for ever, with a task queued and eight threads idle. Of small files
-    this is faster too.
+    Without the scanner of datasets, and of small files without Arrow's threads. It hands every piece to a pool of them, and where
+    glibc may lose a wake-up (before 2.41, its bug 25847) it has waited for ever, with a task queued and eight threads idle. Many
+    files are read by threads of Python's, which wait by other means.
     """
     with suppress(Exception):
         asked = pa.schema([field for field in opened.schema if field.name in schema.names or _is_in(field.name, keep)])
-        found = [_in_file(fragment, asked) for fragment in opened.get_fragments(filter=keep)]
-        kept = found if keep is None else [rows.filter(keep) for rows in found]
-        return pa.concat_tables([schema.empty_table(), *(_fit(rows, schema) for rows in kept)])
+        fragments = [*opened.get_fragments(filter=keep)]
+
+        def read_one(fragment: ds.ParquetFileFragment) -> pa.Table:
+            return _fit(_kept(_in_file(fragment, asked), keep), schema)
+
+        if not asked.names:
+            return None
+        if len(fragments) < FILES:
+            return pa.concat_tables([schema.empty_table(), *map(read_one, fragments)])
+        with ThreadPoolExecutor(THREADS) as threads:
+            return pa.concat_tables([schema.empty_table(), *threads.map(read_one, fragments)])
     return None
+
+
+def _kept(rows: pa.Table, keep: pc.Expression | None) -> pa.Table:
+    """`Table.filter`, but in this thread."""
+    if keep is None:
+        return rows
+    import pyarrow.acero as acero
+
+    given, filtering = acero.TableSourceNodeOptions(rows), acero.FilterNodeOptions(keep)
+    steps = [acero.Declaration("table_source", given), acero.Declaration("filter", filtering)]
+    return acero.Declaration.from_sequence(steps).to_table(use_threads=False)
 
 
 def _is_in(name: str, keep: pc.Expression | None) -> bool:

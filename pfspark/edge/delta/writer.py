@@ -57,8 +57,8 @@ class Writer:
             self._tell(read_left(self._lock.read(200)))
 
     def expect_its_lake(self) -> None:
-        """Raises OtherWriterError where another folder lies in the place of the one whose file is locked: what was written now
-        would be another lake's, in which somebody else may play."""
+        """Raises OtherWriterError where another file lies in the place of the one that is locked: what was written now might be
+        another lake's, and somebody else may play in it."""
         folder = self._tables.folder
         if self._lock is None or folder is None:
             return
@@ -66,8 +66,8 @@ class Writer:
             if os.path.samestat(os.fstat(self._lock.fileno()), os.stat(folder / WRITER_LOCK)):
                 return
         raise OtherWriterError(
-            f"{folder} is not the lake any more that this writer has locked: it was moved away, or another lies there now. "
-            "Nothing was written. Begin again."
+            f"{folder}: the file that this writer has locked is not there any more: the lake was moved away, another was put in "
+            "its place, or the file was removed. Nothing was written. Begin again."
         )
 
     def open(self) -> Snapshot:

@@ -89,13 +89,18 @@ class Retention:
         for row in semi_join(live, said, FOLDER).to_pylist():
             if row["org"] in policies:
                 value, of = own.get((row["org"], row["store"], row["folder"])), (row["org"], row["folder"])
-                kept = policies[row["org"]].deleted_item_retention if value is None else timedelta(seconds=int(value))
+                kept = policies[row["org"]].deleted_item_retention if value is None else _seconds(value)
                 longest[of] = max(kept, longest.get(of, kept))
         return cls(
             {org: before(now[org], policy.deleted_item_retention) for org, policy in policies.items()}
             | dict.fromkeys(unfit, FIRST),
             {(org, folder): before(now[org], kept) for (org, folder), kept in longest.items()},
         )
+
+
+def _seconds(text: str) -> timedelta:
+    """So many seconds; of a text that Spark took for a number once, and Python does not, as long as can be."""
+    return timedelta(seconds=int(text)) if text.isascii() and text.isdigit() else timedelta.max
 
 
 def unneeded_bodies(snapshot: Snapshot, retention: Retention) -> DataFrame:

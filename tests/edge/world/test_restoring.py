@@ -54,18 +54,26 @@ def test_more_is_not_lost_than_was_agreed(lake: Lake, spark: SparkSession) -> No
     assert held(lake, "PFS1") == "PFS1:1" and lake.status()["round"] > number
 
 
-@pytest.mark.parametrize("about", ["an item", "a folder", "a folder of a folder"])
+@pytest.mark.parametrize("about", ["an item", "an item by its edit", "a folder", "a parent", "a parent by its edit"])
 def test_no_edit_that_waits_is_condemned_by_a_restore(lake: Lake, about: str) -> None:
     """It was accepted; the store that has forgotten what it is about would refuse it for ever."""
-    if about == "an item":
-        lake.modify("PFS1", "/Sales", "mine", b"better", at=f"{DAY}01:10:00Z")
-    else:
-        lake.folder_create("PFS1", "/New", ["PFS1"], at=f"{DAY}01:10:00Z")
-        lake.round(f"{DAY}01:10:00Z", cut=["PFS1"])
-        if about == "a folder":
-            lake.post("PFS1", "/New", b"new", at=f"{DAY}01:15:00Z")
-        else:
-            lake.folder_create("PFS1", "/New/One", ["PFS1"], at=f"{DAY}01:15:00Z")
+    made, then = f"{DAY}01:10:00Z", f"{DAY}01:15:00Z"
+    match about:
+        case "an item":
+            lake.modify("PFS1", "/Sales", "mine", b"better", at=made)
+        case "an item by its edit":
+            lake.post("PFS1", "/Sales", b"new", name="new", at=made)
+            lake.modify("PFS1", "/Sales", "new", b"better", at=then)
+        case _:
+            lake.folder_create("PFS1", "/New", ["PFS1"], at=made)
+    if about == "a parent by its edit":
+        lake.folder_create("PFS1", "/New/One", ["PFS1"], at=then)
+    if about != "an item":
+        lake.round(made, cut=["PFS1"])
+    if about == "a folder":
+        lake.post("PFS1", "/New", b"new", at=then)
+    elif about == "a parent":
+        lake.folder_create("PFS1", "/New/One", ["PFS1"], at=then)
     with pytest.raises(RefusedError, match=r"waits at PFS1, which had no PFS1:.* then and would refuse it; nothing was done"):
         lake.restore("PFS1", f"{DAY}00:30:00Z", now=f"{DAY}02:00:00Z", again=True)
     assert lake.rounds().where("kind = 'restored'").count() == 0
@@ -90,10 +98,13 @@ def test_mail_is_known_in_a_folder_that_was_taken_in_again(lake: Lake, tmp_path:
     assert lake.items("PFS1", "/Box").count() == 1
 
 
-@pytest.mark.parametrize("point", [("before rounds", 2), ("after rounds", 2)])
-def test_who_is_ended_in_a_restore_has_lost_nothing(lake: Lake, spark: SparkSession, point: Point) -> None:
+@pytest.mark.parametrize(
+    ("point", "played"), [(("before rounds", 2), False), (("before rounds", 2), True), (("after rounds", 2), False)]
+)
+def test_who_is_ended_in_a_restore_has_lost_nothing(lake: Lake, spark: SparkSession, point: Point, played: bool) -> None:
     """The first row of the ledger opens it, the second makes the restore count. What is to be taken in again waits by then: ended
-    before, one restores once more, and what is said twice is taken in once."""
+    before, one restores once more, and what is said twice is taken in once. Whoever plays meanwhile has nothing twice: what was
+    to be said again is held."""
     words = {"now": f"{DAY}02:00:00Z", "again": True}
     lake._tables.hook = ending_at(point)
     with pytest.raises(Ended):
@@ -104,6 +115,10 @@ def test_who_is_ended_in_a_restore_has_lost_nothing(lake: Lake, spark: SparkSess
         assert counts == (point[0] == "after rounds")
         if not counts:
             assert len(later.losses("PFS1", f"{DAY}00:30:00Z")) == 1
+            if played:
+                later.round(f"{DAY}02:05:00Z", cut=["PFS1"])
+                assert held(later, "PFS1") == "PFS1:1-3"
+                words["now"] = f"{DAY}02:10:00Z"
             later.restore("PFS1", f"{DAY}00:30:00Z", **words)
         later.run(f"{DAY}04:00:00Z")
         assert held(later, "PFS1") == held(later, "PFS2") == "PFS1:1,PFS1~2:1-2,PFS2:1"
