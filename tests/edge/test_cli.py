@@ -240,7 +240,7 @@ def test_who_reads_may_stop_reading() -> None:
         running.stdin.write(b"union\tA:1\tA:2\n")
         running.stdin.close()
         assert running.stderr.read() == b""
-    assert running.returncode == 1
+    assert running.returncode == 141
 
 
 def test_interrupted() -> None:

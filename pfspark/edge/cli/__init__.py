@@ -97,11 +97,11 @@ def run(words: Sequence[str]) -> int:
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
-        return 1
+        return ends.CUT_SHORT
     except (KeyboardInterrupt, typer.Abort):
         done = ends.INTERRUPTED
     except SystemExit as end:
-        done = end.code
+        done = ends.CUT_SHORT if isinstance(end.__context__, BrokenPipeError) else end.code  # as typer ends then
     except Exception as error:
         if not ends.interrupted(error):
             return _refused(error)

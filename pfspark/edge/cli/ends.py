@@ -5,6 +5,7 @@ from __future__ import annotations
 from pfspark.errors import PfsparkError, SparkStartError
 
 INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+CUT_SHORT = 141  # 128 + SIGPIPE
 WRONG_USAGE = 2
 NOT_FORESEEN = 1
 OF_SPARK = ("pyspark", "py4j", "delta")
