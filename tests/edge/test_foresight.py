@@ -134,7 +134,7 @@ def test_other_time_outs_count_for_what_is_missing_already(holed_place: Path, sp
         rows = {row["variant"]: row for row in lake.whatif(variants=variants, until=timedelta(hours=5)).toArrow().to_pylist()}
     assert [rows[each]["equal"].strftime("%H:%M") for each in (None, *variants)] == ["00:45", "00:45", "00:55", "02:40"]
     assert rows["5m"]["difference"] is None
-    assert rows["15m"]["difference"]["says"] == "not any more: PFS1 asks PFS2 for numbers of /Sales that it lacks"
+    assert rows["15m"]["difference"]["says"] == "no longer: PFS1 asks PFS2 for numbers of /Sales that it lacks"
 
 
 @pytest.mark.lakes
