@@ -1,4 +1,4 @@
-"""Letters with sender, recipients and status, ready to leave (R48, R55-R58)."""
+"""Messages with sender, recipients and status, ready to leave (R48, R55-R58)."""
 
 from __future__ import annotations
 
@@ -111,11 +111,11 @@ def address(
     conditions: DataFrame,
     clock: DataFrame,
 ) -> DataFrame:
-    """Letters as rows of `messages`: sender's label, status, recipients with the moment of delivery, and an id.
+    """Drafts as rows of `messages`: sender's label, status, recipients with the moment of delivery, and an id.
 
     The id is made from time (microseconds since 1970, whatever the session's zone), sender, type, folder and order alone; the
     order of messages alike in these is that of whom they go to, then of the numbers that they carry. What a store that is cut
-    off sends is lost on the way, for every recipient. A letter is never split by topology: one row however many recipients
+    off sends is lost on the way, for every recipient. A message is never split by topology: one row however many recipients
     (R55, R56).
 
     Source: R48, R55-R58.

@@ -141,7 +141,7 @@ def diff(
     """Print what changed between two moments: trees, lists, standings, numbers held, holes opened and closed."""
     if after is not None and as_of is not None:
         raise UsageError(f"found {after!r} and --as-of {as_of!r}, expected the later moment once")
-    moments = given.round_or_moment(before), given.round_or_moment(after or as_of)
+    moments = given.round_or_moment(before), given.round_or_moment(as_of if after is None else after)
     with given.opened(lake) as there:
         several = org is None and len(there.organizations) > 1
         found = there.diff_lines(*moments, store=store, folder=folder, org=org)

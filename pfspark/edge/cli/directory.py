@@ -158,7 +158,6 @@ def set_link(
     org: given.Org = None,
 ) -> None:
     """Say what a message between two sites costs, and how long it takes."""
-
     takes = parse_wait(delay)
     with given.opened(lake) as there:
         there.link(one, other, cost, takes, org=org, both=not one_way)

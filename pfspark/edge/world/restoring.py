@@ -139,6 +139,8 @@ def expect_taken_in(org: str, store: str, tables: ByName, then: ByName, now: dat
     which it had no replica: its next round would refuse it for ever."""
     changes = tables["changes"]
     due = of_store(tables["edits"], org, store).filter(pc.field("at") <= pa.scalar(now))
+    if not due.num_rows:
+        return
     said = (due["folder"], due["item"], pc.map_lookup(due["properties"].combine_chunks(), PARENT, "first"))
     taken = semi_join(changes, pa.concat_tables(named(due["org"], each) for each in said), ("org", "edit_id"))
     became = {f"@{row['edit_id']}": row["object"] for row in taken.select(["edit_id", "object"]).to_pylist()}
