@@ -15,6 +15,22 @@ from hypothesis import HealthCheck, settings
 
 from pfspark.edge.delta import native
 from pfspark.edge.session import open_session
+from tests.kept_lakes import (
+    at_rest,
+    begun,
+    copied,
+    holed,
+    holed_place,
+    in_trouble,
+    lake,
+    one_round,
+    parted_place,
+    played_once,
+    resting,
+    run,
+    troubled,
+    undisturbed,
+)
 from tests.one_play import facts, performance, played
 
 if TYPE_CHECKING:
@@ -22,7 +38,11 @@ if TYPE_CHECKING:
     from xdist.remote import Producer
     from xdist.scheduler import LoadScopeScheduling
 
-__all__ = ["facts", "performance", "played"]
+__all__ = [
+    "at_rest", "begun", "copied", "facts", "holed", "holed_place", "in_trouble", "lake", "one_round", "parted_place",
+    "performance", "played", "played_once", "resting", "run", "troubled", "undisturbed",
+]  # fmt: skip
+"""The fixtures of all tests that stand elsewhere."""
 
 LONG = {
     "test_amnesia", "test_archive", "test_connect", "test_ends", "test_first_start", "test_formats", "test_lost_executors",

@@ -79,9 +79,11 @@ BELOW = {
         "restarts",
         "ask",
         "sim",
-        "lake",
     },
     "lake": {"vocabulary", "cnset", "keyed", "rules", "round", "rows", "between", "ask", "sim", "edge"},
+    "engine": {"edge"},
+    "cli": {"vocabulary", "rows", "ask", "sim", "edge", "lake", "engine"},
+    "__main__": {"vocabulary", "edge", "engine", "cli"},
 }
 BETTER_IMPORT = {
     "vocabulary": "the vocabulary knows nobody: move what needs more to where it is used",
@@ -110,6 +112,10 @@ BETTER_IMPORT = {
     "ask": "a question reads a snapshot: let the caller open it and hand it in",
     "sim": "an invented world hands frames to round.play: let the edge store and show them",
     "lake": "a lake says what its parts can do: let them do it",
+    "edge": "the edge is asked by the lake and by the verbs: let them hand in what they know",
+    "engine": "the engine does whatever words it is told: let `__main__` hand in who does them",
+    "cli": "verbs say what the lake and the edge can do: let those do it",
+    "__main__": "the command is done by the engine or the command line: let them do it",
 }
 ROOMS = ("spark", "delta", "world", "asked", "keeping")
 """The rooms of the edge, each above those from which it may import."""
@@ -404,6 +410,8 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.rules.state", "def f():\n    from pfspark import round", "line 2 imports pfspark.round: a rule"),
         ("pfspark.round", "from pfspark.edge.delta.tables import read", "a round is pure"),
         ("pfspark.ask.gaps", "from pfspark.lake import Lake", "a question reads a snapshot"),
+        ("pfspark.edge.runner", "from pfspark.lake import Lake", "the edge is asked by the lake"),
+        ("pfspark.engine.server", "from pfspark.cli import run", "the engine does whatever words it is told"),
         ("tests.sim.oracle", "from pfspark.round import play", "the oracle is written from the articles"),
         ("tests.sim.oracle", "from pfspark.sim.faults import draw", "the oracle is written from the articles"),
         ("tests.sim.oracle", "import pyspark", "the oracle is written from the articles"),
@@ -458,8 +466,8 @@ def test_a_fault_is_found(module: str, source: str, fault: str) -> None:
         ("pfspark.edge.session", "from pyspark import SparkContext\nx = SparkContext._jvm"),
         ("pfspark.edge.spark.tuned", "x = frame.persist()"),
         ("pfspark.edge.delta.log", "x = spark.conf.get('spark.a', None)"),
-        ("pfspark.edge.cli", "@cache\ndef f(): pass\ng = cache(f)"),
-        ("pfspark.edge.cli", "profile: str = 'exchange_2007'"),
+        ("pfspark.cli", "@cache\ndef f(): pass\ng = cache(f)"),
+        ("pfspark.cli", "profile: str = 'exchange_2007'"),
     ],
 )
 def test_good_code_is_not_found_fault_with(module: str, source: str) -> None:
@@ -505,7 +513,7 @@ def test_the_readme_tells_what_serverless_compute_refuses() -> None:
 def test_the_command_line_starts_light() -> None:
     """`pfspark --help` and `pfspark set` answer at once: what is heavy is imported where it is used."""
     heavy = {"numpy", "pandas", "plotly", "pyarrow", "pyspark", "rich"}
-    script = "import sys; from pfspark.edge.cli import app; app(); print(*sorted({name.split('.')[0] for name in sys.modules}))"
+    script = "import sys; from pfspark.cli import app; app(); print(*sorted({name.split('.')[0] for name in sys.modules}))"
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert "pfspark" in done.stdout.split()
     assert heavy & set(done.stdout.split()) == set()

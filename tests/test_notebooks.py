@@ -12,8 +12,7 @@ import pytest
 import typer
 from pyspark.sql import SparkSession
 
-from pfspark import cntext
-from pfspark.edge import cli
+from pfspark import cli, cntext
 from pfspark.edge.pictures import MISSING
 from pfspark.lake import Lake
 

@@ -13,8 +13,8 @@ import pytest
 import typer
 from pyspark.sql import SparkSession
 
-from pfspark.edge import cli
-from pfspark.edge.cli.given import values
+from pfspark import cli
+from pfspark.cli.given import values
 from pfspark.edge.config import conf_folder
 from pfspark.round import picture
 from pfspark.settings import OPTIONS, load_profile, override

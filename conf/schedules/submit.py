@@ -1,5 +1,5 @@
 """The command line as a program for spark-submit: `submit.py run --until now --lake main.pfspark`."""
 
-from pfspark.edge.cli import main
+from pfspark.cli import main
 
 main()

@@ -1,4 +1,4 @@
-"""What a terminal shows at once, while what draws it better (`edge/cli/live.py`) is still to be imported."""
+"""What a terminal shows at once, while what draws it better (`edge/live.py`) is still to be imported."""
 
 from __future__ import annotations
 

@@ -1,8 +1,14 @@
-"""What comes with pfspark, and which one this is."""
+"""What comes with pfspark, which one this is, and what the file of a folder is called."""
 
 from __future__ import annotations
 
+import hashlib
+import json
+import sys
 from pathlib import Path
+
+CONFIGURATION = "pfspark.toml"
+"""The file of a folder, for commands that are given in it: see `edge/configuration.py`."""
 
 
 def conf_folder() -> Path:
@@ -20,3 +26,11 @@ def installed_version() -> str | None:
         return version("pfspark")
     except PackageNotFoundError:
         return None
+
+
+def stamp() -> str:
+    """What tells this pfspark from any other, a checkout that was edited meanwhile too."""
+    package = Path(__file__).parents[1]
+    edited = max(file.stat().st_mtime_ns for file in package.rglob("*.py"))
+    said = json.dumps([installed_version() or "", sys.version, str(package), edited])
+    return hashlib.sha256(said.encode()).hexdigest()[:16]

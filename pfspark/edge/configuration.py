@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, ValidationError
 from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSettingsSource, SettingsConfigDict
 
-from pfspark.edge.engine import CONFIGURATION
+from pfspark.edge.config import CONFIGURATION
 from pfspark.entries import Entry, explained, reads
 from pfspark.errors import PfsparkError
 from pfspark.sim.documents import toml

@@ -7,11 +7,10 @@ import shutil
 import warnings
 from pathlib import Path
 
-from pfspark.edge import engine
-from pfspark.edge.config import installed_version
+from pfspark.edge import config
 from pfspark.errors import UsageError
 
-MODULES = ("pfspark", "!pfspark.edge", "!pfspark.sim")
+MODULES = ("pfspark", "!pfspark.cli", "!pfspark.edge", "!pfspark.engine", "!pfspark.sim", "!pfspark.__main__")
 """What is documented: what a notebook imports, and the rules; not how lakes, commands and scenario files are kept and read."""
 FIRST = "pfspark.html"
 
@@ -32,7 +31,9 @@ def write(folder: Path) -> Path:
         raise UsageError(f"{str(folder)!r} is there already, expected a new folder: nothing is written over") from None
     except OSError as error:
         raise UsageError(f"{str(folder)!r} cannot be made: {error.strerror}") from None
-    pdoc.render.configure(docformat="markdown", show_source=False, footer_text=f"pfspark {installed_version() or '(a checkout)'}")
+    pdoc.render.configure(
+        docformat="markdown", show_source=False, footer_text=f"pfspark {config.installed_version() or '(a checkout)'}"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of names that modules import for the eyes of mypy alone
         pdoc.pdoc(*MODULES, output_directory=folder)
@@ -46,7 +47,7 @@ def kept() -> Path:
     """
     from pfspark.edge.spark.installed import cache_folder
 
-    place = cache_folder() / "reference" / engine.stamp()
+    place = cache_folder() / "reference" / config.stamp()
     if not (place / FIRST).is_file():
         half = place.with_suffix(f".{os.getpid()}")
         write(half)

@@ -54,7 +54,7 @@ def open_session(
     no adaptive planning. `lasting`: such a one that will work for minutes on end; its Java optimizes what it does often,
     so the first minute is slower, and all after the second quicker by a quarter. `memory` is the heap of a new session's
     Java, as Java writes it ("2g"). `archive_into`: the file into which that Java, when it ends, writes the classes it
-    had loaded (`edge/archive.py`).
+    had loaded (`cli/archive.py`).
 
     Raises SparkStartError, which says what was seen and what to do.
     """

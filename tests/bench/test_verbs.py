@@ -24,7 +24,7 @@ import pytest
 from tests.edge.lakes import DAY, LAKES
 from tests.edge.processes import ROOT, environment
 
-MAIN = "from pfspark.edge.engine.client import main; main()"
+MAIN = "from pfspark.__main__ import main; main()"
 TIMES = 5
 AT = ("--store", "PFS1", "--folder", "/Sales", "--now", f"{DAY}02:00:00Z")
 WITHOUT_SPARK = {

@@ -17,7 +17,7 @@ import pyspark
 from pfspark.edge.spark.installed import jar_files
 
 ROOT = Path(__file__).parents[2]
-PFSPARK = "from pfspark.edge.cli import main; main()"
+PFSPARK = "from pfspark.cli import main; main()"
 SPARK_HOME = Path(pyspark.__file__).parent
 NO_JAVA = {"PATH": os.environ["PATH"], "JAVA_HOME": "/there is no java", "PYTHONPATH": str(ROOT)}
 """What needs no Java is shown to need none."""

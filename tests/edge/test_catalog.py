@@ -13,8 +13,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from pfspark import cli
 from pfspark.between import Between
-from pfspark.edge import cli
 from pfspark.edge.delta import places, sql
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables

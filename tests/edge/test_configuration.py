@@ -9,7 +9,7 @@ import pytest
 
 from tests.edge.processes import NO_JAVA, environment, one_by_one, python
 
-MAIN = "from pfspark.edge.engine.client import main; main()"
+MAIN = "from pfspark.__main__ import main; main()"
 FILE = 'lake = "here"\norg = "acme"\nstore = "PFS1"\nengine = "off"\n'
 
 
@@ -93,7 +93,7 @@ def test_what_is_no_text_is_told(tmp_path: Path) -> None:
 
 
 def test_where_none_is_nothing_is_imported_for_it(tmp_path: Path) -> None:
-    script = "import sys; from pfspark.edge.engine.client import configure; configure(); print('pydantic' in sys.modules)"
+    script = "import sys; from pfspark.__main__ import configure; configure(); print('pydantic' in sys.modules)"
     assert python(script, cwd=tmp_path, **NO_JAVA).stdout == "False\n"
 
 

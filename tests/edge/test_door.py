@@ -14,8 +14,9 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from pfspark import cli
 from pfspark.ask.stores import Stores
-from pfspark.edge import cli, door
+from pfspark.edge import door
 from pfspark.edge.asked.naming import seen_paths
 from pfspark.edge.asked.store_view import View
 from pfspark.edge.delta import native

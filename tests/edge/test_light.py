@@ -8,14 +8,14 @@ from tests.edge.processes import python
 
 SHORT = """
 import contextlib, sys
-from pfspark.edge.engine.client import main
+from pfspark.__main__ import main
 with contextlib.suppress(SystemExit):
     main()
 print("loaded", *sorted({"pandas", "pfspark.lake", *HEAVY} & sys.modules.keys()))
 """
 HEAVY = (
     "pfspark.round", "pfspark.rules.packing", "pfspark.sim.scenario", "pfspark.sim.language", "pfspark.ask.why",
-    "pfspark.edge.asked.explained", "pfspark.edge.report", "pfspark.edge.cli.keeping", "pfspark.edge.mail.rows",
+    "pfspark.edge.asked.explained", "pfspark.edge.report", "pfspark.cli.keeping", "pfspark.edge.mail.rows",
 )  # fmt: skip
 ARRAYS = """
 import sys

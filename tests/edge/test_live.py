@@ -11,7 +11,8 @@ import sys
 PROGRAM = """
 import time
 from datetime import timedelta
-from pfspark.edge.cli import live, screen
+from pfspark.cli import screen
+from pfspark.edge import live
 
 with live.doing("starting"):
     time.sleep(0.3)

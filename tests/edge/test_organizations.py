@@ -19,7 +19,7 @@ from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from pfspark.edge import cli
+from pfspark import cli
 from pfspark.edge.plain import UNSHOWN
 from pfspark.edge.plan import Plan
 from pfspark.errors import RefusedError, ScenarioError, UsageError
@@ -653,7 +653,7 @@ def pfspark(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capt
     """Runs a verb in a folder with `org.toml`: code, output, what was said."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PFSPARK_LAKE", (tmp_path / "lake").as_uri())  # where Spark runs, it is asked what a bare path means
-    monkeypatch.setattr("pfspark.edge.cli.given.started", lambda where: no_java())
+    monkeypatch.setattr("pfspark.cli.given.started", lambda where: no_java())
     Path("org.toml").write_text(FILE)
 
     def run(*words: str) -> tuple[int, str, str]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge import cli
+from pfspark import cli
 from pfspark.edge.metrics import figures
 from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.lake import Lake

@@ -18,7 +18,7 @@ import yaml
 from databricks.bundles.jobs import Job
 from databricks.bundles.volumes import Volume
 
-from pfspark.edge import cli
+from pfspark import cli
 from pfspark.edge.config import conf_folder
 from tests.edge.processes import ROOT
 
