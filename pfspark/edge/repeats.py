@@ -15,8 +15,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.errors import UsageError
-from pfspark.keys import FOLDER, ORIGIN
-from pfspark.words import SAID_AGAIN, Outcome, Reason
+from pfspark.keys import FOLDER, HERE, ORIGIN
+from pfspark.rules import state
+from pfspark.words import LIVE, SAID_AGAIN, Entry, Outcome, Reason
 
 TAKEN_IN_AGAIN, MADE_ANEW = f"^({SAID_AGAIN})+", "~[0-9]+$"
 
@@ -98,8 +99,17 @@ def anew(first: str, times: int) -> str:
     return f"{first}~{times + 1}" if times else first
 
 
-def lost(changes: DataFrame, *, held: DataFrame, mail: DataFrame) -> DataFrame:
-    """The changes that nobody holds, and that are not on their way to anybody: after a restore they are lost for ever."""
-    carried = mail.where("lost is null").select(*FOLDER, F.inline("carries"))
-    known = held.select(*ORIGIN, "cn_min", "cn_max").unionByName(carried.select(*ORIGIN, "cn_min", "cn_max"))
+def lost(changes: DataFrame, *, table: DataFrame, replicas: DataFrame, mail: DataFrame) -> DataFrame:
+    """The changes that no replica has that speaks, and that are on their way to none: after a restore they are lost for ever.
+
+    What has expired such a replica has had, and it is not lost; what is held by one that is to be deleted now goes with it
+    (`restoring.losses` says so beforehand). `table`: what stores say of themselves, as rows of `state`.
+    """
+    speaking = replicas.where(F.col("standing").isin(*LIVE))
+    applied = state.ranges_of(state.own(table, replicas=speaking), entry=Entry.APPLIED)
+    coming = (
+        mail.where("lost is null").withColumnRenamed("recipient", "store").join(speaking.select(*HERE), list(HERE), "left_semi")
+    )
+    carried = coming.select(*FOLDER, F.inline("carries"))
+    known = applied.select(*ORIGIN, "cn_min", "cn_max").unionByName(carried.select(*ORIGIN, "cn_min", "cn_max"))
     return cnset.without(changes, known, ORIGIN)

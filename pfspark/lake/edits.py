@@ -16,12 +16,12 @@ from pyspark.sql import functions as F
 
 from pfspark.edge import door, repeats
 from pfspark.edge.asked import shown
+from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.errors import RefusedError
 from pfspark.lake.known import When
 from pfspark.lake.questions import Questions
 from pfspark.printed import Line
 from pfspark.rows import rows_of
-from pfspark.rules import state
 from pfspark.units import nearest
 from pfspark.words import HIERARCHY, PARENT, Action, Outcome, Reason
 
@@ -98,7 +98,7 @@ class Edits(Questions):
             return {}
         other = pc.field("reason").is_null() | (pc.field("reason") != str(Reason.ALREADY_TAKEN_IN))
         refused = these & (pc.field("outcome") == str(Outcome.REFUSED)) & other
-        receipts = None if snapshot.restores else snapshot.arrow("receipts", refused, ["edit_id"])
+        receipts = None if _restored(snapshot, org) else snapshot.arrow("receipts", refused, ["edit_id"])
         if edits is None or receipts is None:
             made = self._made(org, lambda edit: edit.contains(part)).toArrow().to_pylist()
             return {row["first"]: repeats.Made(row["times"], row["counts"]) for row in made}
@@ -111,10 +111,10 @@ class Edits(Questions):
         mine = (F.col("org") == org) & these(F.col("edit_id"))
         edits, receipts, changes = (rows.where(mine) for rows in told.values())
         lost = changes.limit(0)
-        if snapshot.restores:
+        if _restored(snapshot, org):
             world = self._world()
-            held = state.contents_of(self._frame_of("state", world), replicas=self._frame_of("replicas", world))
-            lost = repeats.lost(changes, held=held, mail=self._frame_of("mail", world))
+            table, replicas, mail = (self._frame_of(name, world) for name in ("state", "replicas", "mail"))
+            lost = repeats.lost(changes, table=table, replicas=replicas, mail=mail)
         return repeats.made(edits, receipts=receipts, lost=lost)
 
     def _creation_of(self, org: str, folder: str) -> str:
@@ -168,3 +168,8 @@ class Edits(Questions):
 
 def _some(names: Sequence[str]) -> str:
     return ", ".join([*names[:3], *["…"] * (len(names) > 3)])
+
+
+def _restored(snapshot: Snapshot, org: str) -> bool:
+    """Whether a store of that organization was ever restored: only then may something be lost that was taken in."""
+    return any(each.org == org for some in snapshot.restores.values() for each in some)

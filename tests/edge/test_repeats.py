@@ -59,3 +59,28 @@ def test_what_names_an_edit_made_again_is_no_id_of_people_s_own(named: str, by: 
     with pytest.raises(UsageError, match=f"found the edit_id '{named}', expected one without '{by}'"):
         repeats.expect_first(named)
     repeats.expect_first("order~x:again:1")
+
+
+def test_lost_is_what_no_replica_has_that_speaks(spark: SparkSession) -> None:
+    """Not what has expired where it was had; but what is had alone by one that goes, by a life that is over, by mail to these."""
+    key = {"org": "o", "folder": "F"}
+    states = [
+        key | {"store": store, "about": about, "entry": entry, "origin": "P1", "cn_min": low, "cn_max": high}
+        for store, about, entry, low, high in (
+            ("P1", "P1~2", "applied", 1, 2), ("P1", "P1~2", "empty", 2, 2), ("P1", "P1", "applied", 1, 9),
+            ("P2", "P2", "applied", 3, 3), ("P3", "P3", "applied", 4, 4), ("P2", "P1", "applied", 5, 5),
+        )
+    ]  # fmt: skip
+    standings = (("P1", 2, "active"), ("P2", 1, "delete pending"), ("P3", 1, "delete now"), ("P4", 1, "erased"))
+    replicas = [key | {"store": store, "life": life, "standing": standing} for store, life, standing in standings]
+    mail = [
+        key | {"recipient": to, "lost": lost, "carries": [{"origin": "P1", "cn_min": cn, "cn_max": cn}]}
+        for to, lost, cn in (("P2", None, 6), ("P2", "down", 7), ("P3", None, 8), ("P4", None, 9))
+    ]
+    numbers = [key | {"origin": "P1", "cn": cn, "edit_id": f"e{cn}"} for cn in range(1, 10)]
+    given = {
+        name: local(spark, rows_of(name, rows), schema_of(name))
+        for name, rows in (("changes", numbers), ("state", states), ("replicas", replicas), ("mail", mail))
+    }
+    lost = repeats.lost(given["changes"], table=given["state"], replicas=given["replicas"], mail=given["mail"])
+    assert sorted(row["cn"] for row in lost.collect()) == [4, 5, 7, 8, 9]

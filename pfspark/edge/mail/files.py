@@ -157,9 +157,11 @@ def split_mbox(path: Path | bytes, first: int = 0, end: int | None = None) -> It
     Ranges that touch give each mail once, so a file may be read at many places at a time. What stands before the first
     `From ` line is a piece as well (without such a line in its envelope): the pieces are always the whole file.
 
-    Raises OSError if the file cannot be read.
+    Raises OSError if the file cannot be read, or ends before `end`: then mails of it would be left out without a word.
     """
     with _opened(path) as file:
+        if end is not None and os.fstat(file.fileno()).st_size < end:
+            raise OSError(errno.EIO, "shorter than it was")
         for start, stop in pairwise(_starts(file.fileno(), first, end)):
             if start == stop or (end is not None and start >= end):
                 return
@@ -188,7 +190,7 @@ def _starts(file: int, first: int, end: int | None) -> Iterator[int]:
 
 def _piece(file: int, start: int, stop: int) -> Piece:
     kept = stop - start <= KEPT_BYTES
-    piece = os.pread(file, stop - start if kept else ENVELOPE_BYTES, start)
+    piece = _read(file, stop - start if kept else min(ENVELOPE_BYTES, stop - start), start)
     line, line_end, _ = piece[:ENVELOPE_BYTES].partition(b"\n")
     whole_line = line_end or len(piece) < ENVELOPE_BYTES
     opening = line + line_end if line.startswith(b"From ") and whole_line else b""
@@ -207,5 +209,13 @@ def whole(path: bytes) -> Piece:
         size = os.fstat(file.fileno()).st_size
         if size > KEPT_BYTES:
             return Piece(0, None, None, size, Reason.TOO_LARGE_TO_KEEP)
-        raw = os.pread(file.fileno(), size, 0)
+        raw = _read(file.fileno(), size, 0)
     return Piece(0, None, raw, len(raw))
+
+
+def _read(file: int, size: int, at: int) -> bytes:
+    """So many bytes from there; OSError where there are fewer, as of a file that is shortened meanwhile."""
+    read = os.pread(file, size, at)
+    if len(read) < size:
+        raise OSError(errno.EIO, "shorter than it was")
+    return read

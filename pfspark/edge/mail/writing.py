@@ -6,9 +6,10 @@ import errno
 import hashlib
 import os
 import re
+import secrets
 from collections import Counter
-from collections.abc import Iterable
-from typing import BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from urllib.parse import quote
 
 from pfspark.edge.mail.files import ENVELOPE_BYTES, Path
@@ -31,22 +32,15 @@ def write_mbox(items: Iterable[Item], target: Path) -> int:
     The mails of an mbox, written in its order, give it back byte for byte. One without an envelope gets a fixed one, a
     final newline if it has none, and `>` before lines that begin with `From ` (or `>From `), as mboxrd says.
 
-    Raises MailError if there is anything of that name already, or it cannot be written; no half of a file stays.
+    Raises MailError if there is anything of that name already, or it cannot be written. The name leads to the whole file, or
+    nowhere; of a process that was killed a hidden half may stay.
     """
     count, last = 0, b"\n"
-    try:
-        with _created(target) as file:
-            try:
-                for _, envelope, raw in items:
-                    piece = b"".join(as_in_mbox(envelope, raw))
-                    file.write(piece if last == b"\n" else b"\n" + piece)
-                    count, last = count + 1, piece[-1:] or last
-                file.flush()
-            except BaseException:
-                os.unlink(target)
-                raise
-    except (OSError, ValueError) as error:
-        raise _unwritten(target, error) from error
+    with _new_file(target, told=target) as write:
+        for _, envelope, raw in items:
+            piece = b"".join(as_in_mbox(envelope, raw))
+            write(piece if last == b"\n" else b"\n" + piece)
+            count, last = count + 1, piece[-1:] or last
     return count
 
 
@@ -56,25 +50,24 @@ def write_eml(items: Iterable[Item], folder: Path) -> int:
     Of a name all but letters, digits and `_ . - ~` is percent-encoded, a leading dot or dash too; a long one is cut and ends in
     its hash; one that was used before, in whatever case, gets `~2`, `~3`, …
 
-    Raises MailError if the folder is a link or holds anything, or a file cannot be written; what was written stays.
+    Raises MailError if the folder is a link or holds anything, or a file cannot be written; whole mails that were written stay.
     """
     count, used = 0, Counter[str]()
     folder = os.path.abspath(folder)  # with a slash at its end, a link would be followed
-    try:
+    with _told(folder):
         os.makedirs(folder, exist_ok=True)
         # Names are taken relative to the folder that was opened, so nothing that happens to its path leads elsewhere.
         below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-        try:
+    try:
+        with _told(folder):
             if os.listdir(below):
                 raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
-            for name, _, raw in items:
-                with _created(f"{_unused(_file_name(name), used)}.eml", below) as file:
-                    file.write(raw)
-                count += 1
-        finally:
-            os.close(below)
-    except (OSError, ValueError) as error:
-        raise _unwritten(folder, error) from error
+        for name, _, raw in items:
+            with _new_file(f"{_unused(_file_name(name), used)}.eml", below, told=folder) as write:
+                write(raw)
+            count += 1
+    finally:
+        os.close(below)
     return count
 
 
@@ -111,10 +104,58 @@ def _unused(name: str, used: Counter[str]) -> str:
     return free
 
 
-def _created(path: Path, below: int | None = None) -> BinaryIO:
-    """A new file, open for writing; OSError if there is anything of that name, be it a link."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
-    return open(os.open(path, flags, 0o600, dir_fd=below), "wb")
+@contextmanager
+def _new_file(path: Path, below: int | None = None, *, told: Path) -> Iterator[Callable[[bytes], None]]:
+    """What writes into a new file, that has its name as soon as it is whole; MailError if there is anything of that name, be it
+    a link, or it cannot be written. `told`: the target, as people know it."""
+    path = os.fspath(path)
+    half = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.half")
+    with _told(told):
+        _expect_nothing(path, below)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        file = open(os.open(half, flags, 0o600, dir_fd=below), "wb")  # noqa: SIM115
+
+    def write(piece: bytes) -> None:
+        with _told(told):
+            file.write(piece)
+
+    try:
+        yield write
+        with _told(told):
+            file.close()
+            _name(half, path, below)
+    finally:
+        with suppress(OSError):  # what it has written by then is not kept
+            file.close()
+        with suppress(OSError):  # it has its name
+            os.unlink(half, dir_fd=below)
+
+
+def _name(half: str, path: str, below: int | None) -> None:
+    """Gives the file its name, if nothing has that by now; where a disk knows no second names, nothing had it a moment ago."""
+    try:
+        os.link(half, path, src_dir_fd=below, dst_dir_fd=below, follow_symlinks=False)
+    except OSError as error:
+        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+            raise
+        _expect_nothing(path, below)
+        os.rename(half, path, src_dir_fd=below, dst_dir_fd=below)
+
+
+def _expect_nothing(path: str, below: int | None) -> None:
+    """Raises FileExistsError where there is anything of that name."""
+    with suppress(FileNotFoundError):
+        os.stat(path, dir_fd=below, follow_symlinks=False)
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+@contextmanager
+def _told(target: Path) -> Iterator[None]:
+    """What goes wrong within is the target's fault, and told so; where rows come from may fail otherwise."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise _unwritten(target, error) from error
 
 
 def _unwritten(target: Path, error: OSError | ValueError) -> MailError:

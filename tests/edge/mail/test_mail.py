@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import email
+import errno
 import hashlib
 import mailbox
 import os
@@ -11,7 +12,10 @@ import re
 import resource
 import stat
 import subprocess
+import sys
+import time
 from collections import Counter
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -36,6 +40,7 @@ from pfspark.edge.mail import (
 from pfspark.edge.mail.writing import as_in_mbox
 from pfspark.errors import MailError, UsageError
 from tests.edge import mailbox as post
+from tests.edge.processes import environment
 
 DEMO = Path(__file__).parents[3] / "conf" / "demo.mbox"
 HEADERS = b"Subject: x\nFrom: jean@example.com\n\nx\n"
@@ -90,7 +95,8 @@ def test_ranges_that_touch_give_every_mail_once(file, content, step, block):
     file.write_bytes(content)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(files, "BLOCK_BYTES", block)
-        ranged = [piece for first in range(0, len(content), step) for piece in split_mbox(file, first, first + step)]
+        ends = [*range(0, len(content), step), len(content)]
+        ranged = [piece for first, end in pairwise(ends) for piece in split_mbox(file, first, end)]
     assert ranged == list(split_mbox(file))
 
 
@@ -105,7 +111,9 @@ def test_a_long_mail_is_read_once_from_however_many_places(file, monkeypatch):
 
     monkeypatch.setattr(files, "BLOCK_BYTES", 1000)
     monkeypatch.setattr(files.os, "pread", counted)
-    found = [piece.position for first in range(0, 100_020, 1000) for piece in split_mbox(file, first, first + 1000)]
+    found = [
+        piece.position for first, end in pairwise([*range(0, 100_018, 1000), 100_018]) for piece in split_mbox(file, first, end)
+    ]
     assert found == [0, 100_008]
     assert sum(read) < 5 * 100_000
 
@@ -588,15 +596,77 @@ def test_half_an_mbox_does_not_stay(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_disk_that_takes_no_more_is_told_and_nothing_stays(tmp_path):
+def test_a_disk_that_takes_no_more_is_told_and_no_half_stays(tmp_path):
+    """Of an mbox nothing; of files the mails that were whole."""
     soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, hard))
     try:
         with pytest.raises(MailError, match="File too large"):
             write_mbox([("a", None, HEADERS)] * 1000, tmp_path / "out")
+        with pytest.raises(MailError, match="File too large"):
+            write_eml([("a", None, HEADERS), ("b", None, bytes(10_001))], tmp_path / "mails")
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
-    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.rglob("*")] == ["mails", "a.eml"]
+
+
+def test_a_killed_export_has_not_taken_the_name(tmp_path):
+    """Whoever finds an mbox of that name finds all of it, and the next export needs no other."""
+    endless = f"""
+import itertools
+from pfspark.edge.mail.writing import write_mbox
+write_mbox(itertools.repeat(("a", None, bytes(100_000))), {str(tmp_path / "out")!r})
+"""
+    with subprocess.Popen([sys.executable, "-c", endless], env=environment()) as child:
+        while not any(path.stat().st_size for path in tmp_path.iterdir()):
+            time.sleep(0.02)
+        child.terminate()
+    [half] = tmp_path.iterdir()
+    assert half.name.startswith(".") and write_mbox([("a", None, HEADERS)], tmp_path / "out") == 1
+
+
+def test_who_has_the_name_meanwhile_keeps_it(tmp_path, monkeypatch):
+    """Also where a disk knows no second names for a file."""
+
+    def items():
+        (tmp_path / "out").write_text("mine")
+        yield "a", None, HEADERS
+
+    def knows_none(*_, **__):
+        raise OSError(errno.EPERM, "Operation not permitted")
+
+    for knows_links in (True, False):
+        with pytest.raises(MailError, match="File exists"):
+            write_mbox(items(), tmp_path / "out")
+        (tmp_path / "out").unlink()
+        if knows_links:
+            monkeypatch.setattr(os, "link", knows_none)
+    assert write_mbox([("a", None, HEADERS)], tmp_path / "out") == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out").read_bytes().endswith(HEADERS + b"\n")
+
+
+def test_rows_that_do_not_come_are_no_fault_of_the_target(tmp_path):
+    def items():
+        yield "a", None, HEADERS
+        raise ConnectionResetError("Java has ended")
+
+    with pytest.raises(ConnectionResetError):
+        write_mbox(items(), tmp_path / "out")
+    with pytest.raises(ConnectionResetError):
+        write_eml(items(), tmp_path / "mails")
+    assert [path.name for path in tmp_path.rglob("*")] == ["mails", "a.eml"]
+
+
+def test_an_mbox_that_becomes_shorter_is_not_taken_for_what_is_left(spark, file):
+    """Its mails would be left out without a word; of one that grows those that were there are read."""
+    file.write_bytes(b"From a\n" + HEADERS + b"\nFrom b\n" + HEADERS)
+    found = find([file])
+    with file.open("ab") as more:
+        more.write(b"\nFrom c\n" + HEADERS)
+    assert len(read(spark, found).collect()) == 2
+    os.truncate(file, len(HEADERS))
+    [row] = read(spark, found).collect()
+    assert (row.raw, row.reason) == (None, "unreadable")
 
 
 @given(raws=st.lists(MBOXES, min_size=1))
