@@ -18,14 +18,15 @@ VIEWS = ("array", "state", "replicas", "lists", "lives", "stores")
 
 
 def timed(view: Callable[[str], DataFrame], *, clock: DataFrame) -> DataFrame:
-    """The claimed pieces of the open array, each with when it is `due` to be asked for, as `backfill.due` has it in a round;
-    `view` gives those of `VIEWS`."""
+    """The claimed pieces of the open array, each with when it is `due` to be asked for, as `backfill.due` has it in a round; null
+    as long as it is held back (`backfill.held_back`). `view` gives those of `VIEWS`."""
     replicas = view("replicas")
     applied = state.ranges_of(state.own(view("state"), replicas=replicas), entry=Entry.APPLIED)
     beliefs = state.believed(view("state"), replicas=replicas)
     claims = state.claims(beliefs, lists=view("lists"), lives=view("lives"), stores=view("stores"))
     coverage = backfill.cover(applied, applied.where("false"), state.layers_of_claims(claims), view("array"))
-    return backfill.due(backfill.note(backfill.missing(coverage), replicas=replicas, clock=clock), clock=clock)
+    due = backfill.due(backfill.note(backfill.missing(coverage), replicas=replicas, clock=clock), clock=clock)
+    return due.withColumn("due", F.when(~backfill.held_back(), F.col("due")))
 
 
 def asked_of(steps: DataFrame) -> DataFrame:
@@ -36,8 +37,8 @@ def asked_of(steps: DataFrame) -> DataFrame:
 def gaps(array: DataFrame, *, steps: DataFrame, timed: DataFrame) -> DataFrame:
     """One row for each open range: the columns of `array`, `of` (who was asked for it last, null where nobody was) and `due`.
 
-    `due` is when the store asks, first or again (`timed`); null where nobody is known to have it. A range that was asked of two
-    stores at once is a row for each.
+    `due` is when the store asks, first or again (`timed`); null where nobody is known to have it, and while replication is
+    suspended. A range that was asked of two stores at once is a row for each.
     """
     along = [*ORIGIN_HERE, "asked"]
     named = asked_of(steps).withColumn("asked", F.col("at"))

@@ -205,6 +205,10 @@ _RULES: Mapping[Cause, tuple[str, Callable[[_Teller], str], str]] = {
     Cause.WAITING_TO_ASK: ("R91", lambda one: f"{one.store} heard that others have it", "backfill"),
     Cause.NOBODY_HAS_IT: ("R88", lambda one: f"{one.store} heard that others have it", "backfill"),
     Cause.REFUSED_HERE: ("R74", lambda one: f"{one.store} refused {one.row['message_id']}", "receipts"),
-    Cause.NOT_HEARD: ("R85", lambda one: f"{one.origin} gave the number; no message told {one.store} of it", "changes"),
+    Cause.NOT_HEARD: (
+        "R85",
+        lambda one: f"{one.origin} gave the number; no message told {one.store} of it{' since it was restored' * one.is_own}",
+        "changes",
+    ),
 }
 """The rule that decided, what was found, and where."""

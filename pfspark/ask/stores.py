@@ -91,6 +91,11 @@ class Stores:
         return sorted(row["store"] for row in self._rows("stores"))
 
     @cached_property
+    def sites(self) -> dict[str, str]:
+        """The site of each store, of one that is retired too."""
+        return {row["store"]: row["site"] for row in self._rows("stores")}
+
+    @cached_property
     def members(self) -> list[str]:
         """The names of those that are not retired: only they have a part in the hierarchy."""
         return sorted(row["store"] for row in self._rows("stores") if not row["retired"])

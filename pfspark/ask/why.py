@@ -191,7 +191,9 @@ def first_cause(
         ORIGIN_HERE,
         *(rows.select(*RANGE_HERE, F.lit(1).alias(f"n_{name}")) for name, rows in counted.items()),
         unsent.select(*RANGE_HERE, "freely"),
-        missing.select(*RANGE_HERE, "claimed", "leaving", "attempt", F.unix_micros("heard").alias("heard")),
+        missing.select(
+            *RANGE_HERE, "claimed", "leaving", "attempt", *(F.unix_micros(time).alias(time) for time in ("heard", "asked"))
+        ),
         timed.select(*RANGE_HERE, times),
         evidence.select(*RANGE_HERE, *_marks()),
     ).where("n_asked > 0")
@@ -199,10 +201,16 @@ def first_cause(
     stands = replicas.select(*HERE, "standing", F.col("at").alias("stood"))
     known = exist.join(stands, list(HERE), "left").join(clock.select("org", "suspended"), "org").withColumn("cause", _cause())
     in_array = F.col("cause").isin(Cause.WAITING_TO_ASK, Cause.NOBODY_HAS_IT)
+    asked_at = F.when(F.col("cause") == Cause.ASKED, F.timestamp_micros("asked"))
     since = F.when(F.col("cause") == Cause.NO_REPLICA, F.col("stood")).when(in_array, F.timestamp_micros("heard"))
     attempt = F.when(F.col("cause") == Cause.ASKED, F.col("attempt"))
     return known.select(
-        *RANGE_HERE, "cause", since.alias("since"), "standing", attempt.alias("attempt"), F.timestamp_micros("due").alias("due")
+        *RANGE_HERE,
+        "cause",
+        F.coalesce(asked_at, since).alias("since"),
+        "standing",
+        attempt.alias("attempt"),
+        F.timestamp_micros("due").alias("due"),
     )
 
 
@@ -304,15 +312,19 @@ def _next() -> dict[str, Column]:
 
 
 def _first(causes: DataFrame, evidence: DataFrame) -> DataFrame:
-    """What is known of each piece: what its cause cites, when its numbers were `given`, and the `source` that will be asked."""
+    """What is known of each piece: what its cause cites, when its numbers were `given`, and the `source` that will be asked.
+
+    Of requests that is cited of which the array tells: a restore takes others back.
+    """
     of_any = F.col("of_cause").isNull()
     known = cnset.within(
-        causes.select(*RANGE_HERE, "cause", F.col("cn_min").alias("cn")),
+        causes.select(*RANGE_HERE, "cause", "since", F.col("cn_min").alias("cn")),
         evidence.withColumnRenamed("cause", "of_cause"),
         ORIGIN_HERE,
     )
+    counts = (F.col("cause") != Cause.ASKED) | (F.col("at") == F.col("since"))
     return known.groupBy(*RANGE_HERE).agg(
-        F.min(F.when(F.col("of_cause") == F.col("cause"), F.struct(*CITED))).alias("cited"),
+        F.min(F.when((F.col("of_cause") == F.col("cause")) & counts, F.struct(*CITED))).alias("cited"),
         F.min(F.when(of_any, F.col("at"))).alias("given"),
         F.min(F.when(of_any, F.col("of"))).alias("source"),
     )

@@ -81,8 +81,10 @@ def _counted(rows: pa.Table) -> Counter[str]:
 
 
 def _old(contacts: pa.Table, org: str, at: datetime) -> int:
-    heard = contacts.filter(pc.equal(contacts["org"], org))["heard"]
-    return int(pc.sum(pc.less(heard, pa.scalar(at - OLD, heard.type))).as_py() or 0)
+    """Those that were heard of last before that, or never and were asked before."""
+    theirs = contacts.filter(pc.equal(contacts["org"], org))
+    last = pc.coalesce(theirs["heard"], theirs["asked"])
+    return int(pc.sum(pc.less(last, pa.scalar(at - OLD, last.type))).as_py() or 0)
 
 
 def _holes(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:

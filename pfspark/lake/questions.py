@@ -242,12 +242,17 @@ class Questions(Known):
         seen = self.answers(as_of, org)
         if org is not None:
             expect_there(seen, org)
+        about = [each for each in explained.replicas_that_should(seen) if store in (None, each.store)]
         if org is not None and folder is not None:
-            named = sorted(naming.folders_asked(seen.world, org, None, folder))
-            stores = [store] if store is not None else seen.views[org].members
-            about = [About.of(seen.world, org, each, one, item) for one in named for each in stores]
-        else:
-            about = [each for each in explained.replicas_that_should(seen) if store in (None, each.store)]
+            named = naming.folders_asked(seen.world, org, None, folder)
+            should = {one: {each.store for each in about if each.folder == one} for one in sorted(named)}
+            # Of an item also who was never meant to have it is told, as of a folder that waits to be made.
+            asked = {one: has if has and item is None else has.union(seen.views[org].members) for one, has in should.items()}
+            about = [
+                About.of(seen.world, org, each, one, item)
+                for one, stores in asked.items()
+                for each in (sorted(stores) if store is None else [store])
+            ]
         found = _if_any(explained.why(seen, about))
         if found is None and item is not None:
             raise _no_such_item(folder, item)

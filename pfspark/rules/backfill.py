@@ -120,9 +120,14 @@ def due(array: DataFrame, *, clock: DataFrame) -> DataFrame:
 
 @rule("timed")
 def asked_now(due: DataFrame) -> DataFrame:
-    """The pieces whose time has come (R94); content requests wait while replication is suspended (F69), but to a leaver (D7)."""
-    held_back = F.col("suspended") & (F.col("folder") != HIERARCHY) & (F.col("leaving") == 0)
-    return due.where((F.col("due") <= F.col("now")) & ~held_back)
+    """The pieces whose time has come (R94), but those that are `held_back`."""
+    return due.where((F.col("due") <= F.col("now")) & ~held_back())
+
+
+def held_back() -> Column:
+    """Whether a piece is not asked for, whatever its time: content waits while replication is suspended (F69), but of a leaver
+    (D7)."""
+    return F.col("suspended") & (F.col("folder") != HIERARCHY) & (F.col("leaving") == 0)
 
 
 @rule("chosen", inline=True)

@@ -106,9 +106,7 @@ def foresee(
         progress(sum(played_so_far, timedelta(0)), len(playing) * (until - ground.now))
     ends = {line["org"]: line for line in player.ends(between, playing)}
     parted = ByOrg(between.tables)
-    played = {
-        world: _World(ground, scenario, foreseen, world, Stores(parted, world), ends[world]) for world, scenario in worlds.items()
-    }
+    played = {world: _World(ground, foreseen, world, Stores(parted, world), ends[world]) for world in worlds}
     for world, one in played.items():
         is_new = world != AS_IS
         yield {
@@ -142,12 +140,21 @@ def _waiting(edits: pa.Table, org: str) -> list[datetime | None]:
     return found
 
 
+def _letters(messages: pa.Table, sites: Mapping[str, str]) -> pa.Table:
+    """Messages once for each recipient: from, to, link, bytes; `sites` are those of the stores."""
+    recipients = messages["recipients"].combine_chunks()
+    place = pc.list_parent_indices(recipients)
+    sender, to = pc.take(messages["store"], place), pc.struct_field(pc.list_flatten(recipients), "store")
+    ways = [f"{sites[one]} > {sites[other]}" for one, other in zip(sender.to_pylist(), to.to_pylist(), strict=True)]
+    link = pa.array(ways, pa.string())
+    return pa.table({"from": sender, "to": to, "link": link, "bytes": pc.take(messages["bytes"], place)})
+
+
 class _World:
     """How a world comes out."""
 
-    def __init__(self, ground: Ground, scenario: Scenario, foreseen: Foreseen, world: str, stores: Stores, end: Line) -> None:
+    def __init__(self, ground: Ground, foreseen: Foreseen, world: str, stores: Stores, end: Line) -> None:
         self._ground = ground
-        self._sites = {store.name: store.site for store in scenario.stores}
         self._missing = foreseen.missing[world]
         self._rows = {name: foreseen.rows(name, world) for name in TOLD}
         self._end = end
@@ -158,7 +165,7 @@ class _World:
         """The columns of its line that count."""
         most, most_at = max(((count, at) for at, count in self._missing), key=lambda each: each[0], default=(0, None))
         messages = _sent(self._rows["messages"])
-        letters = self._letters(messages)
+        letters = _letters(messages, self._stores.sites)
         return {
             "rounds": len(self._missing), "converged": self._end["converged"], "equal": self._equal(),
             "missing": self._end["missing"], "most": most, "most_at": lines.when(most_at if most else None),
@@ -167,19 +174,6 @@ class _World:
             "lost": list(self._lost()), "refused": self._refused(), "released": list(self._released()),
             "stores": {store: self._of_store(store, letters) for store in self._stores.stores},
         }  # fmt: skip
-
-    def _letters(self, messages: pa.Table) -> pa.Table:
-        """Messages once for each recipient: from, to, link, bytes."""
-        recipients = messages["recipients"].combine_chunks()
-        place = pc.list_parent_indices(recipients)
-        to = pc.struct_field(pc.list_flatten(recipients), "store")
-        sender = pc.take(messages["store"], place)
-        ways = [
-            f"{self._sites.get(one)} > {self._sites.get(other)}"
-            for one, other in zip(sender.to_pylist(), to.to_pylist(), strict=True)
-        ]
-        link = pa.array(ways, pa.string())
-        return pa.table({"from": sender, "to": to, "link": link, "bytes": pc.take(messages["bytes"], place)})
 
     def _equal(self) -> str | None:
         """Since when all is equal: since the last number that a replica took for its own, and the last step of a replica."""

@@ -7,13 +7,15 @@ import re
 import shutil
 import socket
 import urllib.request
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from pfspark import cntext
-from pfspark.edge.metrics import GAUGES, Metrics, samples
+from pfspark.edge.metrics import GAUGES, Metrics, _old, samples
 from pfspark.errors import UsageError
 from pfspark.lake import Lake
 from tests.declared import assert_declared
@@ -96,3 +98,12 @@ def test_alerts_and_boards_name_what_is_told(file: str) -> None:
     assert {name for name in re.findall(r"pfspark_(\w+)", text)} <= set(GAUGES)
     if file.endswith(".json"):
         assert len(json.loads(text)["panels"]) == 4
+
+
+def test_a_belief_is_old_of_who_was_never_heard_too() -> None:
+    """Since it was asked; of another organization none is counted."""
+    at = datetime(2026, 1, 10, tzinfo=UTC)
+    young, old = at - timedelta(hours=23), at - timedelta(hours=25)
+    rows = [("o", young, old), ("o", old, young), ("o", None, old), ("o", None, young), ("o", None, None), ("p", old, old)]
+    contacts = pa.table(dict(zip(("org", "heard", "asked"), map(list, zip(*rows, strict=True)), strict=True)))
+    assert [_old(contacts, org, at) for org in ("o", "p", "q")] == [2, 1, 0]

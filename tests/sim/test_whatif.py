@@ -8,6 +8,7 @@ from datetime import timedelta
 import pyarrow as pa
 from pyspark.sql import SparkSession
 
+from pfspark.ask.stores import Stores
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
 from pfspark.sim import invention, whatif
@@ -52,3 +53,12 @@ def test_each_world_has_its_own_links() -> None:
 def test_what_a_line_delivers_twice_was_sent_once() -> None:
     messages = pa.table({"message_id": ["m", "m/copy"], "flags": pa.array([["is_empty"], ["is_empty", "copy"]])})
     assert whatif._sent(messages)["message_id"].to_pylist() == ["m"]
+
+
+def test_a_retired_store_has_its_site_still() -> None:
+    """What is sent to it goes by the link to that."""
+    tables = {"stores": pa.table({"org": ["w"] * 2, "store": ["A", "B"], "site": ["Redmond", "Paris"], "retired": [False, True]})}
+    recipients = pa.array([[{"store": "B"}]], pa.list_(pa.struct([("store", pa.string())])))
+    messages = pa.table({"store": ["A"], "recipients": recipients, "bytes": [7]})
+    letters = whatif._letters(messages, Stores(tables, "w").sites)
+    assert letters.to_pylist() == [{"from": "A", "to": "B", "link": "Redmond > Paris", "bytes": 7}]

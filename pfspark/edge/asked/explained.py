@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -24,7 +24,7 @@ from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake
 from pfspark.schedules import Grid
 from pfspark.units import TICK
-from pfspark.words import Hop, Kind, Listing
+from pfspark.words import HIERARCHY, Hop, Kind, Listing
 
 FIRST_ROUNDS, LAST_ROUNDS = 2, 4
 """Of how many rounds in which it was asked for it is told whom else could have been asked: the first, and the last. What the
@@ -100,7 +100,7 @@ def when_asking(seen: Answers) -> ByName:
 def _edits(seen: Answers, asked: Iterable[About], now: Mapping[str, datetime], grid: Mapping[str, Grid]) -> Iterator[Line]:
     """The edits without a number that are asked about: those that wait, and of a name those that were refused."""
     waiting = defaultdict(list)
-    for row in seen.world["edits"].to_pylist():
+    for row in _with_made_folders(seen, seen.world["edits"].to_pylist()):
         waiting[row["org"], row["folder"]].append(row)
     refused = _refused(seen, {(each.org, each.folder, each.item) for each in asked if each.item is not None and not each.numbers})
     for each in asked:
@@ -116,19 +116,32 @@ def _refused(
     seen: Answers, named: Iterable[tuple[str, str, str | None]]
 ) -> dict[tuple[str, str, str | None], dict[tuple[str, str], Line]]:
     """By organization, folder and name the edits so called that were refused: each with its reason, when, and the edit."""
-    wanted = sorted(named, key=str)
+    wanted = {*named}
     if not wanted:
         return {}
-    called = seen.snapshot.tables.spark.createDataFrame(wanted, "org string, folder string, called string")
+    names = sorted({(org, called) for org, _, called in wanted}, key=str)
+    called = seen.snapshot.tables.spark.createDataFrame(names, "org string, called string")
     so_called = (F.col("name") == F.col("called")) | (F.concat(F.lit("@"), "edit_id") == F.col("called"))
-    edits = intake.legible(seen.snapshot.read("edits")).join(called, list(FOLDER)).where(so_called)
+    edits = intake.legible(seen.snapshot.read("edits")).join(called, "org").where(so_called)
     receipts = seen.snapshot.read("receipts").where("edit_id is not null and reason is not null")
     told = receipts.select("org", "edit_id", "reason", F.col("at").alias("refused_at"))
     found: dict[tuple[str, str, str | None], dict[tuple[str, str], Line]] = defaultdict(dict)
-    for row in edits.join(told, ["org", "edit_id"]).toArrow().to_pylist():
-        receipt = {"reason": row["reason"], "at": row["refused_at"], "edit": row}
-        found[row["org"], row["folder"], row["called"]][row["org"], row["edit_id"]] = receipt
+    for row in _with_made_folders(seen, edits.join(told, ["org", "edit_id"]).toArrow().to_pylist()):
+        if (where := (row["org"], row["folder"], row["called"])) in wanted:
+            found[where][row["org"], row["edit_id"]] = {"reason": row["reason"], "at": row["refused_at"], "edit": row}
     return found
+
+
+def _with_made_folders(seen: Answers, edits: Sequence[Line]) -> Iterator[Line]:
+    """Those edits; of one whose folder was not there yet (`@`, and the edit that makes it) with what that became."""
+    changes, refs = seen.world["changes"], {row["folder"] for row in edits if (row["folder"] or "").startswith("@")}
+    made: dict[tuple[str, str], str] = {}
+    if refs:
+        makers = pa.array([ref[1:] for ref in refs], pa.string())
+        found = changes.filter((pc.field("folder") == HIERARCHY) & pc.field("edit_id").isin(makers))
+        made = {(row["org"], f"@{row['edit_id']}"): row["object"] for row in found.to_pylist()}
+    for row in edits:
+        yield row | {"folder": made.get((row["org"], row["folder"]), row["folder"])}
 
 
 def _rounds_at(seen: Answers, moments: Iterable[tuple[str, datetime]]) -> dict[tuple[str, datetime], int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -112,6 +113,52 @@ def test_a_gap_is_asked_for_when_why_says_so(lake: Lake) -> None:
     for gap in gaps:
         numbers = f"{gap['origin']}:{gap['cn_min']}-{gap['cn_max']}"
         assert {line["next"]["at"] for line in lake.why_lines(numbers, folder=gap["folder"], store=gap["store"])} == {gap["due"]}
+
+
+def test_what_waits_is_told_wherever_it_stands(holed_place: Path, spark: SparkSession) -> None:
+    """What suspension holds back has no time; an edit of a folder that was not there yet; what a retired store lacks."""
+    with Lake.open(holed_place, spark) as lake:
+        [gap] = lake.lines("gaps")
+        lake.suspend()
+        [held_back] = lake.lines("gaps")
+        assert {**held_back, "due": gap["due"]} == gap and held_back["due"] is None
+        [line] = lake.why_lines(folder="/Sales")
+        assert (line["cause"], line["next"]) == ("suspended", None)
+        lake.suspend(suspended=False)
+        assert [*lake.lines("gaps")] == [gap]
+
+        lake.store("PFS3", "Redmond")
+        lake.folder_create("PFS2", "/New", ["PFS2"], at="2026-01-05T01:00:00Z")
+        lake.post("PFS2", "/New", b"later", name="later", at="2026-01-05T03:00:00Z")
+        lake.round("2026-01-05T01:00:00Z")
+        [waiting] = lake.why_lines(folder="/New")
+        assert (waiting["cause"], waiting["item"], waiting["folder"]) == ("not_taken_in", "later", "/New")
+        assert waiting in [*lake.why_lines()] and [*lake.why_lines("later", folder="/New", store="PFS2")] == [waiting]
+        assert {line["store"] for line in lake.why_lines(folder="/Sales")} == {"PFS1"}
+        causes = {line["store"]: line["cause"] for line in lake.why_lines("PFS2:1", folder="/Sales")}
+        assert causes == {"PFS1": "asked", "PFS2": "here", "PFS3": "no_replica"}
+        lake.store("PFS1", retired=True)
+        assert {line["store"] for line in lake.why_lines(folder="/Sales")} == {"PFS1"}
+
+
+@pytest.mark.lakes
+def test_after_a_restore_the_request_that_counts_is_told(asking: Lake, tmp_path: Path, spark: SparkSession) -> None:
+    """By why as by gaps, though a later one was made; after upkeep, that keeps what counts, when it was, but not of whom."""
+    org = "The best source has gone silent"
+    [first, *_] = [each for each in asking.trace_lines("BEST:1-9", folder="/Sales", org=org) if each["what"] == "asked"]
+    with Lake.open(shutil.copytree(asking.where, tmp_path / "lake"), spark) as lake:
+        lake.round("2026-01-05T02:45:00Z", cut=[first["store"]])  # the answer to the second request is lost
+        [gap] = lake.lines("gaps", org=org, store=first["store"])
+        assert (gap["attempt"], gap["of"]) == (2, "NEXT")
+        lake.restore(first["store"], to=first["at"], now="2026-01-05T02:50:00Z", org=org)
+        for upkeep in (False, True):
+            if upkeep:
+                lake.maintain()
+            [gap] = lake.lines("gaps", org=org, store=first["store"])
+            [line] = lake.why_lines(folder="/Sales", store=first["store"], org=org)
+            assert (gap["attempt"], gap["asked"], gap["of"]) == (1, first["at"], None if upkeep else first["peer"])
+            assert (line["cause"], line["since"], line["next"]["what"]) == ("asked", first["at"], "ask_again")
+            assert f"asked {'somebody' if upkeep else first['peer']} for BEST:1, attempt 1" in line["says"]
 
 
 def test_what_changed_between_two_moments_is_told(lake: Lake) -> None:
