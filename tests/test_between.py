@@ -59,7 +59,7 @@ def test_each_step_is_made_in_the_session_that_suits_its_rows(spark: SparkSessio
         return session
 
     posted = [("10m", "post", {"store": "PFS1", "folder": "/F", "count": 70})]
-    story = organization({"PFS1": "A", "PFS2": "A"}, posted, folders={"/F": ["PFS1", "PFS2"]}, end="2h")
+    story = organization({"PFS1": "A", "PFS2": "A"}, posted, folders={"/F": ["PFS1", "PFS2"]}, end="30m")
     [*_] = play([story], spark, materializer=Materializer(counting, ALL_LOCAL.keep))
     many = sum(rows >= 70 for rows in told)
     assert 0 < many < len(told) / 4

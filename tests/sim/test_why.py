@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 Here = tuple[str, str, str]
 
-STORY = 8 * 60
+STORY = 5 * 60
 """Minutes in which things happen, before it is asked what comes next."""
-IN_BETWEEN = ("3h", "6h")
-AFTERWARDS = ("8h30m", "13h")
+IN_BETWEEN = ("2h", "4h")
+AFTERWARDS = ("5h30m", "9h")
 END = "40h"
 
 
