@@ -110,7 +110,7 @@ def audited(snapshot: Snapshot) -> Line | None:
     left = certificates.find(snapshot.tables.folder) if snapshot.tables.folder else None
     if left is None:
         return None
-    rows = snapshot.tables.read(LEDGER).where(F.col("round") == left["round"]).select("digest").toArrow().to_pylist()
+    rows = snapshot.tables.stored(LEDGER).where(F.col("round") == left["round"]).select("digest").toArrow().to_pylist()
     return {
         "at": lines.moment(datetime.fromisoformat(left["at"])), "round": left["round"], "checks": len(left["checks"]),
         "broken": {id: rows for id, rows in left["checks"].items() if rows},

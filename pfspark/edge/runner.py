@@ -14,9 +14,10 @@ import pyarrow as pa
 from pfspark import restarts, said
 from pfspark.between import Between
 from pfspark.edge import repeats
+from pfspark.edge.delta.damage import REFUSALS
 from pfspark.edge.delta.ledger import FACTS, Restored, Row, counts_of
 from pfspark.edge.delta.snapshot import Snapshot
-from pfspark.edge.delta.tables import REFUSALS, Tables
+from pfspark.edge.delta.tables import Tables
 from pfspark.edge.delta.writer import LOOKED_AT_EVERY, Writer
 from pfspark.edge.keeping import upkeep
 from pfspark.edge.recording import Recording
@@ -305,7 +306,7 @@ class Runner:
     def _writing(self) -> Iterator[Writer]:
         """The writer of this lake, kept for the rounds to come, but given up where something fails."""
         if self._writer is None:
-            self._writer = Writer(self._tables)
+            self._writer = Writer(self._tables, self._tables.snapshot)
         try:
             self._writer.expect_its_lake()
             yield self._writer

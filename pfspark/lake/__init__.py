@@ -20,7 +20,8 @@ from datetime import timedelta
 from types import TracebackType
 
 from pfspark.edge.delta import waiting
-from pfspark.edge.delta.tables import Hook, Tables
+from pfspark.edge.delta.stored import Hook
+from pfspark.edge.delta.tables import Tables
 from pfspark.edge.session import open_session
 from pfspark.lake import portrait
 from pfspark.lake.fitting import fitting

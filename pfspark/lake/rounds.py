@@ -126,7 +126,7 @@ class Rounds(Questions):
         org = self._org(org, store)
         self._expect_in_use(org, store)
         number = self._earlier(to, org).row.round
-        repair.bring_back(self.answers(number, org), store, datetime.now(UTC))
+        repair.bring_back(self.answers(number, org), self._tables.snapshot(), store, datetime.now(UTC))
         return self._runner.restore(org, store, number, self._world(number), self._at(now), again=again, agreed=agreed)
 
     def maintain(self, now: When = None, told: Callable[[str], object] = lambda doing: None) -> dict[str, int]:

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import re
 
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
 from pfspark.errors import DamageError, LakeError
+
+REFUSALS = (PySparkException, Py4JError)
+"""What Spark raises where it cannot read or write; what its jobs meet comes as Java's own."""
 
 _UNREAD = re.compile(r"FAILED_READ_FILE\.\w+\] Encountered error while reading file (?P<path>.+?\.(?:parquet|json))\b|"
                      r"(?:FileNotFoundException: |is not a Parquet file: )(?:File )?(?P<other>\S+\.parquet)\b")  # fmt: skip

@@ -7,15 +7,20 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from pfspark.edge.delta import native
 from pfspark.keyed import ByName
+from pfspark.rows import columns_of
 from pfspark.rules.history import NEVER_REWRITTEN
 from pfspark.tables import TABLES
 from pfspark.words import Kind
+
+if TYPE_CHECKING:
+    import pyarrow.dataset as ds
 
 FORMAT = 2
 """The version of these tables; a lake of a higher one was made by a newer pfspark. Format 1 knew no digests of facts."""
@@ -154,3 +159,21 @@ def _most(numbers: pa.ChunkedArray) -> Any:
 def restored_of(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Restored, ...]:
     """What a row of the ledger says of stores that were taken back."""
     return tuple(Restored(**row) for row in rows or ())
+
+
+@dataclass(frozen=True)
+class Ledger:
+    """The ledger at a version: its rows in the columns of `LOOKED_AT`, and the whole of it, of which single rows are read."""
+
+    rows: pa.Table
+    whole: ds.Dataset
+    _known: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def row(self, round: int) -> dict[str, Any] | None:
+        """The row of a round, whole; None where it cannot be read."""
+        if round not in self._known:
+            found = native.rows(self.whole, columns_of(LEDGER), pc.field("round") == round)
+            if found is None or not found.num_rows:
+                return None
+            [self._known[round]] = found.to_pylist()
+        return self._known[round]

@@ -7,22 +7,19 @@ import os
 import shutil
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pyspark.errors import PySparkException
 
 from pfspark.edge.delta import beside, log, native, sql
 from pfspark.edge.delta.damage import damaged, unwritten
 from pfspark.edge.delta.ledger import LEDGER
+from pfspark.edge.delta.stored import Stored
 from pfspark.errors import LakeError
 from pfspark.rows import columns_of
 from pfspark.tables import TABLES
 
-if TYPE_CHECKING:
-    from pfspark.edge.delta.tables import Tables
 
-
-def create(tables: Tables, name: str, history: timedelta) -> None:
+def create(tables: Stored, name: str, history: timedelta) -> None:
     """A table, empty; `history`: how far back it can be read. One of that kind that is there and empty is taken.
 
     Raises LakeError where there is another, or it cannot be written.
@@ -57,7 +54,7 @@ def create(tables: Tables, name: str, history: timedelta) -> None:
         raise unwritten(tables.where, name, error) from error
 
 
-def take_place(tables: Tables) -> None:
+def take_place(tables: Stored) -> None:
     """Makes the folder, or the schema. Raises LakeError where there is a lake already, or anything else."""
     if tables.folder:
         _clear_beginnings(tables.folder)
@@ -77,7 +74,7 @@ def take_place(tables: Tables) -> None:
             raise LakeError(f"{tables.where} is not empty (it has {others[0]!r}). A lake needs a folder of its own.")
 
 
-def _has_ledger(tables: Tables) -> bool:
+def _has_ledger(tables: Stored) -> bool:
     """Whether rounds are told of here."""
     if tables.folder and not (tables.folder / LEDGER).exists():
         return False

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
-from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,15 +17,11 @@ from pyspark.sql import functions as F
 from pfspark.edge.delta import native
 from pfspark.edge.delta.damage import damaged
 from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, LEDGER, LOOKED_AT, AsOf, Restored, Row
+from pfspark.edge.delta.stored import Stored
 from pfspark.errors import LakeError
-from pfspark.rows import columns_of, local, nothing, rows_of, schema_of, struct
+from pfspark.rows import local, nothing, rows_of, schema_of, struct
 from pfspark.tables import TABLES
 from pfspark.words import Kind
-
-if TYPE_CHECKING:
-    import pyarrow.dataset as ds
-
-    from pfspark.edge.delta.tables import Tables
 
 LISTED = 200
 """So many void numbers stand in a condition; more are joined. Whoever plays by one command every five minutes leaves 100,000 a
@@ -42,7 +37,7 @@ class Snapshot:
     So whoever reads while rounds are played, or tables tidied, reads one round and not parts of two.
     """
 
-    tables: Tables
+    tables: Stored
     row: Row
     void: frozenset[int]
     """Numbers in the ledger whose facts do not count."""
@@ -138,24 +133,6 @@ class Snapshot:
             numbers = local(self.tables.spark, pa.table({"round": pa.array(void, pa.int64())}), struct("round bigint"))
             return facts.join(F.broadcast(numbers), "round", "left_anti").select(*facts.columns)
         return facts.where(f"round NOT IN ({', '.join(map(str, void))})") if void else facts
-
-
-@dataclass(frozen=True)
-class Ledger:
-    """The ledger at a version: its rows in the columns of `LOOKED_AT`, and the whole of it, of which single rows are read."""
-
-    rows: pa.Table
-    whole: ds.Dataset
-    _known: dict[int, dict[str, Any]] = field(default_factory=dict)
-
-    def row(self, round: int) -> dict[str, Any] | None:
-        """The row of a round, whole; None where it cannot be read."""
-        if round not in self._known:
-            found = native.rows(self.whole, columns_of(LEDGER), pc.field("round") == round)
-            if found is None or not found.num_rows:
-                return None
-            [self._known[round]] = found.to_pylist()
-        return self._known[round]
 
 
 def what_a_snapshot_needs(ledger: DataFrame, as_of: AsOf, org: str | None = None) -> DataFrame:

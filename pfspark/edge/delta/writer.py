@@ -6,6 +6,7 @@ import fcntl
 import os
 import socket
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -15,6 +16,7 @@ from pfspark.edge.delta.beside import WRITER_LOCK
 from pfspark.edge.delta.damage import damaged
 from pfspark.edge.delta.ledger import LEDGER, REWRITTEN, Row
 from pfspark.edge.delta.locks import lock, lock_file, read_left, unlock
+from pfspark.edge.delta.stored import APP, Stored
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.rows import rows_of
 from pfspark.words import Kind
@@ -23,10 +25,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from pfspark.edge.delta.snapshot import Snapshot
-    from pfspark.edge.delta.tables import Tables
 
-APP = "pfspark"
-"""Under whose name the numbers of rounds are taken in the log of the ledger."""
 LOOKED_AT_EVERY = 100
 """Rounds after which is looked whether the ledger has come to many files, who plays for long leaves it no slower to read; and
 at which version of a catalog's tables each says what it does."""
@@ -35,9 +34,9 @@ at which version of a catalog's tables each says what it does."""
 class Writer:
     """The one who plays rounds on a lake."""
 
-    def __init__(self, tables: Tables) -> None:
-        """Raises OtherWriterError at once if there is another in this local folder."""
-        self._tables = tables
+    def __init__(self, tables: Stored, look: Callable[[], Snapshot]) -> None:
+        """`look` gives the lake as it stands. Raises OtherWriterError at once if there is another in this local folder."""
+        self._tables, self._look = tables, look
         self._lock: BinaryIO | None = None
         self.name = f"{socket.gethostname()[:40]}:{os.getpid()}:{uuid.uuid4().hex[:12]}"
         self.last: Row | None = None
@@ -75,7 +74,7 @@ class Writer:
 
         A table that an upkeep wrote anew which never counted is taken back: of what it wrote the ledger has no digest.
         """
-        found = self._tables.snapshot()
+        found = self._look()
         before = found.row
         if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
             raise damaged(LEDGER, self._tables.where, flaws[0])

@@ -17,11 +17,12 @@ from pyspark.sql import functions as F
 from pfspark.between import Between
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.asked.pages import EVERY_ROUND, paged
-from pfspark.edge.delta.damage import damage
+from pfspark.edge.delta.damage import REFUSALS, damage
 from pfspark.edge.delta.digests import digest_of_pages, digests_by_round
 from pfspark.edge.delta.ledger import FACTS, LEDGER, REWRITTEN, AsOf, Row
 from pfspark.edge.delta.snapshot import Snapshot
-from pfspark.edge.delta.tables import REFUSALS, Tables
+from pfspark.edge.delta.stored import Stored
+from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping.agreement import disagreements
 from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.edge.world.directory import DIRECTORY
@@ -178,14 +179,14 @@ def _unlike(snapshot: Snapshot, name: str, rows: Sequence[Row]) -> set[int]:
     return {number for number in {*told, *found} - unknown if found.get(number) != told.get(number)}
 
 
-def later_rounds(tables: Tables, name: str, round: int) -> list[int]:
+def later_rounds(tables: Stored, name: str, round: int) -> list[int]:
     """Rounds after that one of which a table has rows, and the ledger cannot know: others may have played meanwhile, and be about
     to write the next one."""
     found = tables.arrow(name, keep=pc.field("round") > round, columns=["round"])
     if found is None:
         found = tables.stored(name).where(F.col("round") > round).select("round").distinct().toArrow()
     numbers = sorted(set(found["round"].to_pylist()))
-    next_one = tables.snapshot().row.round + 1 if numbers else round  # the ledger is read after the table
+    next_one = tables.last_round() + 1 if numbers else round  # the ledger is read after the table
     return [number for number in numbers if number > next_one]
 
 

@@ -20,10 +20,11 @@ from pfspark import cnset
 from pfspark.between import Between
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.delta import beside
+from pfspark.edge.delta.damage import REFUSALS
 from pfspark.edge.delta.ledger import FACTS, LEDGER
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.sql import among
-from pfspark.edge.delta.tables import REFUSALS, Tables
+from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping.agreement import disagreements
 from pfspark.edge.keeping.auditing import AS_NAMED, altered, forgotten, later_rounds, looked_over, unequal_at_rest
 from pfspark.edge.world import bases_by_spark
@@ -123,15 +124,14 @@ def undo(tables: Tables, remedies: Iterable[Remedy]) -> tuple[None, dict[str, st
     return None, {}
 
 
-def bring_back(then: Answers, store: str, at: datetime) -> None:
+def bring_back(then: Answers, now: Snapshot, store: str, at: datetime) -> None:
     """Bodies of what a store showed or kept `then`, and upkeep has let go of since, from the history of their table: the store is
     about to show it again. What the history reaches no longer is gone; an audit names it."""
-    tables = then.snapshot.tables
     kept = then.versions().where((F.col("store") == store) & ~F.col("dominated") & (F.col("action") != Action.DELETE))
-    gone = kept.select("hash").where("hash is not null").distinct().join(tables.read("content"), "hash", "left_anti")
+    gone = kept.select("hash").where("hash is not null").distinct().join(now.read("content"), "hash", "left_anti")
     if hashes := [row["hash"] for row in gone.collect()]:
-        for bodies in _whole(tables.snapshot(), hashes):
-            tables.append("content", bodies.withColumn("at", F.lit(at)))
+        for bodies in _whole(now, hashes):
+            now.tables.append("content", bodies.withColumn("at", F.lit(at)))
 
 
 def _whole(snapshot: Snapshot, hashes: list[str]) -> list[DataFrame]:

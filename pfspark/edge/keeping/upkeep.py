@@ -21,7 +21,7 @@ from pfspark.edge.asked.pages import paged
 from pfspark.edge.delta.digests import digest_of_pages
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
-from pfspark.edge.delta.tables import Tables
+from pfspark.edge.delta.stored import Stored
 from pfspark.edge.world import bases_by_spark, scratch
 from pfspark.edge.world.directory import newest
 from pfspark.edge.world.facts import last_restores
@@ -174,7 +174,7 @@ def _let_go_of_bodies(snapshot: Snapshot, retention: Retention, now: datetime) -
         return tables.delete_these("content", computed.frame if computed else unneeded, old)
 
 
-def _tidy(tables: Tables, told: Callable[[str], object]) -> None:
+def _tidy(tables: Stored, told: Callable[[str], object]) -> None:
     """Leaves every table in few files, without versions that are too old, and nothing beside them that nobody uses."""
     for name in TABLES:
         told(f"tidying {name}")

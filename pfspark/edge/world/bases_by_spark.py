@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 from pyspark.sql import functions as F
 
-from pfspark.edge.delta.tables import REFUSALS, Tables
+from pfspark.edge.delta.damage import REFUSALS
+from pfspark.edge.delta.stored import Stored
 from pfspark.edge.world.bases import ABOUT, UNREADABLE, Base, in_a_stream, stamp
 from pfspark.errors import LakeError
 from pfspark.rows import struct
@@ -32,7 +33,7 @@ PIECE = 200_000
 """Rows of a piece: some megabytes, and no row of a table may have more than two gigabytes."""
 
 
-def leave(tables: Tables, base: Base, round: int, digest: str) -> None:
+def leave(tables: Stored, base: Base, round: int, digest: str) -> None:
     """Puts a base in the place of the one that is there; where nothing can be written, or may be, there is none."""
     about = {**stamp(round, digest), "cursor": base.cursor, "directory": dict(base.directory)}
     pieces = [(ABOUT, 0, json.dumps(about).encode()), *_pieces(base)]
@@ -48,7 +49,7 @@ def _pieces(base: Base) -> Iterator[tuple[str, int, bytes]]:
             yield name, place, in_a_stream(table.slice(first, PIECE))
 
 
-def find(tables: Tables, row: Row) -> Base | None:
+def find(tables: Stored, row: Row) -> Base | None:
     """The base that was left after that row of the ledger, if one was."""
     with suppress(LakeError, *REFUSALS, *UNREADABLE):
         pieces = defaultdict(list)
@@ -63,19 +64,19 @@ def find(tables: Tables, row: Row) -> Base | None:
     return None
 
 
-def drop(tables: Tables) -> None:
+def drop(tables: Stored) -> None:
     """Takes away the base that is there, if one is."""
     if _is_there(tables):
         tables.delete(NAME, "true")
 
 
-def tidy(tables: Tables) -> None:
+def tidy(tables: Stored) -> None:
     """Removes the files of bases that are older than the history of a table reaches; where there is no such table, nothing."""
     if tables.folder is None and _is_there(tables):
         tables.tidy(NAME)
 
 
-def _is_there(tables: Tables) -> bool:
+def _is_there(tables: Stored) -> bool:
     """Whether there is such a table; one of that name that others have in the schema is none."""
     with suppress(LakeError, *REFUSALS):
         return tables.stored(NAME).columns == SCHEMA.names

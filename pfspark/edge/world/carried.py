@@ -16,10 +16,11 @@ import pyarrow.compute as pc
 
 from pfspark.between import Between, due_moments
 from pfspark.edge.delta import native
+from pfspark.edge.delta.damage import REFUSALS
 from pfspark.edge.delta.digests import digest, numbered
 from pfspark.edge.delta.ledger import FACTS, Row, counts_of
 from pfspark.edge.delta.snapshot import CREATED, Snapshot
-from pfspark.edge.delta.tables import REFUSALS, Tables
+from pfspark.edge.delta.tables import Tables
 from pfspark.edge.spark.crossing import to_frame
 from pfspark.edge.world import bases, bases_by_spark
 from pfspark.edge.world.bases import Base

@@ -17,7 +17,7 @@ from pfspark import merging
 from pfspark.between import Between
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
-from pfspark.edge.delta.tables import Tables
+from pfspark.edge.delta.stored import Stored
 from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.edge.world.directory import DIRECTORY, directory, merging_whole
 from pfspark.edge.world.views import graph, remembered, since_restored
@@ -119,7 +119,7 @@ def world_between(snapshot: Snapshot, materializer: Materializer = BY_FILES) -> 
     return as_between(snapshot.tables, world(snapshot), materializer)
 
 
-def as_between(tables: Tables, views: ByName, materializer: Materializer = BY_FILES) -> Between:
+def as_between(tables: Stored, views: ByName, materializer: Materializer = BY_FILES) -> Between:
     """Those views of a lake as a world; what is not given is empty. `materializer` says how its rounds are made."""
     made = Between(lambda: tables.spark, materializer=materializer)
     for name, rows in views.items():

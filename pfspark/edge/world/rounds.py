@@ -15,7 +15,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 
 from pfspark import restarts
 from pfspark.between import Between
-from pfspark.edge.delta.tables import REFUSALS
+from pfspark.edge.delta.damage import REFUSALS
 from pfspark.errors import LakeError, ViolationError
 from pfspark.execute import Listener, to_nobody
 from pfspark.keyed import ByName, anti_join, of_orgs, semi_join, together, with_columns

@@ -14,7 +14,8 @@ from uuid import uuid4
 
 from pyspark.errors import PySparkException
 
-from pfspark.edge.delta.tables import REFUSALS, Tables
+from pfspark.edge.delta.damage import REFUSALS
+from pfspark.edge.delta.stored import Stored
 from pfspark.edge.spark import crossing
 from pfspark.materializer import OnExecutors
 
@@ -27,7 +28,7 @@ PREFIX = "pfspark_scratch_"
 class Scratch:
     """The tables in which rows of one round lie, for as long as that round is made."""
 
-    def __init__(self, tables: Tables) -> None:
+    def __init__(self, tables: Stored) -> None:
         """`tables` are those of the lake."""
         self._tables = tables
         self._names: list[str] = []
@@ -59,13 +60,13 @@ class Scratch:
         return None
 
 
-def sweep(tables: Tables) -> None:
+def sweep(tables: Stored) -> None:
     """Removes what processes have left that were killed. Whoever still makes a round of that lake is overtaken by the caller."""
     if tables.in_schema:
         for name in tables.others(PREFIX):
             _drop(tables, name)
 
 
-def _drop(tables: Tables, name: str) -> None:
+def _drop(tables: Stored, name: str) -> None:
     with suppress(*REFUSALS):
         tables.spark.sql(f"DROP TABLE IF EXISTS {tables.name(name)}")

@@ -9,9 +9,9 @@ from datetime import datetime
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
+from pfspark.edge.delta.damage import REFUSALS
 from pfspark.edge.delta.ledger import LEDGER, Row, last_rounds, last_turns
 from pfspark.edge.delta.snapshot import Snapshot
-from pfspark.edge.delta.tables import REFUSALS
 from pfspark.edge.world.directory import DIRECTORY, directory, newest, told_anew
 from pfspark.errors import LakeError
 from pfspark.keyed import ByName

@@ -22,8 +22,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
 
 from pfspark import execute
-from pfspark.edge.delta import native, writer
-from pfspark.edge.delta import tables as delta
+from pfspark.edge.delta import native, stored, writer
 from pfspark.edge.delta.beside import WRITER_LOCK
 from pfspark.edge.delta.ledger import LEDGER
 from pfspark.edge.delta.tables import Tables
@@ -173,7 +172,7 @@ def test_the_files_of_a_long_ledger_are_joined_by_who_plays_next(
 
     before, there = told(), native.files(holed_place / LEDGER)
     assert there > 3
-    monkeypatch.setattr(delta, "MANY_FILES", there + 1)
+    monkeypatch.setattr(stored, "MANY_FILES", there + 1)
     with Lake.open(holed_place, spark) as lake:
         lake.round(lake.answers().at["main"] + timedelta(minutes=15))
     after = native.files(holed_place / LEDGER)
@@ -192,7 +191,7 @@ def test_who_plays_for_long_joins_the_files_of_the_ledger(
     """Not at the first of many, and without a row less."""
     tables = Tables.create(spark, tmp_path / "lake")
     assert tables.folder is not None
-    monkeypatch.setattr(delta, "MANY_FILES", 4)
+    monkeypatch.setattr(stored, "MANY_FILES", 4)
     monkeypatch.setattr(writer, "LOOKED_AT_EVERY", 5)
     files = []
     with tables.writing() as playing:

@@ -116,7 +116,7 @@ def test_a_disk_without_locks_is_told_from_another_writer(
 
     monkeypatch.setattr(fcntl, "flock", refuse)
     with pytest.raises(error, match=told):
-        Writer(Tables(spark, tmp_path))
+        Writer(tables := Tables(spark, tmp_path), tables.snapshot)
     assert {file.name for file in tmp_path.iterdir()} <= {WRITER_LOCK, APPEND_LOCK}
 
 

@@ -238,7 +238,7 @@ def test_in_a_catalog_the_one_who_was_overtaken_stops(spark: SparkSession) -> No
     """No lock there: the number tells. One who sleeps while another opens can record no round any more."""
     spark.sql("DROP SCHEMA IF EXISTS spark_catalog.a_lake CASCADE")
     tables = Tables.create(spark, "spark_catalog.a_lake")
-    slow = Writer(tables)
+    slow = Writer(tables, tables.snapshot)
     slow.open()
     tables.append("replicas", step("PFS1"), 3)
     with tables.writing() as other:

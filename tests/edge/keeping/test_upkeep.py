@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from pfspark.edge.config import conf_folder
-from pfspark.edge.delta import tables as delta
+from pfspark.edge.delta import stored
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping.upkeep import Retention
 from pfspark.edge.runner import Runner
@@ -140,7 +140,7 @@ def test_much_is_written_and_deleted_at_once(played_once: Copy, spark: SparkSess
         tables, round = lake._tables, lake._tables.snapshot().row.round
         held = sorted(map(str, tables.stored("state").collect()))
         for rows, files in ((len(held), 1), (len(held) // 2, 2)):
-            monkeypatch.setattr(delta, "OF_A_FILE", rows)
+            monkeypatch.setattr(stored, "OF_A_FILE", rows)
             tables.rewrite("state", tables.stored("state").repartition(4), round + files)  # each as if of a later round
             assert len(tables.stored("state").inputFiles()) == files
             assert sorted(map(str, tables.stored("state").collect())) == held
