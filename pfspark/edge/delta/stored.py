@@ -1,6 +1,7 @@
-"""The tables of a lake as they are stored: where they lie, and how rows come into them and out. Which of them count is told by `tables`.
+"""The tables of a lake as they are stored: where they lie, and how rows come into them and out.
 
 Rows that are here go into a folder of this machine by delta-rs, all others by Spark; what either has written the other reads.
+Which of them count is told by `tables`.
 """
 
 from __future__ import annotations
