@@ -198,7 +198,7 @@ heard | time | when the store first heard of them
 attempt | bigint | how often it has asked for them
 asked | time? | when it asked last; null: not yet
 of | string? | whom
-due | time? | when it asks (again) unless they come; null: nobody has them, or replication is suspended
+due | time? | when it asks (again) unless they come; null: nobody has them, or suspension holds it back
 """),
         _line(
             "why", "numbers of which one thing can be said: that they are at a store, or why they are not", "why, play", f"""

@@ -37,8 +37,8 @@ def asked_of(steps: DataFrame) -> DataFrame:
 def gaps(array: DataFrame, *, steps: DataFrame, timed: DataFrame) -> DataFrame:
     """One row for each open range: the columns of `array`, `of` (who was asked for it last, null where nobody was) and `due`.
 
-    `due` is when the store asks, first or again (`timed`); null where nobody is known to have it, and while replication is
-    suspended. A range that was asked of two stores at once is a row for each.
+    `due` is when the store asks, first or again (`timed`); null where nobody is known to have it, and while it is held back by
+    suspension. A range that was asked of two stores at once is a row for each.
     """
     along = [*ORIGIN_HERE, "asked"]
     named = asked_of(steps).withColumn("asked", F.col("at"))

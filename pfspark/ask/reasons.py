@@ -186,7 +186,7 @@ _SENTENCES: Mapping[Cause, Callable[[_Teller], str]] = {
         f"{one.store} refused {one.item}, which {one.of} sent: {lines.words(one.row['reason'] or Reason.NO_REPLICA_HERE)}."
     ),
     Cause.NOT_HEARD: lambda one: (
-        f"{one.store} gave {one.item} before it was restored, and has not heard of it since{one.then()}."
+        f"{one.store} gave {one.item} in an earlier life of its replica, and has not heard of it since{one.then()}."
         if one.is_own
         else f"{one.store} does not know that {one.item} exists{one.then()}."
     ),
@@ -207,7 +207,7 @@ _RULES: Mapping[Cause, tuple[str, Callable[[_Teller], str], str]] = {
     Cause.REFUSED_HERE: ("R74", lambda one: f"{one.store} refused {one.row['message_id']}", "receipts"),
     Cause.NOT_HEARD: (
         "R85",
-        lambda one: f"{one.origin} gave the number; no message told {one.store} of it{' since it was restored' * one.is_own}",
+        lambda one: f"{one.origin} gave the number; no message told {one.store} of it{' since' * one.is_own}",
         "changes",
     ),
 }

@@ -17,7 +17,7 @@ from pfspark import cnset
 from pfspark.errors import UsageError
 from pfspark.keys import FOLDER, HERE, ORIGIN
 from pfspark.rules import state
-from pfspark.words import LIVE, SAID_AGAIN, Entry, Outcome, Reason
+from pfspark.words import LIVE, SAID_AGAIN, Entry, Outcome, Reason, Standing
 
 TAKEN_IN_AGAIN, MADE_ANEW = f"^({SAID_AGAIN})+", "~[0-9]+$"
 
@@ -103,13 +103,13 @@ def lost(changes: DataFrame, *, table: DataFrame, replicas: DataFrame, mail: Dat
     """The changes that no replica has that speaks, and that are on their way to none: after a restore they are lost for ever.
 
     What has expired such a replica has had, and it is not lost; what is held by one that is to be deleted now goes with it
-    (`restoring.losses` says so beforehand). `table`: what stores say of themselves, as rows of `state`.
+    (`restoring.losses` says so beforehand), and so does mail to that. A replica that is not there yet may stand by the time mail
+    comes to it. `table`: what stores say of themselves, as rows of `state`.
     """
     speaking = replicas.where(F.col("standing").isin(*LIVE))
+    going = replicas.where(F.col("standing") == Standing.DELETE_NOW).select(*HERE)
     applied = state.ranges_of(state.own(table, replicas=speaking), entry=Entry.APPLIED)
-    coming = (
-        mail.where("lost is null").withColumnRenamed("recipient", "store").join(speaking.select(*HERE), list(HERE), "left_semi")
-    )
+    coming = mail.where("lost is null").withColumnRenamed("recipient", "store").join(going, list(HERE), "left_anti")
     carried = coming.select(*FOLDER, F.inline("carries"))
     known = applied.select(*ORIGIN, "cn_min", "cn_max").unionByName(carried.select(*ORIGIN, "cn_min", "cn_max"))
     return cnset.without(changes, known, ORIGIN)

@@ -39,6 +39,13 @@ def test_a_command_that_asks_no_java_imports_what_it_needs(tmp_path: Path) -> No
         assert done.stdout.splitlines()[-1] == "loaded pfspark.lake", (words, done.stderr)
 
 
+def test_what_a_shell_starts_imports_nothing_large() -> None:
+    """It hands over what an engine can do, and that is all that it needs for it."""
+    large = ("typer", "rich", "pydantic", "pyspark", "pyarrow", "pandas", "numpy", "asyncio")
+    done = python(f"import sys, pfspark.__main__; print(*({set(large)} & sys.modules.keys()))")
+    assert done.stdout == "\n"
+
+
 def test_who_needs_it_has_it() -> None:
     """What pandas leaves empty is null to Arrow, and not a number, as soon as Arrow knows pandas again."""
     assert python(ARRAYS).stdout.splitlines() == ["False 1", "1 1"]

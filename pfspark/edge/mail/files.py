@@ -151,16 +151,17 @@ def _opened(path: Path | bytes) -> BinaryIO:
 # Splitting -----------------------------------------------------------------------------------------------------------
 
 
-def split_mbox(path: Path | bytes, first: int = 0, end: int | None = None) -> Iterator[Piece]:
+def split_mbox(path: Path | bytes, first: int = 0, end: int | None = None, size: int = 0) -> Iterator[Piece]:
     """The mails of an mbox that begin at byte `first` or later, but before `end`; one mail at a time in memory.
 
     Ranges that touch give each mail once, so a file may be read at many places at a time. What stands before the first
     `From ` line is a piece as well (without such a line in its envelope): the pieces are always the whole file.
 
-    Raises OSError if the file cannot be read, or ends before `end`: then mails of it would be left out without a word.
+    Raises OSError if the file cannot be read, or has become shorter than `size`, its bytes as it was found: mails of it would be
+    left out without a word, and one be cut.
     """
     with _opened(path) as file:
-        if end is not None and os.fstat(file.fileno()).st_size < end:
+        if os.fstat(file.fileno()).st_size < size:
             raise OSError(errno.EIO, "shorter than it was")
         for start, stop in pairwise(_starts(file.fileno(), first, end)):
             if start == stop or (end is not None and start >= end):

@@ -35,17 +35,21 @@ MAIL = pa.schema(
     ]
 )
 HASH = pa.schema([("no", pa.int64()), ("position", pa.int64()), ("sha256", pa.binary())])
-RANGE = pa.schema([("no", pa.int64()), ("path", pa.binary()), ("kind", pa.string()), ("first", pa.int64()), ("end", pa.int64())])
+RANGE = pa.schema([
+    ("no", pa.int64()), ("path", pa.binary()), ("kind", pa.string()), ("first", pa.int64()), ("end", pa.int64()),
+    ("size", pa.int64()),
+])  # fmt: skip
 
 
 class Range(NamedTuple):
-    """What is read at a time: the mails that begin in these bytes of source number `no`."""
+    """What is read at a time: the mails that begin in these bytes of source number `no`, that was found with `size` bytes."""
 
     no: int
     path: bytes
     kind: str
     first: int
     end: int
+    size: int
 
 
 def ranges_of(sources: Iterable[Source], most: int) -> list[Range]:
@@ -53,7 +57,7 @@ def ranges_of(sources: Iterable[Source], most: int) -> list[Range]:
     ranges = []
     for no, (path, kind, size) in enumerate(sources):
         cuts = [*range(0, size, most), size] if kind == Kind.MBOX else [0, size]
-        ranges += [Range(no, os.fsencode(path), str(kind), first, end) for first, end in pairwise(cuts)]
+        ranges += [Range(no, os.fsencode(path), str(kind), first, end, size) for first, end in pairwise(cuts)]
     return ranges
 
 
@@ -111,7 +115,8 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Range, Piece]]:
     for batch in batches:
         for each in (Range(**row) for row in batch.to_pylist()):
             try:
-                pieces = split_mbox(each.path, each.first, each.end) if each.kind == Kind.MBOX else [whole(each.path)]
+                one_of_many = each.kind == Kind.MBOX
+                pieces = split_mbox(each.path, each.first, each.end, each.size) if one_of_many else [whole(each.path)]
                 for piece in pieces:
                     yield each, piece
             except OSError:

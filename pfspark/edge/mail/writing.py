@@ -36,7 +36,8 @@ def write_mbox(items: Iterable[Item], target: Path) -> int:
     nowhere; of a process that was killed a hidden half may stay.
     """
     count, last = 0, b"\n"
-    with _new_file(target, told=target) as write:
+    folder, name = os.path.split(os.fspath(target))
+    with _opened(folder or os.curdir, told=target) as below, _new_file(name, below, told=target) as write:
         for _, envelope, raw in items:
             piece = b"".join(as_in_mbox(envelope, raw))
             write(piece if last == b"\n" else b"\n" + piece)
@@ -56,9 +57,7 @@ def write_eml(items: Iterable[Item], folder: Path) -> int:
     folder = os.path.abspath(folder)  # with a slash at its end, a link would be followed
     with _told(folder):
         os.makedirs(folder, exist_ok=True)
-        # Names are taken relative to the folder that was opened, so nothing that happens to its path leads elsewhere.
-        below = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
+    with _opened(folder, os.O_NOFOLLOW, told=folder) as below:
         with _told(folder):
             if os.listdir(below):
                 raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
@@ -66,8 +65,6 @@ def write_eml(items: Iterable[Item], folder: Path) -> int:
             with _new_file(f"{_unused(_file_name(name), used)}.eml", below, told=folder) as write:
                 write(raw)
             count += 1
-    finally:
-        os.close(below)
     return count
 
 
@@ -105,13 +102,23 @@ def _unused(name: str, used: Counter[str]) -> str:
 
 
 @contextmanager
-def _new_file(path: Path, below: int | None = None, *, told: Path) -> Iterator[Callable[[bytes], None]]:
-    """What writes into a new file, that has its name as soon as it is whole; MailError if there is anything of that name, be it
-    a link, or it cannot be written. `told`: the target, as people know it."""
-    path = os.fspath(path)
-    half = os.path.join(os.path.dirname(path), f".{secrets.token_hex(8)}.half")
+def _opened(folder: Path, flags: int = 0, *, told: Path) -> Iterator[int]:
+    """A folder to which names of files are relative, so that nothing that happens to its path leads elsewhere."""
     with _told(told):
-        _expect_nothing(path, below)
+        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | flags)
+    try:
+        yield opened
+    finally:
+        os.close(opened)
+
+
+@contextmanager
+def _new_file(name: str, below: int, *, told: Path) -> Iterator[Callable[[bytes], None]]:
+    """What writes into a new file of a folder, that has its name as soon as it is whole; MailError if there is anything of that
+    name, be it a link, or it cannot be written. `told`: the target, as people know it."""
+    half = f".{secrets.token_hex(8)}.half"
+    with _told(told):
+        _expect_nothing(name, below)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         file = open(os.open(half, flags, 0o600, dir_fd=below), "wb")  # noqa: SIM115
 
@@ -123,7 +130,7 @@ def _new_file(path: Path, below: int | None = None, *, told: Path) -> Iterator[C
         yield write
         with _told(told):
             file.close()
-            _name(half, path, below)
+            _name(half, name, below)
     finally:
         with suppress(OSError):  # what it has written by then is not kept
             file.close()
@@ -131,21 +138,21 @@ def _new_file(path: Path, below: int | None = None, *, told: Path) -> Iterator[C
             os.unlink(half, dir_fd=below)
 
 
-def _name(half: str, path: str, below: int | None) -> None:
+def _name(half: str, name: str, below: int) -> None:
     """Gives the file its name, if nothing has that by now; where a disk knows no second names, nothing had it a moment ago."""
     try:
-        os.link(half, path, src_dir_fd=below, dst_dir_fd=below, follow_symlinks=False)
+        os.link(half, name, src_dir_fd=below, dst_dir_fd=below, follow_symlinks=False)
     except OSError as error:
         if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
             raise
-        _expect_nothing(path, below)
-        os.rename(half, path, src_dir_fd=below, dst_dir_fd=below)
+        _expect_nothing(name, below)
+        os.rename(half, name, src_dir_fd=below, dst_dir_fd=below)
 
 
-def _expect_nothing(path: str, below: int | None) -> None:
-    """Raises FileExistsError where there is anything of that name."""
+def _expect_nothing(name: str, below: int) -> None:
+    """Raises FileExistsError where there is anything of that name, as there is where a path ends with a slash."""
     with suppress(FileNotFoundError):
-        os.stat(path, dir_fd=below, follow_symlinks=False)
+        os.stat(name or os.curdir, dir_fd=below, follow_symlinks=False)
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST))
 
 

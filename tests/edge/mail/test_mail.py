@@ -18,6 +18,7 @@ from collections import Counter
 from itertools import pairwise
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -37,6 +38,7 @@ from pfspark.edge.mail import (
     write_eml,
     write_mbox,
 )
+from pfspark.edge.mail.rows import RANGE, as_arrow, parse, ranges_of
 from pfspark.edge.mail.writing import as_in_mbox
 from pfspark.errors import MailError, UsageError
 from tests.edge import mailbox as post
@@ -618,6 +620,7 @@ write_mbox(itertools.repeat(("a", None, bytes(100_000))), {str(tmp_path / "out")
 """
     with subprocess.Popen([sys.executable, "-c", endless], env=environment()) as child:
         while not any(path.stat().st_size for path in tmp_path.iterdir()):
+            assert child.poll() is None
             time.sleep(0.02)
         child.terminate()
     [half] = tmp_path.iterdir()
@@ -644,6 +647,26 @@ def test_who_has_the_name_meanwhile_keeps_it(tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["out"] and (tmp_path / "out").read_bytes().endswith(HEADERS + b"\n")
 
 
+def test_an_export_stays_in_the_folder_that_it_began_in(tmp_path):
+    """Whatever becomes of its path meanwhile; and without a name it does not begin."""
+    (tmp_path / "mails").mkdir()
+
+    def items():
+        (tmp_path / "mails").rename(tmp_path / "moved")
+        yield "a", None, HEADERS
+
+    assert write_mbox(items(), tmp_path / "mails" / "out") == 1
+    assert [path.name for path in tmp_path.rglob("*")] == ["moved", "out"]
+
+    def none_asked():
+        raise AssertionError("nothing is read where nothing can be written")
+        yield
+
+    for target in ("", f"{tmp_path}/", f"{tmp_path}/new/", f"{tmp_path}/."):
+        with pytest.raises(MailError):
+            write_mbox(none_asked(), target)
+
+
 def test_rows_that_do_not_come_are_no_fault_of_the_target(tmp_path):
     def items():
         yield "a", None, HEADERS
@@ -666,6 +689,10 @@ def test_an_mbox_that_becomes_shorter_is_not_taken_for_what_is_left(spark, file)
     os.truncate(file, len(HEADERS))
     [row] = read(spark, found).collect()
     assert (row.raw, row.reason) == (None, "unreadable")
+    many = ranges_of(found, 20)
+    assert len(many) > 1  # also those that end before the file does now: their last mail may be cut
+    said = pa.Table.from_batches(parse([as_arrow(many, RANGE)], 1000)).to_pylist()
+    assert [(row["raw"], row["reason"]) for row in said] == [(None, "unreadable")] * len(many)
 
 
 @given(raws=st.lists(MBOXES, min_size=1))
