@@ -81,9 +81,9 @@ def _counted(rows: pa.Table) -> Counter[str]:
 
 
 def _old(contacts: pa.Table, org: str, at: datetime) -> int:
-    """Those that were heard of last before that, or never and were asked before."""
+    """Those that were heard of last before that, or never, and were asked before that or should have answered by then."""
     theirs = contacts.filter(pc.equal(contacts["org"], org))
-    last = pc.coalesce(theirs["heard"], theirs["asked"])
+    last = pc.coalesce(theirs["heard"], pc.min_element_wise(theirs["asked"], theirs["silent"]))
     return int(pc.sum(pc.less(last, pa.scalar(at - OLD, last.type))).as_py() or 0)
 
 

@@ -145,7 +145,7 @@ def _letters(messages: pa.Table, sites: Mapping[str, str]) -> pa.Table:
     recipients = messages["recipients"].combine_chunks()
     place = pc.list_parent_indices(recipients)
     sender, to = pc.take(messages["store"], place), pc.struct_field(pc.list_flatten(recipients), "store")
-    ways = [f"{sites[one]} > {sites[other]}" for one, other in zip(sender.to_pylist(), to.to_pylist(), strict=True)]
+    ways = [f"{sites[one]} > {sites.get(other, other)}" for one, other in zip(sender.to_pylist(), to.to_pylist(), strict=True)]
     link = pa.array(ways, pa.string())
     return pa.table({"from": sender, "to": to, "link": link, "bytes": pc.take(messages["bytes"], place)})
 

@@ -58,7 +58,8 @@ def test_what_a_line_delivers_twice_was_sent_once() -> None:
 def test_a_retired_store_has_its_site_still() -> None:
     """What is sent to it goes by the link to that."""
     tables = {"stores": pa.table({"org": ["w"] * 2, "store": ["A", "B"], "site": ["Redmond", "Paris"], "retired": [False, True]})}
-    recipients = pa.array([[{"store": "B"}]], pa.list_(pa.struct([("store", pa.string())])))
+    recipients = pa.array([[{"store": "B"}, {"store": "C"}]], pa.list_(pa.struct([("store", pa.string())])))
     messages = pa.table({"store": ["A"], "recipients": recipients, "bytes": [7]})
     letters = whatif._letters(messages, Stores(tables, "w").sites)
-    assert letters.to_pylist() == [{"from": "A", "to": "B", "link": "Redmond > Paris", "bytes": 7}]
+    assert letters["link"].to_pylist() == ["Redmond > Paris", "Redmond > C"]
+    assert letters.drop_columns("link").to_pylist() == [{"from": "A", "to": to, "bytes": 7} for to in "BC"]

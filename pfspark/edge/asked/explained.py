@@ -139,7 +139,8 @@ def _with_made_folders(seen: Answers, edits: Sequence[Line]) -> Iterator[Line]:
     if refs:
         makers = pa.array([ref[1:] for ref in refs], pa.string())
         found = changes.filter((pc.field("folder") == HIERARCHY) & pc.field("edit_id").isin(makers))
-        made = {(row["org"], f"@{row['edit_id']}"): row["object"] for row in found.to_pylist()}
+        became = found.sort_by([("at", "ascending"), ("object", "ascending")]).to_pylist()  # the last counts: `intake.names`
+        made = {(row["org"], f"@{row['edit_id']}"): row["object"] for row in became}
     for row in edits:
         yield row | {"folder": made.get((row["org"], row["folder"]), row["folder"])}
 

@@ -21,6 +21,8 @@ ENVELOPE_FORM = re.compile(rb"(?:From [^\n]*\n?)?(?:\r?\n)?")
 CUT = re.compile(rb"^From ", re.M)
 TO_QUOTE = re.compile(rb"^(>*From )", re.M)
 NAME_CHARS = 180
+IN_WHICH = getattr(os, "O_PATH", os.O_RDONLY)
+"""How a folder is opened in which a file gets a name: where the system knows that, it need not be readable."""
 
 Item = tuple[str, bytes | None, bytes]
 """What is written of a mail: a name for its file, its envelope (null: none), its bytes."""
@@ -37,7 +39,7 @@ def write_mbox(items: Iterable[Item], target: Path) -> int:
     """
     count, last = 0, b"\n"
     folder, name = os.path.split(os.fspath(target))
-    with _opened(folder or os.curdir, told=target) as below, _new_file(name, below, told=target) as write:
+    with _opened(folder or os.curdir, IN_WHICH, told=target) as below, _new_file(name, below, told=target) as write:
         for _, envelope, raw in items:
             piece = b"".join(as_in_mbox(envelope, raw))
             write(piece if last == b"\n" else b"\n" + piece)
@@ -57,7 +59,7 @@ def write_eml(items: Iterable[Item], folder: Path) -> int:
     folder = os.path.abspath(folder)  # with a slash at its end, a link would be followed
     with _told(folder):
         os.makedirs(folder, exist_ok=True)
-    with _opened(folder, os.O_NOFOLLOW, told=folder) as below:
+    with _opened(folder, os.O_RDONLY | os.O_NOFOLLOW, told=folder) as below:
         with _told(folder):
             if os.listdir(below):
                 raise OSError(errno.ENOTEMPTY, os.strerror(errno.ENOTEMPTY))
@@ -102,10 +104,10 @@ def _unused(name: str, used: Counter[str]) -> str:
 
 
 @contextmanager
-def _opened(folder: Path, flags: int = 0, *, told: Path) -> Iterator[int]:
+def _opened(folder: Path, flags: int, *, told: Path) -> Iterator[int]:
     """A folder to which names of files are relative, so that nothing that happens to its path leads elsewhere."""
     with _told(told):
-        opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC | flags)
+        opened = os.open(folder, os.O_DIRECTORY | os.O_CLOEXEC | flags)
     try:
         yield opened
     finally:
@@ -143,7 +145,7 @@ def _name(half: str, name: str, below: int) -> None:
     try:
         os.link(half, name, src_dir_fd=below, dst_dir_fd=below, follow_symlinks=False)
     except OSError as error:
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
+        if error.errno not in (errno.EPERM, errno.EACCES, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
             raise
         _expect_nothing(name, below)
         os.rename(half, name, src_dir_fd=below, dst_dir_fd=below)
