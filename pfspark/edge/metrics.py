@@ -83,8 +83,12 @@ def _counted(rows: pa.Table) -> Counter[str]:
 def _old(contacts: pa.Table, org: str, at: datetime) -> int:
     """Those that were heard of last before that, or never, and were asked before that or should have answered by then."""
     theirs = contacts.filter(pc.equal(contacts["org"], org))
-    last = pc.coalesce(theirs["heard"], pc.min_element_wise(theirs["asked"], theirs["silent"]))
-    return int(pc.sum(pc.less(last, pa.scalar(at - OLD, last.type))).as_py() or 0)
+    heard, asked, silent = (
+        pc.fill_null(pc.less(theirs[name], pa.scalar(at - OLD, theirs[name].type)), False)
+        for name in ("heard", "asked", "silent")
+    )
+    never = pc.and_(pc.is_null(theirs["heard"]), pc.or_(asked, silent))
+    return int(pc.sum(pc.or_(heard, never)).as_py() or 0)
 
 
 def _holes(answers: Answers) -> Iterator[tuple[str, Mapping[str, str], float]]:

@@ -105,8 +105,9 @@ def test_a_belief_is_old_of_who_was_never_heard_too() -> None:
     at = datetime(2026, 1, 10, tzinfo=UTC)
     young, old = at - timedelta(hours=23), at - timedelta(hours=25)
     rows = [
-        ("o", young, old, old), ("o", old, young, None), ("o", None, old, young), ("o", None, young, old), ("o", None, young, young),
-        ("o", None, None, None), ("p", old, old, None),
+        ("o", young, old, old), ("o", old, young, None),
+        ("o", None, old, young), ("o", None, young, old), ("o", None, young, young), ("o", None, None, None),
+        ("p", old, old, None),
     ]  # fmt: skip
     schema = pa.schema([("org", pa.string()), *((name, pa.timestamp("us", "UTC")) for name in ("heard", "asked", "silent"))])
     contacts = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in rows], schema)
