@@ -201,16 +201,14 @@ def first_cause(
     stands = replicas.select(*HERE, "standing", F.col("at").alias("stood"))
     known = exist.join(stands, list(HERE), "left").join(clock.select("org", "suspended"), "org").withColumn("cause", _cause())
     in_array = F.col("cause").isin(Cause.WAITING_TO_ASK, Cause.NOBODY_HAS_IT)
-    asked_at = F.when(F.col("cause") == Cause.ASKED, F.timestamp_micros("asked"))
-    since = F.when(F.col("cause") == Cause.NO_REPLICA, F.col("stood")).when(in_array, F.timestamp_micros("heard"))
-    attempt = F.when(F.col("cause") == Cause.ASKED, F.col("attempt"))
+    is_asked = F.col("cause") == Cause.ASKED
+    since = (
+        F.when(F.col("cause") == Cause.NO_REPLICA, F.col("stood")).when(in_array, F.timestamp_micros("heard"))
+        .when(is_asked, F.timestamp_micros("asked"))
+    )  # fmt: skip
+    attempt = F.when(is_asked, F.col("attempt"))
     return known.select(
-        *RANGE_HERE,
-        "cause",
-        F.coalesce(asked_at, since).alias("since"),
-        "standing",
-        attempt.alias("attempt"),
-        F.timestamp_micros("due").alias("due"),
+        *RANGE_HERE, "cause", since.alias("since"), "standing", attempt.alias("attempt"), F.timestamp_micros("due").alias("due")
     )
 
 

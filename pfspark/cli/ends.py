@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from pfspark import engine
 from pfspark.errors import PfsparkError, SparkStartError
 
-INTERRUPTED = 130  # 128 + SIGINT, as shells say it
+INTERRUPTED = engine.INTERRUPTED
 CUT_SHORT = 141  # 128 + SIGPIPE
 WRONG_USAGE = 2
 NOT_FORESEEN = 1

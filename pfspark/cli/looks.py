@@ -172,8 +172,8 @@ def _link(line: Line) -> Sequence[Part]:
 def _gap(line: Line) -> Sequence[Part]:
     low, high = line["cn_min"], line["cn_max"]
     numbers = f"{line['origin']}:{low}" + (f"-{high}" if high > low else "")
-    whom = f"{line['of']} at " if line["of"] else "at "  # of whom, is not told any more of what a restore has brought back
-    asked = f"{whom}{clock(line['asked'])}" if line["asked"] else "nobody yet"
+    whom = line["of"] or "somebody"  # upkeep forgets it where a restore has brought the request back
+    asked = f"{whom} at {clock(line['asked'])}" if line["asked"] else "nobody yet"
     return line["store"], _folder_of(line), (numbers, "yellow"), clock(line["heard"]), asked, clock(line["due"] or "")
 
 

@@ -176,7 +176,7 @@ class Stored:
     def last_round(self) -> int:
         """The number of the newest row of the ledger, whatever that says."""
         ledger = self.ledger()
-        numbers = self.stored(LEDGER).select("round").toArrow() if ledger is None else ledger.rows
+        numbers = self.stored(LEDGER).agg(F.max("round").alias("round")).toArrow() if ledger is None else ledger.rows
         return int(pc.max(numbers["round"]).as_py())
 
     def arrow(

@@ -115,8 +115,8 @@ def _pieces(batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[Range, Piece]]:
     for batch in batches:
         for each in (Range(**row) for row in batch.to_pylist()):
             try:
-                one_of_many = each.kind == Kind.MBOX
-                pieces = split_mbox(each.path, each.first, each.end, each.size) if one_of_many else [whole(each.path)]
+                is_mbox = each.kind == Kind.MBOX
+                pieces = split_mbox(each.path, each.first, each.end, each.size) if is_mbox else [whole(each.path)]
                 for piece in pieces:
                     yield each, piece
             except OSError:
