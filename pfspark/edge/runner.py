@@ -147,6 +147,7 @@ class Runner:
                 restoring.expect_no_more(losses, agreed)
             restoring.expect_taken_in(org, store, known.world.tables, then, at)
             if again and (taken := list(losses)):
+                restoring.expect_arrived(org, store, taken, known.world.tables)
                 lost = restoring.lost_changes(org, taken, known.world.tables["changes"])
                 restoring.expect_replicas(org, store, taken, lost, then)
                 edits = self._said_again(org, store, lost, at)

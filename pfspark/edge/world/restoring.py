@@ -30,13 +30,9 @@ def losses(org: str, store: str, now: ByName, then: ByName) -> Iterator[Line]:
     ever. Both arguments are tables of a world (`between.Between.tables`).
     """
     here, before = Stores(now, org), Stores(then, org)
-    mail = now["mail"].select(["org", "recipient", "lost", "folder", "carries"])
-    others = (
-        (pc.field("org") == org) & (pc.field("recipient") != store) & pc.equal(pc.coalesce(pc.field("lost"), pc.scalar("")), "")
-    )
     speaking = {key for key, replica in here.replicas.items() if key[0] != store and replica["standing"] in LIVE}
     on_its_way = defaultdict(list)
-    for row in mail.filter(others).select(["recipient", "folder", "carries"]).to_pylist():
+    for row in _mail(org, store, now):
         if (row["recipient"], row["folder"]) in speaking:
             on_its_way[row["folder"]].append(row["carries"])
     for at, folder in here.present():
@@ -53,6 +49,31 @@ def losses(org: str, store: str, now: ByName, then: ByName) -> Iterator[Line]:
                 "org": org, "kind": "loss", "store": store, "folder": here.path(store, folder), "id": folder,
                 "numbers": cntext.show(gone), "changes": cntext.size(gone),
             }  # fmt: skip
+
+
+def _mail(org: str, store: str, tables: ByName) -> list[Line]:
+    """What is on its way to other stores and arrives: `recipient`, `due`, `folder`, `carries`."""
+    others = (pc.field("org") == org) & (pc.field("recipient") != store) & pc.field("lost").is_null()
+    columns = ["recipient", "due", "folder", "carries"]
+    rows: list[Line] = tables["mail"].select(["org", "lost", *columns]).filter(others).select(columns).to_pylist()
+    return rows
+
+
+def expect_arrived(org: str, store: str, lost: Iterable[Line], tables: ByName) -> None:
+    """Raises RefusedError where some of what is `lost` (`losses`) is on its way to a store that has no replica of the folder by
+    now: if it has one when that comes, and the same is said again, people have it twice."""
+    here = Stores(tables, org)
+    numbers = {line["id"]: cntext.parse(line["numbers"]) for line in lost}
+    for row in _mail(org, store, tables):
+        replica = here.replicas.get((row["recipient"], row["folder"]))
+        if replica is not None and replica["standing"] != Standing.ERASED:
+            continue
+        if coming := cntext.intersect(numbers.get(row["folder"], {}), set_of(row["carries"])):
+            raise RefusedError(
+                f"{cntext.show(coming)} of {here.path(store, row['folder'])} is on its way to {row['recipient']}, which has no "
+                f"replica of it yet and may have one when it comes ({row['due']:%Y-%m-%dT%H:%M:%SZ}); nothing was done. Play a "
+                "round after that first, or restore without taking in again what is lost"
+            )
 
 
 def expect_no_more(lost: Iterable[Line], agreed: Iterable[Line]) -> None:

@@ -83,6 +83,24 @@ def test_no_edit_that_waits_is_condemned_by_a_restore(lake: Lake, about: str) ->
     assert lake.table("receipts").where("outcome = 'refused'").count() == 0
 
 
+def test_what_comes_to_a_replica_that_will_stand_is_not_said_again(lake: Lake) -> None:
+    """What makes the replica and what is in it are on the way together; said again, people would have it twice."""
+    lake.folder_create("PFS1", "/New", ["PFS1"], at=f"{DAY}01:10:00Z")
+    lake.round(f"{DAY}01:10:00Z")
+    to = lake.status()["round"]
+    lake.replica_add("PFS1", "/New", "PFS2", at=f"{DAY}01:15:00Z")
+    lake.post("PFS1", "/New", b"one", name="one", at=f"{DAY}01:15:00Z")
+    lake.round(f"{DAY}01:15:00Z")
+    assert [(loss["folder"], loss["numbers"]) for loss in lake.losses("PFS1", to)] == [("/New", "PFS1:1")]
+    with pytest.raises(RefusedError, match=r"PFS1:1 of /New is on its way to PFS2.*\(2026-01-05T01:15:00Z\); nothing was done"):
+        lake.restore("PFS1", to, now=f"{DAY}01:20:00Z", again=True)
+    lake.round(f"{DAY}01:30:00Z")
+    assert lake.losses("PFS1", to) == []
+    lake.restore("PFS1", to, now=f"{DAY}02:00:00Z", again=True)
+    lake.run(until_quiet=True)
+    assert [lake.items(store, "/New").count() for store in ("PFS1", "PFS2")] == [1, 1]
+
+
 def test_mail_is_known_in_a_folder_that_was_taken_in_again(lake: Lake, tmp_path: Path) -> None:
     """The folder has another id and another edit that made it; what was imported into it is there."""
     (tmp_path / "box").write_bytes(b"From a@example.com Mon Jan  5 08:00:00 2026\nSubject: one\n\nhello\n\n")
