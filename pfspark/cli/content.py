@@ -17,6 +17,8 @@ verbs = typer.Typer()
 
 Text = Annotated[str | None, typer.Option(help="The body, as text.")]
 File = Annotated[str | None, typer.Option(help="A file that is the body; - for standard input.")]
+NAMED = 100
+"""Of so many items that are not written it is told why."""
 Item = Annotated[str, typer.Argument(help="Id of the item, such as PFS1:7, or its name.")]
 
 
@@ -102,12 +104,19 @@ def export(
     store: given.Store, folder: given.Folder, form: Annotated[str, typer.Option(help="mbox or eml.")] = "mbox",
     lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
 ) -> None:  # fmt: skip
-    """Write the mails of a folder, as that store holds them, byte for byte."""
+    """Write the mails of a folder, as that store holds them, byte for byte; what is not written is told."""
     if form not in ("mbox", "eml"):
         raise UsageError(f"found --form {form!r}, expected mbox or eml")
     when = given.round_or_moment(as_of)
     with given.opened(lake, "exporting") as there:
-        written = there.export_mail(store, folder, target, form, org=org, as_of=when)
+        left_out: list[tuple[str, str]] = []
+        written = there.export_mail(
+            store, folder, target, form, org=org, as_of=when, left_out=lambda *which: left_out.append(which)
+        )
+    for item, reason in left_out[:NAMED]:
+        screen.note(f"not written: {item} ({reason})")
+    if len(left_out) > NAMED:
+        screen.note(f"not written: {len(left_out) - NAMED:,} more")
     screen.counts("export", {"mails": written, "target": os.path.abspath(target)}, json=json)
 
 

@@ -13,7 +13,7 @@ from itertools import accumulate
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Row
 from pyspark.sql import functions as F
 
 from pfspark import cnset
@@ -140,8 +140,12 @@ class Mails(Edits):
         *,
         org: str | None = None,
         as_of: When = None,
+        left_out: LeftOut | None = None,
     ) -> int:
         """Writes the items of a folder, as a store holds them, to a new mbox or as .eml files into a new folder; how many.
+
+        `left_out` is told the item and the reason of what the store shows or keeps there and is not written: an item without
+        a body, versions that have lost a conflict.
 
         Raises RefusedError where the store has no replica that readers see (R146), LakeError for a body that is not what was
         posted, or not there any more; then no mbox is left behind.
@@ -154,16 +158,29 @@ class Mails(Edits):
         is_open = (pc.field("store") == store) & (pc.field("standing") == str(Standing.ACTIVE)) & pc.field("folder").isin(named)
         if not known["replicas"].filter((pc.field("org") == org) & is_open).num_rows:
             raise RefusedError(f"{store} has no replica of {folder!r} that readers see; `pfspark referrals` says who has")
-        seen = self.items(store, folder, as_of, org=org).where("not deleted and hash is not null")
+        seen = self.items(store, folder, as_of, org=org).where("not deleted")
         label, number = cnset.order_of(F.split("item", ":")[0]), F.split("item", ":")[1].cast("bigint")
         content = self._tables.read("content", round_or_time(as_of), org)
         bodies = content.select("hash", "body").dropDuplicates(["hash"])
-        ordered = seen.join(bodies, "hash", "left").orderBy(label, number).select("name", "item", "properties", "hash", "body")
+        columns = ("name", "item", "version", "properties", "conflict", "hash", "body")
+        ordered = seen.join(bodies, "hash", "left").orderBy(label, number).select(*columns)
+        written = _with_bodies(ordered.toLocalIterator(), left_out or (lambda item, reason: None))
         rows = (
             (row["name"] or row["item"], _envelope(row["properties"]), _unaltered(row["item"], row["hash"], row["body"]))
-            for row in ordered.toLocalIterator()
+            for row in written
         )
         return mail.write_mbox(rows, target) if form == "mbox" else mail.write_eml(rows, target)
+
+
+def _with_bodies(items: Iterable[Row], left_out: LeftOut) -> Iterator[Row]:
+    """Those that have a body; of others, and of other versions, somebody is told."""
+    for row in items:
+        if row["conflict"]:
+            left_out(row["item"], f"its versions beside {row['version']}, which has won their conflict")
+        if row["hash"] is None:
+            left_out(row["item"], "it has no body")
+        else:
+            yield row
 
 
 def _envelope(properties: Iterable[Mapping[str, str]]) -> bytes | None:

@@ -184,6 +184,9 @@ def test_play_into_a_lake(run: Callable[..., str], tmp_path: Path) -> None:
     went_on = [*map(json.loads, run("run", "--until", "2026-01-05T08:00", "--lake", where, "--json", told="played").splitlines())]
     assert [line["type"] for line in went_on if line["kind"] == "message"] == ["0x8", "0x80000004"]
     run("play", str(file), "--lake", where, code=1, told="is a lake already")
+    words = ("export", str(tmp_path / "out"), "--store", "PFS1", "--folder", "/Sales", "--lake", where)
+    run(*words, told="not written: PFS1:1 (it has no body)")  # items of a scenario have sizes alone
+    assert (tmp_path / "out").read_bytes() == b""
 
 
 def test_a_restore_is_played_into_a_lake_too(run: Callable[..., str], tmp_path: Path) -> None:

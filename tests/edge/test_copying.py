@@ -92,6 +92,9 @@ def test_a_conflict_and_a_deleted_folder(spark: SparkSession, tmp_path: Path) ->
         lake.run(f"{DAY}00:30:00Z")
         [shown] = lake.items("PFS1", "/Sales").collect()
         assert (shown["version"], shown["conflict"], list(shown["losers"])) == ("PFS2:1", True, ["PFS1:2"])
+        left_out = []
+        lake.export_mail("PFS1", "/Sales", tmp_path / "won", left_out=lambda *which: left_out.append(which))
+        assert left_out == [("PFS1:1", "its versions beside PFS2:1, which has won their conflict")]
         lake.set_options({"conflict": 1})  # the last writer wins: no conflict is shown, as lines show none
         assert [row["conflict"] for row in lake.items("PFS1", "/Sales").collect()] == [False]
         assert [line["conflict"] for line in lake.lines("items", store="PFS1", folder="/Sales")] == [False]
