@@ -24,6 +24,12 @@ NONE = {
 }  # fmt: skip
 """What a person is told where an answer has no line."""
 
+
+def _none(kind: str, store: str | None) -> str:
+    """The same of one store, which may have had some, and is retired."""
+    return NONE[kind] if store is None else f"{NONE[kind].removesuffix(' yet')} at {store}"
+
+
 OfStore = Annotated[str | None, typer.Option("--store", help="Only this store.", autocompletion=completion.stores)]
 OfFolder = Annotated[
     str | None, typer.Option("--folder", help="Only this folder, by its path or id.", autocompletion=completion.folders)
@@ -193,7 +199,7 @@ def referrals(
     when = given.round_or_moment(as_of)
     with given.opened(lake) as there:
         found = list(there.refer(store, folder, when, site=site, org=org))
-    screen.lines(found, json=json, orgs=len({line["org"] for line in found}) > 1, none="no folders yet", kind="referral")
+    screen.lines(found, json=json, orgs=len({line["org"] for line in found}) > 1, none=_none("folders", store), kind="referral")
 
 
 def answer(
@@ -204,4 +210,4 @@ def answer(
     with given.opened(lake) as there:
         several = org is None and kind != "rounds" and len(there.organizations) > 1
         found = there.lines(kind, when, org=org, store=store, folder=folder)
-        screen.lines(found, json=json, orgs=several, none=NONE[kind], kind=kind.removesuffix("s"))
+        screen.lines(found, json=json, orgs=several, none=_none(kind, store), kind=kind.removesuffix("s"))

@@ -25,7 +25,7 @@ from pfspark.rows import rows_of
 from pfspark.rules import items, state
 from pfspark.sim.properties import set_properties
 from pfspark.units import nearest
-from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing
+from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing
 
 FOLDER_NAME = re.compile(r"[^/\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
 
@@ -135,11 +135,16 @@ class Folders(Edits):
 
     def _deleted(self, org: str, folder: str) -> tuple[str, int]:
         """The id of a deleted folder, named by it or by the path it had, and the last round before it was deleted."""
-        gone = self._tables.read("changes").where((F.col("org") == org) & (F.col("action") == Action.DELETE_FOLDER))
+        of_tree = self._tables.read("changes").where((F.col("org") == org) & (F.col("folder") == HIERARCHY))
+        gone = of_tree.where(F.col("action") == Action.DELETE_FOLDER)
         rows = gone.groupBy("object").agg(F.min("round").alias("round")).orderBy(F.desc("round")).collect()
         for row in rows:
             if folder == row["object"]:
                 return str(row["object"]), row["round"] - 1
+        said = of_tree.select(F.inline("properties")).where(F.col("name") == NAME)
+        called = said.select("value").distinct().toArrow()["value"].to_pylist()
+        if not cntext.is_number(folder) and folder.strip("/").rpartition("/")[2] not in called:  # the history may not reach back
+            raise UsageError(f"no deleted folder had the path or id {folder!r}: none was ever called so{nearest(folder, called)}")
         for row in rows:  # what lay beneath was deleted with it
             world = self._world(row["round"] - 1)
             known = Stores(world, org)

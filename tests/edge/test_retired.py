@@ -121,3 +121,5 @@ def test_who_is_retired_with_replicas_is_told_of_them(lake: Lake, capsys: pytest
     with pytest.raises(RefusedError, match=r"PFS3 is retired with 1 replica,.*store set PFS3 --not-retired"):
         lake.drain("PFS3", org="main")
     assert lake.drain("PFS1", org="main")["replicas"] == 0
+    assert cli.run(("referrals", "--store", "PFS1", "--org", "main", "--lake", lake.where)) == 0
+    assert capsys.readouterr().err == "no folders at PFS1\n"
