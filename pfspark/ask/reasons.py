@@ -12,7 +12,7 @@ from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import Stores, set_of
 from pfspark.printed import Line
-from pfspark.words import FIRST, Cause, Reason, Standing
+from pfspark.words import DELETED, FIRST, Cause, Reason, Standing
 
 HERE = (Cause.HERE, Cause.SUPERSEDED, Cause.DELETED, Cause.EXPIRED, Cause.LOSER)
 """The causes that say that a number is here."""
@@ -39,7 +39,7 @@ class Telling:
         for row in sorted(rows, key=_order):
             org, stores = row["org"], self.views[row["org"]]
             item = cntext.show(set_of([row]))
-            teller = _Teller(row, item)
+            teller = _Teller(row, item, is_deleted=DELETED in stores.tree[row["store"]].get(row["folder"], ()))
             yield {
                 "org": org, "at": lines.moment(self.at[org]), "kind": "why", "store": row["store"],
                 **stores.called(row["store"], row["folder"]), "item": item, "here": row["cause"] in HERE,
@@ -111,9 +111,11 @@ def _by_age(edit: Line) -> tuple[Any, ...]:
 class _Teller:
     """One row of `explained`, in words."""
 
-    def __init__(self, row: Line, item: str) -> None:
+    def __init__(self, row: Line, item: str, *, is_deleted: bool) -> None:
         self.row = row
         self.item = item
+        self.is_deleted = is_deleted
+        """Whether the store has heard that the folder was deleted."""
         self.store, self.of = row["store"], row["of"]
         self.origin = cntext.split_label(row["origin"])[0]
         self.is_own = self.origin == self.store
@@ -156,6 +158,10 @@ class _Teller:
     def absence(self) -> str:
         """How a store stands that has no replica."""
         match self.row["standing"]:
+            case Standing.DELETE_NOW if self.is_deleted:
+                return "is to erase its replica tonight: the folder was deleted"
+            case _ if self.is_deleted:
+                return "has no replica any more: the folder was deleted"
             case Standing.DELETE_PENDING:
                 return "is leaving the folder's replica list, and waits until others hold all that it has"
             case Standing.DELETE_NOW:

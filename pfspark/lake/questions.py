@@ -397,7 +397,7 @@ class Questions(Known):
             ids = {each for paths in seen for named in paths.values() for each in named}
             paths = sorted({path for each in seen for path in each})
             if naming.as_lines_name(folder) not in {*paths, *ids}:
-                raise unknown("the folder", folder, paths)
+                raise naming.unknown_folder(world, sorted({of for of, _ in viewers}), folder, paths)
 
     def answers(self, as_of: When = None, org: str | None = None, as_found: bool = False) -> Answers:
         """The lake as it is now, or was after a round, to be asked: all organizations, or one.

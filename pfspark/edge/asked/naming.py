@@ -10,10 +10,10 @@ import pyarrow.compute as pc
 from pfspark import cntext
 from pfspark.edge.asked.around import Around
 from pfspark.edge.asked.store_view import View
-from pfspark.errors import RefusedError
-from pfspark.keyed import ByName, of_store
+from pfspark.errors import RefusedError, UsageError
+from pfspark.keyed import ByName, of_store, semi_join
 from pfspark.units import unknown
-from pfspark.words import HIERARCHY
+from pfspark.words import HIERARCHY, NAME, Action
 
 
 def stores_of(world: ByName, org: str) -> list[str]:
@@ -69,8 +69,26 @@ def folders_named(world: ByName, org: str, store: str | None, folder: str) -> se
     named = {each for viewer in viewers if (each := folder_named(world, org, viewer, folder)) is not None}
     if not named or not any(map(partial(_is_there, world, org), named)):
         paths = sorted({path for viewer in viewers for path in seen_paths(world, org, viewer)})
-        raise unknown("the folder", folder, paths, "" if store is None else f" at {store}")
+        raise unknown_folder(world, [org], folder, paths, "" if store is None else f" at {store}")
     return named
+
+
+def unknown_folder(world: ByName, orgs: Sequence[str], folder: str, known: Sequence[str], where: str = "") -> UsageError:
+    """What is said of a folder that nobody sees: the nearest path that somebody does, and the ids of those so called that were
+    deleted, by which they are asked about still."""
+    gone = [each for org in orgs for each in _deleted_folders(world, org, folder)]
+    told = f" any more; one so called was deleted, and is asked about as {' or '.join(gone)}" if gone else ""
+    return unknown("the folder", folder, known, where + told)
+
+
+def _deleted_folders(world: ByName, org: str, folder: str) -> list[str]:
+    """The ids of folders that were deleted and had that name, wherever they lay."""
+    of_tree = world["changes"].filter((pc.field("org") == org) & (pc.field("folder") == HIERARCHY))
+    gone = of_tree.filter(pc.equal(of_tree["action"], str(Action.DELETE_FOLDER))).select(["object"])
+    said = semi_join(of_tree, gone, ["object"]).select(["object", "properties"]).to_pylist()
+    name = folder.strip("/").rpartition("/")[2]
+    called = {row["object"] for row in said for each in row["properties"] or () if (each["name"], each["value"]) == (NAME, name)}
+    return sorted(called, key=place_of)
 
 
 def folders_asked(world: ByName, org: str, store: str | None, folder: str) -> set[str]:
