@@ -11,7 +11,7 @@ import pendulum
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import DAG
 
-LAKE = "main.pfspark"
+LAKE = "spark_catalog.pfspark"  # of another catalog SESSION needs its settings too
 RESULTS = "/srv/pfspark/run_results.json"
 SESSION = {
     "spark.jars.packages": "io.delta:delta-spark_4.2_2.13:4.4.0",

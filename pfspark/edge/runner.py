@@ -21,6 +21,7 @@ from pfspark.edge.delta.tables import Tables
 from pfspark.edge.delta.writer import LOOKED_AT_EVERY, Writer
 from pfspark.edge.keeping import upkeep
 from pfspark.edge.recording import Recording
+from pfspark.edge.spark.fit import expect_fit
 from pfspark.edge.world import bases, bases_by_spark, carried, restoring
 from pfspark.edge.world.carried import Carried, base_after, known_after
 from pfspark.edge.world.directory import DIRECTORY
@@ -336,6 +337,7 @@ class Runner:
             turns = choose(known)
             if not turns:
                 return Played()
+            expect_fit(self._tables.spark)
             trial = as_between(self._tables, known.world.tables, self._scratch.materializer)
             return Played(None, turns, known.play(turns, cut_off=self.cut, on=trial), trial.tables)
 
@@ -352,6 +354,7 @@ class Runner:
 
     def _commit(self, known: Carried, writer: Writer, turns: Mapping[str, datetime], began: datetime) -> Played:
         assert writer.last is not None
+        expect_fit(self._tables.spark)
         with Recording(self._tables, writer.last.round + 1) as recording:
             made = known.play(turns, recording.begin, self.cut)
             played = self._record(known, writer, Kind.PLAYED, turns, made, began, recording)

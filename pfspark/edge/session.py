@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from pfspark.edge.spark import lookups
 from pfspark.edge.spark.fit import OLD_VERSIONS, fitted
 from pfspark.edge.spark.installed import GIVEN, class_archive, delta_jars, find_java, installed, last_lines, spark_home
+from pfspark.edge.spark.quietly import LOGGERS, quietly
 from pfspark.edge.spark.temporary import own_folder, sweep
 from pfspark.edge.spark.tuned import FOR_LITTLE
 from pfspark.edge.spark.without_pandas import take_pandas_in
@@ -109,7 +110,8 @@ def _given_session() -> SparkSession:
 
     spark = fitted(SparkSession.builder.getOrCreate())
     try:
-        spark.sql("OPTIMIZE delta.`/there is no such table`")  # a statement that only Delta knows, and always refuses
+        with quietly():
+            spark.sql("OPTIMIZE delta.`/there is no such table`")  # a statement that only Delta knows, and always refuses
     except PySparkException as error:
         if error.getCondition() in WITHOUT_DELTA:
             raise SparkStartError(
@@ -180,8 +182,8 @@ def _start(settings: dict[str, str], log: Path) -> SparkSession:
 
     os.environ["PYSPARK_PYTHON"] = sys.executable  # else workers are whatever `python3` is, without our packages
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
-    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
-        PySparkLogger.getLogger(name).disabled = True  # they print each error before it is raised
+    for name in LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
     conf = SparkConf().setAll(list(settings.items()))
     try:
         with log.open("a") as said:

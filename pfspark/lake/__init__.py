@@ -14,6 +14,7 @@ From nothing to equal stores:
 
 from __future__ import annotations
 
+import html
 import os
 from contextlib import suppress
 from datetime import timedelta
@@ -87,7 +88,9 @@ class Lake(Organizations, Items, Mails, Foresight):
         return f"Lake({self.where!r})"
 
     def _repr_html_(self) -> str:
-        return portrait.table(self.where, self._tables.snapshot().row.round, list(self.status_lines()))
+        with suppress(Exception):  # to show a thing must not fail
+            return portrait.table(self.where, self._tables.snapshot().row.round, list(self.status_lines()))
+        return f"<code>{html.escape(repr(self))}</code>"
 
     def __enter__(self) -> Lake:
         return self

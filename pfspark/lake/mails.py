@@ -161,7 +161,8 @@ class Mails(Edits):
         seen = self.items(store, folder, as_of, org=org).where("not deleted")
         label, number = cnset.order_of(F.split("item", ":")[0]), F.split("item", ":")[1].cast("bigint")
         content = self._tables.read("content", round_or_time(as_of), org)
-        bodies = content.select("hash", "body").dropDuplicates(["hash"])
+        wanted = content.join(seen.select("hash").distinct(), "hash", "left_semi")  # not all bodies of the lake
+        bodies = wanted.select("hash", "body").dropDuplicates(["hash"])
         columns = ("name", "item", "version", "properties", "conflict", "hash", "body")
         ordered = seen.join(bodies, "hash", "left").orderBy(label, number).select(*columns)
         written = _with_bodies(ordered.toLocalIterator(), left_out or (lambda item, reason: None))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from itertools import count
 from pathlib import Path
@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from pyspark.errors import PySparkException
 
 from pfspark import cli
 from pfspark.between import Between
-from pfspark.edge.delta import places, sql
+from pfspark.edge.delta import making, places, sql
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping.agreement import disagreements
@@ -24,6 +25,7 @@ from pfspark.edge.world.facts import world
 from pfspark.errors import LakeError
 from pfspark.lake import Lake
 from pfspark.materializer import Materializer
+from pfspark.rows import rows_of
 from tests.edge import mailbox
 
 if TYPE_CHECKING:
@@ -237,6 +239,44 @@ def test_a_table_of_that_name_that_others_have_stays(left: str, spark: SparkSess
     assert [tuple(row) for row in spark.table(base).collect()] == [("theirs", 7)]
     assert tables.version(bases_by_spark.NAME) == 0
     spark.sql(f"DROP TABLE {base}")
+
+
+def test_what_a_catalog_refuses_is_told_by_its_cause(spark: SparkSession, tmp_path: Path) -> None:
+    """Not by what is not there in consequence."""
+    with pytest.raises(LakeError, match=r"the schema spark_catalog\.a\.b cannot be made: .*REQUIRES_SINGLE_PART_NAMESPACE"):
+        Lake.create("spark_catalog.a.b", spark)
+    spark.sql(f"CREATE SCHEMA spark_catalog.taken LOCATION '{tmp_path}'")
+    try:
+        (tmp_path / "stores").mkdir()
+        (tmp_path / "stores" / "theirs").write_text("x")
+        with pytest.raises(LakeError, match=r"`stores` of spark_catalog\.taken could not be written: .*not empty"):
+            making.create(Tables(spark, "spark_catalog.taken"), "stores", timedelta(days=30))
+    finally:
+        spark.sql("DROP SCHEMA spark_catalog.taken CASCADE")
+
+
+def test_upkeep_goes_on_where_somebody_posts_meanwhile(schema: str, spark: SparkSession) -> None:
+    """Delta lets who deletes be overtaken by who appends; and nothing that was posted goes."""
+    spark.sql(f"CREATE SCHEMA {schema}")
+    tables = Tables(spark, schema)
+    making.create(tables, "content", timedelta(days=30))
+    body = {"body": b"x", "size": 1, "at": START - timedelta(days=30)}
+    tables.append("content", rows_of("content", [{"hash": "old", **body}]))
+    said, posted = tables._changed, []
+
+    def overtaken(name: str, statement: Callable[[], Any]) -> Any:
+        def at_once() -> Any:
+            if len(posted) < 2:
+                posted.append(f"new {len(posted)}")
+                tables.append("content", rows_of("content", [{"hash": posted[-1], **body}]))
+                raise PySparkException("[DELTA_CONCURRENT_APPEND] Files were added by a concurrent update.")
+            return statement()
+
+        return said(name, at_once)
+
+    tables._changed = overtaken  # type: ignore[method-assign]
+    assert tables.delete_these("content", spark.createDataFrame([("old",)], "hash string"), f"content.at < '{START}'") == 1
+    assert sorted(row["hash"] for row in tables.stored("content").collect()) == posted == ["new 0", "new 1"]
 
 
 def test_where_nobody_may_make_a_table_none_is_left(

@@ -80,7 +80,7 @@ def test_schedules_say_words_that_pfspark_takes(line: str) -> None:
 def test_the_dag_says_words_that_pfspark_takes() -> None:
     assert sorted(words[0] for words in submitted()) == ["audit", "maintain", "run", "status"]
     for words in submitted():
-        assert taken(words)["lake"] == "main.pfspark"
+        assert taken(words)["lake"] == "spark_catalog.pfspark"
 
 
 def as_deployed(target: str, text: str = BUNDLE) -> dict[str, Any]:

@@ -157,16 +157,30 @@ def test_an_open_session_is_taken_again(spark: SparkSession) -> None:
     assert spark.conf.get("spark.app.name") == "pfspark"
 
 
-def test_a_given_session_must_tell_times_in_utc(spark: SparkSession, tmp_path: Path) -> None:
-    spark.conf.set("spark.sql.session.timeZone", "Europe/Paris")
-    try:
-        with pytest.raises(SparkStartError, match="tells times in Europe/Paris"):
-            session.open_session()
-        with pytest.raises(SparkStartError, match="tells times in Europe/Paris"):
-            Lake.create(tmp_path / "lake", spark)
-        assert not [*tmp_path.iterdir()]
-    finally:
-        spark.conf.set("spark.sql.session.timeZone", "UTC")
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [
+        ("spark.sql.session.timeZone", "Europe/Paris"),
+        ("spark.sql.timestampType", "TIMESTAMP_NTZ"),
+        ("spark.sql.execution.arrow.useLargeVarTypes", "true"),
+    ],
+)
+def test_a_session_is_fit_whenever_it_is_used(spark: SparkSession, tmp_path: Path, name: str, other: str) -> None:
+    """Nights, digests, columns of tables and Java's reading go by what it is set to: as it is given, and in every round."""
+    before = spark.conf.get(name)
+    with Lake.create(tmp_path / "lake", spark) as lake:
+        lake.organization(profile="modern", start="2026-01-05T00:00:00Z")
+        lake.store("PFS1", "X")
+        spark.conf.set(name, other)
+        try:
+            for use in (session.open_session, lambda: Lake.create(tmp_path / "other", spark), lambda: lake.run(until_quiet=True)):
+                with pytest.raises(SparkStartError, match=f"has {name} set to {other}, expected {before}: "):
+                    use()
+            assert {each.name for each in tmp_path.iterdir()} == {"lake"}
+        finally:
+            spark.conf.set(name, before)
+        lake.run(until_quiet=True)
+        assert lake.status()["round"] is not None
 
 
 def test_nothing_is_heard_of_spark(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pfspark.edge.delta import beside, log, native, sql
 from pfspark.edge.delta.damage import damaged, unwritten
 from pfspark.edge.delta.ledger import LEDGER
 from pfspark.edge.delta.stored import Stored
+from pfspark.edge.spark.quietly import quietly
 from pfspark.errors import LakeError
 from pfspark.rows import columns_of
 from pfspark.tables import TABLES
@@ -40,9 +41,13 @@ def create(tables: Stored, name: str, history: timedelta) -> None:
             native.create(place, columns_of(name), comments, table.row, properties)
             return
         said = f"({columns}) USING DELTA COMMENT {sql.literal(table.row)} TBLPROPERTIES ({listed})"
-        with contextlib.suppress(PySparkException):  # there is one already
-            tables.spark.sql(f"CREATE TABLE {tables.name(name)} {said}")
+        try:
+            with quietly():
+                tables.spark.sql(f"CREATE TABLE {tables.name(name)} {said}")
             return
+        except PySparkException as error:
+            if not _is_there(tables, name):
+                raise unwritten(tables.where, name, error) from error
         taken = tables.stored(name)
         if tuple(taken.columns) != table.names or taken.limit(1).collect():
             raise LakeError(
@@ -52,6 +57,13 @@ def create(tables: Stored, name: str, history: timedelta) -> None:
         raise
     except Exception as error:
         raise unwritten(tables.where, name, error) from error
+
+
+def _is_there(tables: Stored, name: str) -> bool:
+    """Whether that table can be read."""
+    with contextlib.suppress(PySparkException):
+        return bool(tables.stored(name).columns)
+    return False
 
 
 def take_place(tables: Stored) -> None:

@@ -39,9 +39,9 @@ def local_folder(where: str | os.PathLike[str]) -> Path | None:
     system, may be meant."""
     named = os.fspath(where)
     path = path_of(named)
-    if named.startswith("file:") or Path(path).exists():
-        return Path(path).absolute()
     configured = {"HADOOP_CONF_DIR", "DATABRICKS_RUNTIME_VERSION"} & os.environ.keys()
+    if named.startswith("file:") or (Path(path).exists() and not configured):
+        return Path(path).absolute()
     other = REMOTE.match(path) or SCHEMA.fullmatch(path) or configured
     session = SparkSession.getActiveSession()
     return None if other or (session and not files_are_local(session)) else Path(path).absolute()
@@ -73,7 +73,7 @@ def placed(named: str, session: Callable[[], SparkSession]) -> tuple[Path | None
 def is_catalog(spark: SparkSession, schema: str) -> bool:
     """Whether the first part of that name is a catalog of the session."""
     name = parts_of(schema)[0]
-    if name in {catalog.name for catalog in spark.catalog.listCatalogs()}:
+    if name.casefold() in {catalog.name.casefold() for catalog in spark.catalog.listCatalogs()}:
         return True
     with contextlib.suppress(PySparkException):  # not every session lets its settings be read
         return spark.conf.get(f"spark.sql.catalog.{name}", None) is not None  # one that nobody has used yet is not listed

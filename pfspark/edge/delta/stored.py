@@ -11,7 +11,7 @@ import fcntl
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -25,13 +25,14 @@ from pyspark.sql import functions as F
 from pfspark import execute, said
 from pfspark.edge.delta import log, native, places, sql
 from pfspark.edge.delta.beside import APPEND_LOCK
-from pfspark.edge.delta.damage import REFUSALS, damaged, is_full, unwritten
+from pfspark.edge.delta.damage import REFUSALS, cause, damage, damaged, is_full, is_overtaken, unread, unwritten
 from pfspark.edge.delta.digests import numbered
 from pfspark.edge.delta.ledger import FACTS, LEDGER, LOOKED_AT, Ledger
 from pfspark.edge.delta.locks import lock, lock_file, unlock
 from pfspark.edge.spark.crossing import to_frame
 from pfspark.edge.spark.files import files_are_local
 from pfspark.edge.spark.fit import fitted
+from pfspark.edge.spark.quietly import quietly
 from pfspark.errors import LakeError
 from pfspark.rows import Session, columns_of, schema_of
 from pfspark.rules import intake
@@ -44,6 +45,8 @@ OF_A_FILE = 500_000
 """Rows of a table that is written anew that come into one file, and are written by one task."""
 MANY_FILES = 200
 """So many small files are read in a quarter of a second."""
+TRIES = 6
+"""Who changes a table of a catalog while others append to it is overtaken now and then, seldom twice."""
 THREADS = 4
 """Commits wait for the disk more than they work."""
 
@@ -113,7 +116,15 @@ class Stored:
     def create_schema(self) -> None:
         """The schema of the catalog, where it is not there and the lake is one."""
         if self._schema is not None:
-            self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {sql.named(*self._schema)}")
+            schema = sql.named(*self._schema)
+            try:
+                with quietly():
+                    self.spark.sql(f"DESCRIBE SCHEMA {schema}")
+            except REFUSALS:  # who may use a schema may not make any
+                try:
+                    self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+                except REFUSALS as error:
+                    raise LakeError(f"the schema {self.where} cannot be made: {cause(error)}") from error
 
     def name(self, table: str) -> str:
         """The name of a table in SQL."""
@@ -249,7 +260,7 @@ class Stored:
     def delete(self, name: str, condition: str) -> None:
         """Rows go from the newest version of a table; what stands in one comes into the condition by `among` alone."""
         with self._appending(name):
-            self.spark.sql(f"DELETE FROM {self.name(name)} WHERE {condition}")
+            self._changed(name, lambda: self.spark.sql(f"DELETE FROM {self.name(name)} WHERE {condition}"))
 
     def delete_these(self, name: str, keys: DataFrame, condition: str) -> int:
         """Rows go from the newest version of a table that have the columns of a row of `keys`, and of which the condition holds:
@@ -260,7 +271,7 @@ class Stored:
         with self._appending(name):
             keys.createOrReplaceTempView(view)
             try:
-                return int(keys.sparkSession.sql(merged).collect()[0]["num_deleted_rows"])
+                return int(self._changed(name, lambda: keys.sparkSession.sql(merged).collect()[0]["num_deleted_rows"]))
             finally:
                 keys.sparkSession.catalog.dropTempView(view)
 
@@ -269,8 +280,22 @@ class Stored:
         with self._appending(name):
             if (place := self.here(name)) and native.is_at_hand(place) and native.tidy(place):
                 return
-            self.spark.sql(f"OPTIMIZE {self.name(name)}")
-            self.spark.sql(f"VACUUM {self.name(name)}")
+            for statement in ("OPTIMIZE", "VACUUM"):
+                self._changed(name, partial(self.spark.sql, f"{statement} {self.name(name)}"))
+
+    def _changed(self, name: str, statement: Callable[[], Any]) -> Any:
+        """What a statement gives that changes a table; said once more where somebody has appended meanwhile, as anybody may who
+        posts.
+
+        Raises LakeError where that fails, DamageError where a file is the cause.
+        """
+        for left in reversed(range(TRIES)):
+            try:
+                return statement()
+            except REFUSALS as error:
+                if not left or not is_overtaken(error):
+                    raise damage(error) or unwritten(self.where, name, error) from error
+        raise AssertionError("the last try gives or raises")
 
     def gather(self, name: str) -> None:
         """The files of a table of this machine are joined where they are many; its rows and its history stay as they are.
@@ -335,12 +360,15 @@ class Stored:
         """All rows of a table, void ones too."""
         asked = f"SELECT * FROM {self.name(name)}" + ("" if version is None else f" VERSION AS OF {version}")
         try:
-            rows = self.spark.sql(asked)
+            with quietly():
+                rows = self.spark.sql(asked)
         except REFUSALS as error:
             flaws = self.flaws(name)
-            if flaws or not isinstance(error, PySparkException):
+            if flaws or (self.folder is not None and not isinstance(error, PySparkException)):
                 raise damaged(name, self.where, flaws[0] if flaws else "_delta_log") from error
-            raise
+            if isinstance(error, PySparkException):
+                raise
+            raise damage(error) or unread(self.where, name, error) from error  # a store that cannot be reached, say
         if name == LEDGER and "facts" not in rows.columns:  # of format 1
             return rows.withColumn("facts", F.lit(None).cast("map<string,string>"))
         return rows

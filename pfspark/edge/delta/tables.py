@@ -16,7 +16,7 @@ from typing import Any, cast
 from pyspark.sql import DataFrame
 
 from pfspark.edge.delta import making, places
-from pfspark.edge.delta.damage import REFUSALS, damage
+from pfspark.edge.delta.damage import REFUSALS, damage, is_missing, unread
 from pfspark.edge.delta.ledger import BY_PEOPLE, FORMAT, LEDGER, AsOf, Row, looked_up, restored_of
 from pfspark.edge.delta.snapshot import Snapshot, what_a_snapshot_needs
 from pfspark.edge.delta.stored import Hook, Stored
@@ -116,6 +116,8 @@ class Tables(Stored):
         except REFUSALS as error:
             if known := damage(error):
                 raise known from error
+            if self.folder is None and not is_missing(error):
+                raise unread(self.where, LEDGER, error) from error
             raise NoLakeError(f"{self.where} is not a lake: it has no ledger. Make one with `pfspark init`.") from error
         return cast(dict[str, Any], found)
 

@@ -67,7 +67,7 @@ def for_rows(spark: SparkSession, rows: int) -> SparkSession:
     """The session for a plan through which so many rows go: from `MANY` on one beside that which was started for little data,
     that compiles its plans. Where the session is not one of these it stays the same.
     """
-    return _for_much(spark) if rows >= MANY and _is_for_little(spark) else spark
+    return _for_much(spark) if rows >= MANY and hasattr(spark, "newSession") and _is_for_little(spark) else spark
 
 
 def keep(frame: DataFrame) -> DataFrame | None:

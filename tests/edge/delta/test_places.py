@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from pfspark.edge.delta import making
+from pfspark.edge.delta import making, places
 from pfspark.edge.delta.beside import APPEND_LOCK, WRITER_LOCK
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.delta.writer import Writer
-from pfspark.errors import DamageError, LakeError, OtherWriterError
+from pfspark.errors import DamageError, LakeError, NoLakeError, OtherWriterError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from tests.edge.lakes import small_disk
@@ -77,7 +77,26 @@ def test_what_holds_rows_is_no_beginning(spark: SparkSession, copied: Callable[[
 def test_a_folder_may_be_named_like_a_schema(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     assert Tables(spark, "mail.lake").folder == tmp_path / "mail.lake"
-    assert Tables(spark, "spark_catalog.lake").folder is None
+    for name in ("spark_catalog.lake", "Spark_Catalog.lake"):  # Spark knows it in any case
+        assert Tables(spark, name).folder is None
+
+
+def test_a_path_of_another_file_system_is_not_the_folder_that_is_here_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HADOOP_CONF_DIR", "/etc/hadoop")
+    assert places.local_folder(tmp_path) is None
+    assert places.local_folder(f"file:{tmp_path}") == tmp_path
+    monkeypatch.delenv("HADOOP_CONF_DIR")
+    assert places.local_folder(tmp_path) == tmp_path
+
+
+def test_where_the_file_system_cannot_be_reached_nothing_is_torn(spark: SparkSession) -> None:
+    """Nor is there no lake, and none is made."""
+    for use in (Lake.open, Lake.create):
+        with pytest.raises(LakeError, match=r"cannot be read: .*nosuchfs.*\. Set that right and ask again") as told:
+            use("nosuchfs://bucket/lake", spark)
+        assert not isinstance(told.value, DamageError | NoLakeError)
 
 
 def test_one_name_is_one_place_for_python_and_for_spark(spark: SparkSession, tmp_path: Path) -> None:
