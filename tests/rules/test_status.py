@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pfspark.rules import agenda, receipt, status
 from pfspark.words import MessageType, Why
-from tests.frames import frame_of
+from tests.frames import by_org, frame_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Row, SparkSession
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 HERE = "org string, store string, folder string"
@@ -23,47 +25,55 @@ CLAIMS = "array<struct<about:string,entry:string,origin:string,cn_min:bigint,cn_
 REQUESTS = f"{HERE}, peer string, peer_label string, status {CLAIMS}, leaver boolean"
 
 
-def numbers(spark: SparkSession, first: int, last: int) -> DataFrame:
-    return frame_of(spark, [("o", "ME", "F", "A", first, last)], RANGES)
+@dataclass(frozen=True)
+class Asks:
+    """PEER asks ME, which shows A:1-10."""
+
+    believed: int
+    """What PEER is known to hold."""
+    shows: int = 10
+    """What its request shows."""
+    leaver: bool = False
+    when: str = "has_more"
+    standing: str = "active"
 
 
-def answered(
-    spark: SparkSession,
-    *,
-    believed: int,
-    shown: int = 10,
-    asked: int = 10,
-    leaver: bool = False,
-    when: str = "has_more",
-    standing: str = "active",
-) -> list[str] | None:
-    """The flags by which ME, which shows A:1-`shown`, answers PEER; None: it does not. `believed`: what PEER is known to
-    hold; `asked`: what its request shows."""
-    request = ("o", "ME", "F", "PEER", "PEER", [("PEER", "reported", "A", 1, asked)], leaver)
-    beliefs = [("o", "ME", "F", "reported", "PEER", "A", 1, believed)]
-    rows = status.answer(
-        frame_of(spark, [request], REQUESTS),
-        shown=numbers(spark, 1, shown), applied=numbers(spark, 1, shown),
-        beliefs=frame_of(spark, beliefs, BELIEFS),
-        replicas=frame_of(spark, [("o", "ME", "F", standing)], f"{HERE}, standing string"),
-        clock=frame_of(spark, [("o", when)], "org string, answer_when string"),
-    ).collect()  # fmt: skip
-    return list(rows[0]["flags"]) if rows else None
+def answered(spark: SparkSession, requests: Iterable[Asks]) -> dict[Asks, list[str] | None]:
+    """The flags by which each is answered, in an organization of its own; None: it is not."""
+    orgs = {str(nth): asks for nth, asks in enumerate(requests)}
+    shows = {org: [("PEER", "reported", "A", 1, asks.shows)] for org, asks in orgs.items()}
+    asked = [(org, "ME", "F", "PEER", "PEER", shows[org], asks.leaver) for org, asks in orgs.items()]
+    beliefs = [(org, "ME", "F", "reported", "PEER", "A", 1, asks.believed) for org, asks in orgs.items()]
+    held = frame_of(spark, [(org, "ME", "F", "A", 1, 10) for org in orgs], RANGES)
+    stand = [(org, "ME", "F", asks.standing) for org, asks in orgs.items()]
+    told = by_org(
+        status.answer(
+            frame_of(spark, asked, REQUESTS),
+            shown=held,
+            applied=held,
+            beliefs=frame_of(spark, beliefs, BELIEFS),
+            replicas=frame_of(spark, stand, f"{HERE}, standing string"),
+            clock=frame_of(spark, [(org, asks.when) for org, asks in orgs.items()], "org string, answer_when string"),
+        )
+    )
+    return {asks: [*told[org][0]["flags"]] if told[org] else None for org, asks in orgs.items()}
 
 
 @pytest.mark.rule("R135", "R138")
 def test_who_lacks_something_is_answered(spark: SparkSession) -> None:
     """Who lacks nothing is not, but where the policy answers always (C4)."""
-    assert answered(spark, believed=9) == []
-    assert answered(spark, believed=10) is None
-    assert answered(spark, believed=10, when="always") == []
+    expected = {Asks(believed=9): [], Asks(believed=10): None, Asks(believed=10, when="always"): []}
+    assert answered(spark, expected) == expected
 
 
 def test_a_leaver_is_always_answered(spark: SparkSession) -> None:
     """Acknowledged by an active replica that holds all it showed, and by no other (F62)."""
-    assert answered(spark, believed=10, leaver=True) == ["delete_pending", "acknowledge"]
-    assert answered(spark, believed=10, leaver=True, asked=11) == ["delete_pending"]
-    assert answered(spark, believed=10, leaver=True, standing="delete pending") == []
+    expected = {
+        Asks(believed=10, leaver=True): ["delete_pending", "acknowledge"],
+        Asks(believed=10, leaver=True, shows=11): ["delete_pending"],
+        Asks(believed=10, leaver=True, standing="delete pending"): [],
+    }
+    assert answered(spark, expected) == expected
 
 
 @pytest.mark.rule("R120")
@@ -133,31 +143,44 @@ def test_where_something_changes_the_wait_begins_anew(spark: SparkSession) -> No
     assert [row["folder"] for row in status.fall_due(due, changed=changed).collect()] == ["F"]
 
 
-@pytest.mark.parametrize(
-    ("attempt", "due", "behind", "goes", "wait"),
-    [
-        (None, None, True, False, 60),  # the first wait
-        (0, 0, True, True, 120),  # it goes, and the next wait is twice as long
-        (1, 0, True, True, 240),
-        (9, 0, True, True, 3_600),  # the longest
-        (1, 30, True, False, None),  # not yet: stays as it is
-        (1, 0, False, False, "off"),  # nobody lacks anything
-    ],
-)
-def test_status_is_repeated_less_and_less_often(
-    spark: SparkSession, attempt: int | None, due: int | None, behind: bool, goes: bool, wait: int | str | None
-) -> None:
-    """`due`: in seconds from now."""
-    entry = "org string, store string, folder string, attempt bigint, due timestamp"
-    at = NOW + timedelta(seconds=due or 0)
-    entries = frame_of(spark, [] if attempt is None else [("o", "ME", "F", attempt, at)], entry)
-    keys, none = frame_of(spark, [("o", "ME", "F")], HERE), frame_of(spark, [], HERE)
-    policies = frame_of(spark, [("o", NOW, [60, 3_600])], "org string, now timestamp, status_again_s array<bigint>")
-    repeat = partial(status.repeat, strokes=entries.limit(0), keys=keys, policies=policies)
-    [row] = repeat(keys if behind else none, entries, changed=none).collect()
+Wait = int | str | None
+REPEATED: dict[str, tuple[int | None, int, bool, bool, Wait]] = {
+    # attempt, due in so many seconds, whether somebody lacks something; whether it goes, and when it is due then
+    "the first wait": (None, 0, True, False, 60),
+    "it goes, and the next wait is twice as long": (0, 0, True, True, 120),
+    "and twice as long again": (1, 0, True, True, 240),
+    "the longest": (9, 0, True, True, 3_600),
+    "not yet: stays as it is": (1, 30, True, False, None),
+    "nobody lacks anything": (1, 0, False, False, "off"),
+}
+CHANGED, TO_COME = "something changes", "status is to come anyway"
+"""Why none of them is repeated, though somebody lacks something."""
+
+
+@pytest.fixture(scope="module")
+def repeated(spark: SparkSession) -> Mapping[str, list[Row]]:
+    """What becomes of each, and of each when nothing is repeated."""
+    rows: dict[str, list[tuple[Any, ...]]] = defaultdict(list)
+    for case, (attempt, seconds, lacks, *_) in REPEATED.items():
+        for why in ("", CHANGED, TO_COME):
+            here = f"{case}{why}", "ME", "F"
+            rows["keys"].append(here)
+            rows["behind"] += [here] if lacks or why else []
+            rows["noted"] += [] if attempt is None else [(*here, attempt, NOW + timedelta(seconds=seconds))]
+            rows["strokes"] += [(*here, 0, NOW + timedelta(seconds=1))] if why == TO_COME else []
+            rows["changed"] += [here] if why == CHANGED else []
+            rows["policies"].append((here[0], NOW, [60, 3_600]))
+    columns = dict.fromkeys(("noted", "strokes"), f"{HERE}, attempt bigint, due timestamp")
+    columns["policies"] = "org string, now timestamp, status_again_s array<bigint>"
+    return by_org(status.repeat(**{name: frame_of(spark, some, columns.get(name, HERE)) for name, some in rows.items()}))
+
+
+@pytest.mark.parametrize("case", REPEATED)
+def test_status_is_repeated_less_and_less_often(repeated: Mapping[str, list[Row]], case: str) -> None:
+    _, seconds, _, goes, wait = REPEATED[case]
+    [row] = repeated[case]
     assert row["goes"] == goes
+    at = NOW + timedelta(seconds=seconds)
     after = None if wait == "off" else at if wait is None else NOW + timedelta(seconds=int(wait))
     assert row["due"] == (after and after.replace(tzinfo=None))
-    to_come = frame_of(spark, [("o", "ME", "F", 0, NOW + timedelta(seconds=1))], entry)
-    for off in (repeat(keys, entries, changed=keys), repeat(keys, entries, changed=none, strokes=to_come)):
-        assert off.where("due is not null").count() == 0
+    assert all(row["due"] is None for why in (CHANGED, TO_COME) for row in repeated[f"{case}{why}"])
