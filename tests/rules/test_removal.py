@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from pfspark.rules import removal
-from tests.frames import frame_of
+from tests.frames import by_org, frame_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(hours=1)
@@ -23,83 +24,101 @@ MESSAGES = (
     f"status {STATUS}, at timestamp"
 )
 ACKNOWLEDGES = ["delete_pending", "acknowledge"]
+Held = dict[str, tuple[int, int]]
+"""Numbers of A by the store that holds them, from and to."""
 
 
-def replicas(spark: SparkSession, **standing: str) -> DataFrame:
-    rows = [("o", store, "F", 1, how.replace("_", " "), EARLIER) for store, how in standing.items()]
+def replicas(spark: SparkSession, orgs: Iterable[str] = ("o",), /, **standing: str) -> DataFrame:
+    rows = [(org, store, "F", 1, how.replace("_", " "), EARLIER) for org in orgs for store, how in standing.items()]
     return frame_of(spark, rows, f"{HERE}, life bigint, standing string, at timestamp")
 
 
-def numbers(spark: SparkSession, **held: tuple[int, int]) -> DataFrame:
-    """Numbers of A that stores hold, from and to."""
-    return frame_of(spark, [("o", store, "F", "A", *span) for store, span in held.items()], RANGES)
+def numbers(spark: SparkSession, held: Mapping[str, Held]) -> DataFrame:
+    """What stores hold, by organization."""
+    rows = [(org, store, "F", "A", *span) for org, stores in held.items() for store, span in stores.items()]
+    return frame_of(spark, rows, RANGES)
 
 
-def keys(spark: SparkSession, *stores: str) -> DataFrame:
-    return frame_of(spark, [("o", store, "F") for store in stores], HERE)
-
-
-def gone(spark: SparkSession, rule: str, *answers: tuple[str, int, int, list[str], datetime], unlisted: bool = False) -> bool:
-    """Whether the leaver LEAVES, which holds A:1-10, may go after these answers: sender, what it shows, flags, when."""
-    rows = [
-        ("o", f"m{nth}", "LEAVES", "F", "0x10", flags, sender, [(sender, "reported", "A", first, last)], at)
-        for nth, (sender, first, last, flags, at) in enumerate(answers)
-    ]
-    clock = frame_of(spark, [("o", rule)], "org string, removal_rule string")
-    stand = replicas(spark, LEAVES="delete_pending", STAYS="active")
-    told = removal.acknowledgements(frame_of(spark, rows, MESSAGES), replicas=stand, clock=clock)
-    called = keys(spark, *(["LEAVES"] if unlisted else []))
-    steps = removal.advance(told, applied=numbers(spark, LEAVES=(1, 10)), replicas=stand, unlisted=called).collect()
-    assert {(row["store"], row["standing"]) for row in steps} <= {("LEAVES", "delete now")}
-    return bool(steps)
+def keys(spark: SparkSession, orgs: Iterable[str], *stores: str) -> DataFrame:
+    return frame_of(spark, [(org, store, "F") for org in orgs for store in stores], HERE)
 
 
 ONE, UNION = "one_holds_all", "union_holds_all"
 LATER = EARLIER + timedelta(microseconds=1)
+ANSWERED: dict[str, tuple[str, list[tuple[str, int, int, list[str], datetime]], bool]] = {
+    # the rule; of answers the sender, what it shows, flags, and when; whether the leaver may go
+    "one has all": (ONE, [("B", 1, 10, ACKNOWLEDGES, LATER)], True),
+    "it says so, and does not show all": (ONE, [("B", 1, 9, ACKNOWLEDGES, LATER)], False),
+    "it does not acknowledge": (ONE, [("B", 1, 10, ["delete_pending"], LATER)], False),
+    "to somebody else's question": (ONE, [("B", 1, 10, ["acknowledge"], LATER)], False),
+    "not later than the leave": (ONE, [("B", 1, 10, ACKNOWLEDGES, EARLIER)], False),
+    "none has all": (ONE, [("B", 1, 5, ACKNOWLEDGES, LATER), ("C", 6, 10, ACKNOWLEDGES, LATER)], False),
+    "all have all": (UNION, [("B", 1, 5, ["delete_pending"], LATER), ("C", 6, 10, ["delete_pending"], LATER)], True),
+    "all have not all": (UNION, [("B", 1, 5, ["delete_pending"], LATER), ("C", 7, 10, ["delete_pending"], LATER)], False),
+}
+UNLISTED = {"not called removed": (ONE, [("B", 1, 10, ACKNOWLEDGES, LATER)])}
+
+
+@pytest.fixture(scope="module")
+def goes(spark: SparkSession) -> dict[str, bool]:
+    """Whether the leaver LEAVES, which holds A:1-10, may go in each case."""
+    cases = {case: (rule, answers) for case, (rule, answers, _) in ANSWERED.items()} | UNLISTED
+    rows = [
+        (org, f"m{nth}", "LEAVES", "F", "0x10", flags, sender, [(sender, "reported", "A", first, last)], at)
+        for org, (_, answers) in cases.items()
+        for nth, (sender, first, last, flags, at) in enumerate(answers)
+    ]
+    clock = frame_of(spark, [(org, rule) for org, (rule, _) in cases.items()], "org string, removal_rule string")
+    stand = replicas(spark, cases, LEAVES="delete_pending", STAYS="active")
+    told = removal.acknowledgements(frame_of(spark, rows, MESSAGES), replicas=stand, clock=clock)
+    held = numbers(spark, {org: {"LEAVES": (1, 10)} for org in cases})
+    steps = removal.advance(told, applied=held, replicas=stand, unlisted=keys(spark, UNLISTED, "LEAVES")).collect()
+    assert {(row["store"], row["standing"]) for row in steps} <= {("LEAVES", "delete now")}
+    return {case: case in {row["org"] for row in steps} for case in cases}
 
 
 @pytest.mark.rule("R139")
-@pytest.mark.parametrize(
-    ("rule", "answers", "goes"),
-    [
-        (ONE, [("B", 1, 10, ACKNOWLEDGES, LATER)], True),
-        (ONE, [("B", 1, 9, ACKNOWLEDGES, LATER)], False),  # it says so, and does not show all
-        (ONE, [("B", 1, 10, ["delete_pending"], LATER)], False),  # it does not acknowledge
-        (ONE, [("B", 1, 10, ["acknowledge"], LATER)], False),  # to somebody else's question
-        (ONE, [("B", 1, 10, ACKNOWLEDGES, EARLIER)], False),  # not later than the leave
-        (ONE, [("B", 1, 5, ACKNOWLEDGES, LATER), ("C", 6, 10, ACKNOWLEDGES, LATER)], False),
-        (UNION, [("B", 1, 5, ["delete_pending"], LATER), ("C", 6, 10, ["delete_pending"], LATER)], True),
-        (UNION, [("B", 1, 5, ["delete_pending"], LATER), ("C", 7, 10, ["delete_pending"], LATER)], False),
-    ],
-)
-def test_a_leaver_goes_when_its_content_is_safe(
-    spark: SparkSession, rule: str, answers: list[tuple[str, int, int, list[str], datetime]], goes: bool
-) -> None:
+@pytest.mark.parametrize("case", ANSWERED)
+def test_a_leaver_goes_when_its_content_is_safe(goes: dict[str, bool], case: str) -> None:
     """Where one that stays holds all of it, or all that answer between them, as the policy says (C5)."""
-    assert gone(spark, rule, *answers) == goes
+    *_, expected = ANSWERED[case]
+    assert goes[case] == expected
 
 
-def test_who_is_not_called_removed_says_so_first(spark: SparkSession) -> None:
-    assert not gone(spark, ONE, ("B", 1, 10, ACKNOWLEDGES, LATER), unlisted=True)
+def test_who_is_not_called_removed_says_so_first(goes: dict[str, bool]) -> None:
+    assert not goes["not called removed"]
 
 
-@pytest.mark.parametrize(
-    ("held", "erased"),
-    [
-        ({"OVER": (1, 5), "STAYS": (1, 9)}, True),
-        ({"OVER": (1, 5), "STAYS": (2, 9)}, False),  # nobody else has A:1
-        ({"OVER": (1, 5), "ALSO_OVER": (1, 5)}, False),  # who goes too does not count
-        ({"STAYS": (1, 9)}, True),
-    ],
-)
-def test_the_last_copy_is_not_erased(spark: SparkSession, held: dict[str, tuple[int, int]], erased: bool) -> None:
+OVER: dict[str, tuple[Held, bool]] = {  # who holds what, and whether OVER is erased
+    "who stays has it": ({"OVER": (1, 5), "STAYS": (1, 9)}, True),
+    "nobody else has A:1": ({"OVER": (1, 5), "STAYS": (2, 9)}, False),
+    "who goes too does not count": ({"OVER": (1, 5), "ALSO_OVER": (1, 5)}, False),
+    "it has nothing": ({"STAYS": (1, 9)}, True),
+}
+OF_ANOTHER, OF_A1 = "", ", A:1 without content"
+
+
+@pytest.fixture(scope="module")
+def erased(spark: SparkSession) -> Mapping[str, list[Row]]:
+    """Who is erased in each case, where OVER has settled A:99 without content, and where it has settled A:1."""
+    orgs = {f"{case}{settled}": held for case, (held, _) in OVER.items() for settled in (OF_ANOTHER, OF_A1)}
+    empty = {org: {"OVER": (1, 1) if org.endswith(OF_A1) else (99, 99)} for org in orgs}
+    return by_org(
+        removal.erase(
+            replicas(spark, orgs, OVER="delete_now", STAYS="active", ALSO_OVER="delete_now"),
+            tonight=keys(spark, orgs, "OVER", "STAYS"),
+            applied=numbers(spark, orgs),
+            empty=numbers(spark, empty),
+        )
+    )
+
+
+@pytest.mark.parametrize("case", OVER)
+def test_the_last_copy_is_not_erased(erased: Mapping[str, list[Row]], case: str) -> None:
     """D8; what was settled without content nobody needs."""
-    stand = replicas(spark, OVER="delete_now", STAYS="active", ALSO_OVER="delete_now")
-    given: dict[str, Any] = {"tonight": keys(spark, "OVER", "STAYS"), "applied": numbers(spark, **held)}
-    steps = removal.erase(stand, **given, empty=numbers(spark, OVER=(99, 99))).collect()
-    assert [(row["store"], row["standing"]) for row in steps] == [("OVER", "erased")] * erased
-    settled = removal.erase(stand, **given, empty=numbers(spark, OVER=(1, 1)))
-    assert settled.count() == (erased or held.get("STAYS") == (2, 9))
+    held, expected = OVER[case]
+    assert [(row["store"], row["standing"]) for row in erased[case + OF_ANOTHER]] == [("OVER", "erased")] * expected
+    assert len(erased[case + OF_A1]) == (expected or held.get("STAYS") == (2, 9))
 
 
 def test_who_goes_speaks_once_more(spark: SparkSession) -> None:
