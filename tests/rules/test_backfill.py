@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from pfspark.rules import backfill
 from pfspark.tables import FRAMES
-from tests.frames import frame_of
+from tests.frames import by_org, frame_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import DataFrame, Row, SparkSession
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(hours=1)
@@ -26,7 +28,7 @@ def micros(at: datetime) -> int:
 
 
 def coverage(spark: SparkSession, *pieces: dict[str, Any]) -> DataFrame:
-    """Numbers 1, 2, … of PFS2 at PFS1, one a piece, with what covers each."""
+    """Numbers 1, 2, … of PFS2 at PFS1, one a piece, with what covers each; of organization `o`, unless a piece says another."""
     rows = [
         {"org": "o", "store": "PFS1", "folder": "F", "origin": "PFS2", "cn_min": 2 * cn, "cn_max": 2 * cn}
         | dict.fromkeys(MEASURES, 0)
@@ -36,15 +38,19 @@ def coverage(spark: SparkSession, *pieces: dict[str, Any]) -> DataFrame:
     return frame_of(spark, rows, FRAMES["coverage"].ddl)
 
 
-def replicas(spark: SparkSession, standing: str = "active") -> DataFrame:
-    return frame_of(spark, [("o", "PFS1", "F", standing)], f"{HERE}, standing string")
+ACTIVE, GOES_ON = MappingProxyType({"o": "active"}), MappingProxyType({"o": False})
 
 
-def clock(spark: SparkSession, suspended: bool = False) -> DataFrame:
+def replicas(spark: SparkSession, standing: Mapping[str, str] = ACTIVE) -> DataFrame:
+    """How PFS1 stands in each organization."""
+    return frame_of(spark, [(org, "PFS1", "F", stands) for org, stands in standing.items()], f"{HERE}, standing string")
+
+
+def clock(spark: SparkSession, suspended: Mapping[str, bool] = GOES_ON) -> DataFrame:
     """Requests after 10, 20 and 30 seconds in the own site, after 100, 200 and 300 elsewhere, after 5 of a leaver."""
     ddl = "org string, now timestamp, suspended boolean, backfill_local_s array<bigint>, backfill_remote_s array<bigint>"
-    row = ("o", NOW, suspended, [10, 20, 30], [100, 200, 300], 5)
-    return frame_of(spark, [row], f"{ddl}, delete_pending_timeout_s bigint")
+    rows = [(org, NOW, waits, [10, 20, 30], [100, 200, 300], 5) for org, waits in suspended.items()]
+    return frame_of(spark, rows, f"{ddl}, delete_pending_timeout_s bigint")
 
 
 @pytest.mark.rule("R88", "R89", "R90")
@@ -66,13 +72,25 @@ def test_what_others_claim_and_is_not_held_is_noted(spark: SparkSession) -> None
     assert found == {1: (now, 0, None), 4: (earlier, 1, earlier), 5: (earlier, 0, None), 8: (now, 0, None)}
 
 
-@pytest.mark.parametrize(("standing", "notes"), [("active", 1), ("delete pending", 1), ("delete now", 0), ("erased", 0)])
-def test_who_is_about_to_go_misses_nothing(spark: SparkSession, standing: str, notes: int) -> None:
+NOTES = {"active": 1, "delete pending": 1, "delete now": 0, "erased": 0}
+"""How many numbers a replica that stands so notes, of one that others claim, and settles, of one without content."""
+
+
+@pytest.fixture(scope="module")
+def noted_and_settled(spark: SparkSession) -> tuple[Mapping[str, list[Row]], ...]:
+    """What each does, in an organization that is called as its replica stands."""
+    pieces = coverage(spark, *({"org": standing, **piece} for standing in NOTES for piece in ({"claimed": 1}, {"void": 1})))
+    stand, now = replicas(spark, {standing: standing for standing in NOTES}), clock(spark, dict.fromkeys(NOTES, False))
+    noted = backfill.note(backfill.missing(pieces), replicas=stand, clock=now)
+    return by_org(noted), by_org(backfill.settle_empty(pieces, replicas=stand))
+
+
+@pytest.mark.parametrize(("standing", "notes"), NOTES.items())
+def test_who_is_about_to_go_misses_nothing(
+    noted_and_settled: tuple[Mapping[str, list[Row]], ...], standing: str, notes: int
+) -> None:
     """D8; and it settles nothing."""
-    pieces = coverage(spark, {"claimed": 1}, {"void": 1})
-    stands = replicas(spark, standing)
-    assert backfill.note(backfill.missing(pieces), replicas=stands, clock=clock(spark)).count() == notes
-    assert backfill.settle_empty(pieces, replicas=stands).count() == notes
+    assert [len(rows[standing]) for rows in noted_and_settled] == [notes, notes]
 
 
 def test_numbers_without_content_are_settled_where_nobody_claims_any(spark: SparkSession) -> None:
@@ -81,38 +99,62 @@ def test_numbers_without_content_are_settled_where_nobody_claims_any(spark: Spar
     assert [row["cn_min"] // 2 for row in settled.collect()] == [1]
 
 
+WAITS: list[tuple[dict[str, int], int]] = [  # pieces, and how many seconds are waited
+    ({"near": 1}, 10), ({"near": 0}, 100), ({"near": 1, "leaving": 1}, 5), ({"near": 0, "leaving": 1}, 5),
+    ({"near": 1, "attempt": 1}, 20), ({"near": 1, "attempt": 2}, 30), ({"near": 1, "attempt": 7}, 30),
+    ({"near": 0, "attempt": 1}, 200), ({"near": 0, "attempt": 2, "leaving": 1}, 300),
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def waiting(spark: SparkSession) -> Mapping[str, list[Row]]:
+    """Those pieces with their moments, each in an organization of its own."""
+    old = {"claimed": 1, "open": 1, "heard": micros(EARLIER)}
+    pieces: list[dict[str, Any]] = [
+        {"org": str(piece), **old, "asked" if piece.get("attempt") else "heard": micros(NOW), **piece} for piece, _ in WAITS
+    ]
+    orgs = [piece["org"] for piece in pieces]
+    stand, now = replicas(spark, dict.fromkeys(orgs, "active")), clock(spark, dict.fromkeys(orgs, False))
+    noted = backfill.note(backfill.missing(coverage(spark, *pieces)), replicas=stand, clock=now)
+    return by_org(backfill.due(noted, clock=now))
+
+
 @pytest.mark.rule("R91", "R92", "R93")
-@pytest.mark.parametrize(
-    ("piece", "seconds"),
-    [
-        ({"near": 1}, 10), ({"near": 0}, 100), ({"near": 1, "leaving": 1}, 5), ({"near": 0, "leaving": 1}, 5),
-        ({"near": 1, "attempt": 1}, 20), ({"near": 1, "attempt": 2}, 30), ({"near": 1, "attempt": 7}, 30),
-        ({"near": 0, "attempt": 1}, 200), ({"near": 0, "attempt": 2, "leaving": 1}, 300),
-    ],
-)  # fmt: skip
-def test_how_long_is_waited(spark: SparkSession, piece: dict[str, int], seconds: int) -> None:
+@pytest.mark.parametrize(("piece", "seconds"), WAITS, ids=str)
+def test_how_long_is_waited(waiting: Mapping[str, list[Row]], piece: dict[str, int], seconds: int) -> None:
     """By the nearest that has it, and by how often it was asked for; a leaver is asked sooner, the first time."""
-    asked = {"asked": micros(NOW)} if piece.get("attempt") else {"heard": micros(NOW)}
-    old = {"claimed": 1, "open": 1, "heard": micros(EARLIER)} | asked | piece
-    noted = backfill.note(backfill.missing(coverage(spark, old)), replicas=replicas(spark), clock=clock(spark))
-    [row] = backfill.due(noted, clock=clock(spark)).collect()
+    [row] = waiting[str(piece)]
     assert row["due"] == (NOW + timedelta(seconds=seconds)).replace(tzinfo=None)
 
 
+ASKS: dict[str, tuple[bool, int, int, bool]] = {
+    # whether replication is suspended, how many of who has it leave, since how many seconds it is known; whether it is asked for
+    "due": (False, 0, 10, True),
+    "not due yet": (False, 0, 9, False),
+    "suspended": (True, 0, 10, False),
+    "suspended, of a leaver": (True, 1, 10, True),
+}
+
+
+@pytest.fixture(scope="module")
+def asked_now(spark: SparkSession) -> Mapping[str, list[Row]]:
+    """What is asked for in each case."""
+    pieces = [
+        {"org": case, "claimed": 1, "near": 1, "leaving": leaving, "open": 1, "heard": micros(NOW) - seconds * 1_000_000}
+        for case, (_, leaving, seconds, _) in ASKS.items()
+    ]
+    now = clock(spark, {case: suspended for case, (suspended, *_) in ASKS.items()})
+    active = replicas(spark, dict.fromkeys(ASKS, "active"))
+    noted = backfill.note(backfill.missing(coverage(spark, *pieces)), replicas=active, clock=now)
+    return by_org(backfill.asked_now(backfill.due(noted, clock=now)))
+
+
 @pytest.mark.rule("R94")
-@pytest.mark.parametrize(
-    ("suspended", "leaving", "seconds", "asks"),
-    [(False, 0, 10, True), (False, 0, 9, False), (True, 0, 10, False), (True, 1, 10, True)],
-)
-def test_what_is_due_is_asked_for(spark: SparkSession, suspended: bool, leaving: int, seconds: int, asks: bool) -> None:
+@pytest.mark.parametrize("case", ASKS)
+def test_what_is_due_is_asked_for(asked_now: Mapping[str, list[Row]], case: str) -> None:
     """To the second; of a suspended organization's content only what a leaver has (D7, F69)."""
-    heard = micros(NOW) - seconds * 1_000_000
-    piece = coverage(spark, {"claimed": 1, "near": 1, "leaving": leaving, "open": 1, "heard": heard, "attempt": 0})
-    timed = backfill.due(
-        backfill.note(backfill.missing(piece), replicas=replicas(spark), clock=clock(spark, suspended)),
-        clock=clock(spark, suspended),
-    )
-    assert bool(backfill.asked_now(timed).count()) == asks
+    *_, asks = ASKS[case]
+    assert bool(asked_now[case]) == asks
 
 
 @pytest.mark.rule("R67", "R68", "R96", "R129")
