@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
@@ -10,53 +11,59 @@ from chispa import assert_df_equality
 
 from pfspark.rules import aging, hierarchy
 from pfspark.words import LONGEST_S
-from tests.frames import frame_of
+from tests.frames import by_org, frame_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Row, SparkSession
 
 NOW = datetime(2026, 1, 5, 2, tzinfo=UTC)
 DAY = 86_400
-LIMITED = "org string, store string, folder string, limit_s bigint"
+BAD = ("soon", "0", "-1", str(LONGEST_S + 1), "9" * 40, "")
+LIMITS: dict[str, tuple[str | None, int | None, int | None]] = {  # what the folder says, what the policy says; the limit
+    "neither": (None, None, None),
+    "the policy's": (None, 30 * DAY, 30 * DAY),
+    "the folder's own before the policy's": (str(DAY), 30 * DAY, DAY),
+    "though it is longer": (str(60 * DAY), 30 * DAY, 60 * DAY),
+    "the folder's": (str(DAY), None, DAY),
+    "none": ("none", 30 * DAY, None),
+    **{f"no limit: {bad}": (bad, 30 * DAY, 30 * DAY) for bad in BAD},
+}
+GROWS = {("active", "A:1"): True, ("delete pending", "A:1"): True, ("delete now", "A:1"): False, ("erased", "A:1"): False,
+         ("active", "1-1"): False}  # fmt: skip
+"""Whether a replica's items grow old: by how it stands, and by the folder."""
 
 
-def limited(
-    spark: SparkSession, said: str | None, policy: int | None, standing: str = "active", folder: str = "A:1"
-) -> DataFrame:
-    replicas = frame_of(spark, [("o", "A", folder, standing)], "org string, store string, folder string, standing string")
-    told = [] if said is None else [("o", "A", folder, "age_limit", said)]
-    tree = frame_of(
-        spark, [*told, ("o", "A", folder, "name", "7")], "org string, store string, folder string, property string, value string"
+@pytest.fixture(scope="module")
+def limited(spark: SparkSession) -> Mapping[str, list[Row]]:
+    """The replicas whose items grow old, in each of those cases; those of `GROWS` by the policy."""
+    replicas = [(case, "A", "A:1", "active") for case in LIMITS]
+    replicas += [(f"{standing} {folder}", "A", folder, standing) for standing, folder in GROWS]
+    told = [(case, "A", "A:1", "age_limit", said) for case, (said, *_) in LIMITS.items() if said is not None]
+    told += [(org, "A", folder, "name", "7") for org, _, folder, _ in replicas]
+    policies = [(case, policy) for case, (_, policy, _) in LIMITS.items()]
+    policies += [(f"{standing} {folder}", DAY) for standing, folder in GROWS]
+    here = "org string, store string, folder string"
+    tree = frame_of(spark, told, f"{here}, property string, value string")
+    return by_org(
+        aging.limited(
+            frame_of(spark, replicas, f"{here}, standing string"),
+            limits=hierarchy.properties(tree, names=(aging.OWN_LIMIT,)),
+            policies=aging.policies(frame_of(spark, policies, "org string, age_limit_s bigint")),
+        )
     )
-    clock = frame_of(spark, [("o", policy)], "org string, age_limit_s bigint")
-    limits = hierarchy.properties(tree, names=(aging.OWN_LIMIT,))
-    return aging.limited(replicas, limits=limits, policies=aging.policies(clock))
 
 
-@pytest.mark.parametrize(
-    ("said", "policy", "limit"),
-    [
-        (None, None, None),
-        (None, 30 * DAY, 30 * DAY),
-        (str(DAY), 30 * DAY, DAY),  # the folder's own before the policy's
-        (str(60 * DAY), 30 * DAY, 60 * DAY),
-        (str(DAY), None, DAY),
-        ("none", 30 * DAY, None),
-        *((bad, 30 * DAY, 30 * DAY) for bad in ("soon", "0", "-1", str(LONGEST_S + 1), "9" * 40, "")),
-    ],
-)
-def test_the_folder_s_own_limit_comes_first(spark: SparkSession, said: str | None, policy: int | None, limit: int | None) -> None:
-    expected = [] if limit is None else [("o", "A", "A:1", limit)]
-    assert_df_equality(limited(spark, said, policy), frame_of(spark, expected, LIMITED), ignore_nullable=True)
+@pytest.mark.parametrize("case", LIMITS)
+def test_the_folder_s_own_limit_comes_first(limited: Mapping[str, list[Row]], case: str) -> None:
+    *_, limit = LIMITS[case]
+    assert [row.asDict() for row in limited[case]] == (
+        [] if limit is None else [{"org": case, "store": "A", "folder": "A:1", "limit_s": limit}]
+    )
 
 
-@pytest.mark.parametrize(
-    ("standing", "folder", "grows"),
-    [("active", "A:1", True), ("delete pending", "A:1", True), ("delete now", "A:1", False), ("erased", "A:1", False),
-     ("active", "1-1", False)],
-)  # fmt: skip
-def test_who_lives_grows_old(spark: SparkSession, standing: str, folder: str, grows: bool) -> None:
-    assert limited(spark, None, DAY, standing, folder).count() == grows
+@pytest.mark.parametrize(("standing", "folder"), GROWS)
+def test_who_lives_grows_old(limited: Mapping[str, list[Row]], standing: str, folder: str) -> None:
+    assert len(limited[f"{standing} {folder}"]) == GROWS[standing, folder]
 
 
 @pytest.mark.parametrize("night", [True, False])
