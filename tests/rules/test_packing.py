@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,8 @@ SALES = "P1:1"
 
 Update = tuple[str, int, int]
 """Origin, number, bytes."""
+Packed = dict[tuple[str, str | None, int], tuple[list[tuple[str, int, int]], int]]
+"""What messages carry, and their bytes, by organization, who asked, and place."""
 
 
 @pytest.mark.rule("R49", "R50", "R53", "R54")
@@ -42,35 +44,50 @@ def test_a_message_takes_the_next_update_while_it_fits(spark: SparkSession) -> N
     assert len(expected) > 2 * len(queues)
 
 
-@pytest.mark.rule("R49", "R53", "R54")
-@pytest.mark.parametrize(
-    ("limit", "most", "giants", "messages"),
-    [
-        (0, None, range(10_000), 8_000),
-        (30, None, range(10_000), 64**2),
-        (60_000, None, range(0), 1),
-        (2**40, None, range(5_000, 6_000), 30),
-        (LARGEST - 1, 1, range(10_000), 9_999),
-        (60_000, 20, range(0), 499),
-    ],
-)
-def test_a_long_queue_is_packed_as_a_short_one(
-    spark: SparkSession, limit: int, most: int | None, giants: Sequence[int], messages: int
-) -> None:
-    """Of more updates than are kept together, in more messages than are gathered at once, or in few that are longer than what
-    is kept together; with gaps of numbers; and with sizes that no part of a total could hold, everywhere or in one place."""
+LONG: dict[str, tuple[int, int | None, range, int]] = {
+    # the limits of bytes and of updates, the places among which some are giants, and how many messages it takes more than
+    "nearly each alone": (0, None, range(10_000), 8_000),
+    "few together": (30, None, range(10_000), 64**2),
+    "thousands together": (60_000, None, range(0), 1),
+    "giants in one place": (2**40, None, range(5_000, 6_000), 30),
+    "each alone": (LARGEST - 1, 1, range(10_000), 9_999),
+    "twenty together": (60_000, 20, range(0), 499),
+}
+
+
+def long_queue(case: str) -> list[Update]:
+    limit, _, giants, _ = LONG[case]
     draw = random.Random(limit)
     numbers = sorted(draw.sample(range(1, 30_000), 10_000))
     queue = [(f"P{1 + place // 7_000}", cn, draw.choice([1, 5, 9, 10, 11, 25])) for place, cn in enumerate(numbers)]
     for place in draw.sample(giants, len(giants) // 33):
         queue[place] = (*queue[place][:2], draw.choice([0, LARGEST - 1]))
+    return queue
+
+
+@pytest.fixture(scope="module")
+def long_ones(spark: SparkSession) -> Packed:
+    """All of them, each in an organization that is called by it."""
+    queues, here, limits = {}, {}, {}
+    for nth, (case, (limit, most, *_)) in enumerate(LONG.items()):
+        queues[nth] = {None: long_queue(case)}
+        here[nth] = case, "P1", SALES if most is None else HIERARCHY
+        limits[nth] = limit, most
+    return packed(spark, queues, here, limits)
+
+
+@pytest.mark.rule("R49", "R53", "R54")
+@pytest.mark.parametrize("case", LONG)
+def test_a_long_queue_is_packed_as_a_short_one(long_ones: Packed, case: str) -> None:
+    """Of more updates than are kept together, in more messages than are gathered at once, or in few that are longer than what
+    is kept together; with gaps of numbers; and with sizes that no part of a total could hold, everywhere or in one place."""
+    limit, most, _, messages = LONG[case]
     expected = {
-        ("o", None, batch): (ranges(message), sum(size for *_, size in message))
-        for batch, message in enumerate(one_by_one(queue, limit, most))
+        (case, None, batch): (ranges(message), sum(size for *_, size in message))
+        for batch, message in enumerate(one_by_one(long_queue(case), limit, most))
     }
     assert len(expected) > messages
-    here = ("o", "P1", SALES if most is None else HIERARCHY)
-    assert packed(spark, {0: {None: queue}}, {0: here}, {0: (limit, most)}) == expected
+    assert {key: message for key, message in long_ones.items() if key[0] == case} == expected
 
 
 def test_an_update_of_unknown_size_counts_as_none_and_goes(spark: SparkSession) -> None:
@@ -104,8 +121,7 @@ def packed(
     limits: dict[int, tuple[int, int | None]],
     of_stores: Mapping[int, int | None] = MappingProxyType({}),
     of_folders: Mapping[int, int | None] = MappingProxyType({}),
-) -> dict[tuple[str, str | None, int], tuple[list[tuple[str, int, int]], int]]:
-    """What messages carry, and their bytes, by organization, who asked, and place."""
+) -> Packed:
     rows = [(*here[nth], asker, *each) for nth, queue in queues.items() for asker, some in queue.items() for each in some]
     made = packing.pack(
         frame_of(spark, rows, f"{KEY}, asker string, origin string, cn bigint, bytes bigint"),
