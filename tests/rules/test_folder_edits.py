@@ -179,9 +179,14 @@ CASES: dict[str, list[tuple[Said, Verdict]]] = {
 }  # fmt: skip
 
 
+BY_STORE = [put("A", description="?"), {**put("A", description="?"), "store": "P2"}, {**make(), "store": "P2"}, make("@3")]
+NAMED_ALIKE = [{**by_itself("L"), "edit_id": "gone/P1/L"}, {**put("B", P1="removed"), "edit_id": "gone/P1/L"}]
+
+
 @pytest.fixture(scope="module")
 def verdicts(spark: SparkSession) -> dict[str, list[dict[str, Any]]]:
-    return judged(spark, {case: [said for said, _ in some] for case, some in CASES.items()})
+    cases = {case: [said for said, _ in some] for case, some in CASES.items()}
+    return judged(spark, {**cases, "by store": BY_STORE, "named alike": NAMED_ALIKE})
 
 
 @pytest.mark.rule("R11", "R12", "R14", "R15", "R140", "R148", "R149")
@@ -193,16 +198,14 @@ def test_each_edit_is_judged_by_what_those_before_it_leave(verdicts: dict[str, l
     assert None not in left  # the refused are told too how the list stands
 
 
-def test_stores_are_judged_by_what_each_of_them_sees(spark: SparkSession) -> None:
+def test_stores_are_judged_by_what_each_of_them_sees(verdicts: dict[str, list[dict[str, Any]]]) -> None:
     """P2, to which nobody has told anything, knows no folder, and what it makes P1 does not know."""
-    said = {"o": [put("A", description="?"), {**put("A", description="?"), "store": "P2"}, {**make(), "store": "P2"}, make("@3")]}
-    assert [row["reason"] for row in judged(spark, said)["o"]] == [None, NO_FOLDER, None, NO_FOLDER]
+    assert [row["reason"] for row in verdicts["by store"]] == [None, NO_FOLDER, None, NO_FOLDER]
 
 
-def test_an_edit_that_is_named_like_another_has_a_verdict_of_its_own(spark: SparkSession) -> None:
+def test_an_edit_that_is_named_like_another_has_a_verdict_of_its_own(verdicts: dict[str, list[dict[str, Any]]]) -> None:
     """As what a leaver says by itself, when somebody's edit has that name."""
-    said = [{**by_itself("L"), "edit_id": "gone/P1/L"}, {**put("B", P1="removed"), "edit_id": "gone/P1/L"}]
-    assert [row["reason"] for row in judged(spark, {"o": said})["o"]] == [None, Reason.LAST_REPLICA]
+    assert [row["reason"] for row in verdicts["named alike"]] == [None, Reason.LAST_REPLICA]
 
 
 def test_what_an_edit_is_about(spark: SparkSession) -> None:
@@ -330,9 +333,10 @@ def test_what_edits_become(spark: SparkSession) -> None:
     itself = {"decided": NOW, "edit_id": "itself", "on": False, "properties": {"replica:P1": "gone"}}
     said = [{"properties": {"description": "é"}}, refused, itself]
     recorded = folder_edits.record(numbered(spark, *said), tree=tree(spark, NOW))
-    told = folder_edits.verdicts(recorded, validated(spark, *said).where("reason is not null"))
-    rows = told.select(*told.columns).toArrow().to_pylist()
-    assert {(row["edit_id"], row["reason"], row["object"], row["cn"], row["target"]) for row in rows} == {
+    verdicts = folder_edits.verdicts(recorded, validated(spark, *said).where("reason is not null"))
+    rows = verdicts.select(*verdicts.columns).toArrow()
+    told = local(spark, rows, verdicts.schema)
+    assert {(row["edit_id"], row["reason"], row["object"], row["cn"], row["target"]) for row in rows.to_pylist()} == {
         ("e1", None, "A", 8, None), ("itself", None, "A", 9, None), ("refused", "last_replica", None, None, "A"),
     }  # fmt: skip
     known_as = {(row["folder"], row["nth"], row["on"]) for row in folder_edits.entries(told).collect()}
