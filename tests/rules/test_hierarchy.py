@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise, permutations
 from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from pfspark.execute import Made, execute
@@ -15,10 +15,10 @@ from pfspark.frame import source
 from pfspark.rows import schema_of
 from pfspark.rules import hierarchy
 from pfspark.words import BY_ITSELF, WHOLE
-from tests.frames import frame_of
+from tests.frames import by_org, frame_of
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import Row, SparkSession
 
 ENTRY = "replica:PFS2"
 CHANGES = {1: {ENTRY: (1, "removed")}, 2: {ENTRY: (2, "gone")}, 5: {ENTRY: (5, "listed")}, 6: {ENTRY: (1, "removed")}}
@@ -30,37 +30,45 @@ def stamp(number: int) -> dict[str, object]:
     return {"at": datetime(2026, 1, 5, tzinfo=UTC) + timedelta(hours=number), "origin": "PFS1", "cn": number}
 
 
-def change(number: int, store: str) -> dict[str, object]:
+def change(number: int, store: str, org: str = "o") -> dict[str, object]:
     said = {"name": (1, "Sales"), **CHANGES[number]}
     return {
-        "org": "o", "store": store, "object": "PFS1:1", "origin": "PFS1", "cn": number, "action": "set_folder",
+        "org": org, "store": store, "object": "PFS1:1", "origin": "PFS1", "cn": number, "action": "set_folder",
         "made_at": stamp(number)["at"], "edit_id": None if number == 2 else str(number),
         "properties": [{"name": name, "value": value, "stamp": stamp(by)} for name, (by, value) in said.items()],
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(("merge", "entry"), [("object", "gone"), ("property", "listed")])
-@pytest.mark.rule("R27")
-def test_whatever_comes_first_the_tree_is_the_same(spark: SparkSession, merge: str, entry: str) -> None:
-    """A store for each order. Of whole objects the last overrules what it does not know, but not what a replica said of
-    itself; of single properties the last said stands."""
-    orders = {f"PFS{place}": order for place, order in enumerate(permutations(CHANGES), 3)}
+ORDERS = {f"PFS{place}": order for place, order in enumerate(permutations(CHANGES), 3)}
+"""Those numbers in all orders, each of which a store of its own hears them in."""
+
+
+@pytest.fixture(scope="module")
+def trees(spark: SparkSession) -> Mapping[str, list[Row]]:
+    """What all stores see in the end, in an organization that merges whole objects, and in one that merges single properties."""
     schema = StructType([*schema_of("changes"), StructField("store", StringType())])
-    names = schema.names
-    whole = frame_of(spark, [("o",)] if merge == "object" else [], "org string")
+    whole = frame_of(spark, [("object",)], "org string")
     tree = frame_of(spark, [], schema_of("tree"))
     for turn in range(len(CHANGES)):
-        rows = [change(order[turn], store) for store, order in orders.items()]
-        learned = frame_of(spark, [tuple(row.get(name) for name in names) for row in rows], schema)
+        rows = [change(order[turn], store, merge) for merge in ("object", "property") for store, order in ORDERS.items()]
+        learned = frame_of(spark, [tuple(row.get(name) for name in schema.names) for row in rows], schema)
         made = hierarchy.merge(tree, learned, whole=whole)
         tree = frame_of(spark, made.collect(), made.schema)
-    entries = tree.where(F.col("property") == ENTRY).collect()
-    assert {row["store"]: row["value"] for row in entries} == dict.fromkeys(orders, entry)
-    trees = {
-        store: {(row["property"], row["value"], row["stamp"]) for row in tree.collect() if row["store"] == store}
-        for store in orders
+    return by_org(tree)
+
+
+@pytest.mark.parametrize(("merge", "entry"), [("object", "gone"), ("property", "listed")])
+@pytest.mark.rule("R27")
+def test_whatever_comes_first_the_tree_is_the_same(trees: Mapping[str, list[Row]], merge: str, entry: str) -> None:
+    """A store for each order. Of whole objects the last overrules what it does not know, but not what a replica said of
+    itself; of single properties the last said stands."""
+    entries = [row for row in trees[merge] if row["property"] == ENTRY]
+    assert {row["store"]: row["value"] for row in entries} == dict.fromkeys(ORDERS, entry)
+    seen = {
+        store: {(row["property"], row["value"], row["stamp"]) for row in trees[merge] if row["store"] == store}
+        for store in ORDERS
     }
-    assert len(set(map(frozenset, trees.values()))) == 1
+    assert len(set(map(frozenset, seen.values()))) == 1
 
 
 @pytest.mark.rule("R26")
