@@ -117,15 +117,17 @@ def test_sources_in_order(spark: SparkSession) -> None:
     given = frames(spark, orgs)
     missing = frame_of(spark, [(org, "ME", "/F", "X", 1, 4) for org in orgs], MISSING)
     about = {name: given[name] for name in ("stores", "links", "contacts", "clock")}
-    ranked = sources.rank(missing, gives=given["gives"], **about)
     order: dict[str, dict[int, str]] = defaultdict(dict)
-    for row in ranked.collect():
+    ranking = sources.rank(missing, gives=given["gives"], **about)
+    rows = ranking.collect()
+    for row in rows:
         order[row["org"]][row["nth"]] = row["peer"]
     found = {org: [order[org][nth] for nth in sorted(order[org])] for org in orgs}
     assert found == {org: names for org, (_, names, _) in orgs.items()}
 
     due = frame_of(spark, [(org, "ME", "/F", "X", 1, 4, 0, 0, 0, None, NOW) for org in orgs], DUE)
     asked: dict[tuple[str, str], str] = {}
+    ranked = frame_of(spark, rows, ranking.schema)
     for row in sources.choose(due, ranked=ranked, gives=given["gives"]).collect():
         piece = cntext.parse(asked.get((row["org"], row["peer"]), ""))
         asked[row["org"], row["peer"]] = cntext.show(cntext.union(piece, {"X": ((row["cn_min"], row["cn_max"]),)}))
