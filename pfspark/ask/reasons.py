@@ -39,7 +39,8 @@ class Telling:
         for row in sorted(rows, key=_order):
             org, stores = row["org"], self.views[row["org"]]
             item = cntext.show(set_of([row]))
-            teller = _Teller(row, item, is_deleted=DELETED in stores.tree[row["store"]].get(row["folder"], ()))
+            sees = stores.tree[row["store"]].get(row["folder"], ())
+            teller = _Teller(row, item, is_retired=row["store"] not in stores.members, is_deleted=DELETED in sees)
             yield {
                 "org": org, "at": lines.moment(self.at[org]), "kind": "why", "store": row["store"],
                 **stores.called(row["store"], row["folder"]), "item": item, "here": row["cause"] in HERE,
@@ -111,9 +112,10 @@ def _by_age(edit: Line) -> tuple[Any, ...]:
 class _Teller:
     """One row of `explained`, in words."""
 
-    def __init__(self, row: Line, item: str, *, is_deleted: bool) -> None:
+    def __init__(self, row: Line, item: str, *, is_retired: bool, is_deleted: bool) -> None:
         self.row = row
         self.item = item
+        self.is_retired = is_retired
         self.is_deleted = is_deleted
         """Whether the store has heard that the folder was deleted."""
         self.store, self.of = row["store"], row["of"]
@@ -128,8 +130,11 @@ class _Teller:
         return {"at": lines.when(row["next_at"]), "what": row["next_what"], "of": row["next_of"]}
 
     def says(self) -> str:
-        """One sentence."""
-        return _SENTENCES[Cause(self.row["cause"])](self)
+        """One sentence; of a store that lacks it because it is retired another."""
+        said = _SENTENCES[Cause(self.row["cause"])](self)
+        if self.is_retired and self.row["cause"] not in HERE:
+            return f"{said} {self.store} is retired; `pfspark store set {self.store} --not-retired` takes it back."
+        return said
 
     def because(self) -> Iterator[tuple[str, str, str, datetime | None]]:
         """The rules that decided: id, what was found, in which table, and when that was written."""
@@ -197,6 +202,15 @@ _SENTENCES: Mapping[Cause, Callable[[_Teller], str]] = {
         else f"{one.store} does not know that {one.item} exists{one.then()}."
     ),
 }
+CITED: Mapping[str, str] = {
+    "F27": "One version includes another if for each origin it names a number that is as high.",
+    "F28": "A version that strictly includes another stands in its place; if neither includes the other, they are in conflict.",
+    "F31": "Of versions in conflict the one modified last wins, of one time that of the larger origin; the others are kept.",
+    "F56": "Each night items that are older than their folder's age limit expire: their numbers are settled without content.",
+    "F69": "Suspending replication holds content back in the whole organization, and never the hierarchy.",
+    "Q10": "A number that is missing keeps its place and its time in the array, whatever is heard of others later.",
+}
+"""What is cited beside the rules of the articles: facts about Exchange, and how an open question is read."""
 _RULES: Mapping[Cause, tuple[str, Callable[[_Teller], str], str]] = {
     Cause.HERE: ("R75", lambda one: f"{one.store} says that it has {one.item}", "state"),
     Cause.SUPERSEDED: ("F27", lambda one: f"{one.row['version']} was made upon {one.item}", "changes"),

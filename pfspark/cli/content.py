@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -12,11 +13,17 @@ from pfspark.cli import given, screen
 from pfspark.cli.folders import PANEL
 from pfspark.edge import live
 from pfspark.errors import UsageError
+from pfspark.units import show_span
+
+if TYPE_CHECKING:
+    from pfspark.lake import Lake
 
 verbs = typer.Typer()
 
 Text = Annotated[str | None, typer.Option(help="The body, as text.")]
 File = Annotated[str | None, typer.Option(help="A file that is the body; - for standard input.")]
+OLD = timedelta(days=1)
+"""What is dated so long before the last round was not done just now: as long ahead of the clock it would have to be meant."""
 NAMED = 100
 """Of so many items that are not written it is told why."""
 Item = Annotated[str, typer.Argument(help="Id of the item, such as PFS1:7, or its name.")]
@@ -32,6 +39,7 @@ def post(
     """Post an item: --text, a --file, or what is piped in."""
     body, at = _body(text, file), given.moment(now)
     with given.opened(lake) as there:
+        _say_if_old(there, at, store, org)
         edit = there.post(store, folder, body, name, org=org, at=at)
     screen.edited(edit, json=json)
 
@@ -45,6 +53,7 @@ def modify(
     """Give an item another body."""
     body, at = _body(text, file), given.moment(now)
     with given.opened(lake) as there:
+        _say_if_old(there, at, store, org)
         edit = there.modify(store, folder, item, body, org=org, at=at)
     screen.edited(edit, json=json)
 
@@ -57,6 +66,7 @@ def delete(
     """Delete an item."""
     at = given.moment(now)
     with given.opened(lake) as there:
+        _say_if_old(there, at, store, org)
         edit = there.delete(store, folder, item, org=org, at=at)
     screen.edited(edit, json=json)
 
@@ -87,6 +97,7 @@ def import_mail(
     at = given.moment(now)
     mail.find(paths)  # what is no mail is refused before a lake is looked for
     with given.opened(lake, "importing") as there:
+        _say_if_old(there, at, store, org)
         left_out: list[tuple[str, str]] = []
         counts = there.import_mail(
             paths, store, folder, live.told, org=org, at=at, left_out=lambda *which: left_out.append(which)
@@ -118,6 +129,15 @@ def export(
     if len(left_out) > NAMED:
         screen.note(f"not written: {len(left_out) - NAMED:,} more")
     screen.counts("export", {"mails": written, "target": os.path.abspath(target)}, json=json)
+
+
+def _say_if_old(there: Lake, at: datetime | None, store: str, org: str | None) -> None:
+    """A year that is mistyped is no less likely to be too early than too late; but people also say what was done long ago."""
+    if at is not None and (behind := there.behind(at, store, org=org)) > OLD:
+        screen.note(
+            f"this is dated {show_span(behind)} before the last round: it is as old from the first, and changes made since then "
+            "win over it"
+        )
 
 
 def _body(text: str | None, file: str | None) -> bytes:

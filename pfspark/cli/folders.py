@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from pfspark.cli import given, rounds, screen
-from pfspark.cli.answers import answer
+from pfspark.cli.answers import OfFolder, OfStore, answer
 from pfspark.edge import live
 from pfspark.errors import PfsparkError
 from pfspark.sim.properties import TEXTS
@@ -139,9 +139,12 @@ def show(
 @folder.command("list")
 @replica.command("list")
 @given.tabular
-def list_folders(lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False) -> None:
+def list_folders(
+    store: OfStore = None, folder: OfFolder = None, lake: given.LakeName = None, org: given.Org = None,
+    as_of: given.AsOf = None, json: given.Json = False,
+) -> None:  # fmt: skip
     """Print the folders that each store sees, with their replicas."""
-    answer("folders", None, None, lake, org, as_of, json)
+    answer("folders", store, folder, lake, org, as_of, json)
 
 
 @replica.command("add")

@@ -87,7 +87,10 @@ def _drain(line: Line) -> Iterable[Part]:
         yield f"; another replica is needed first, as there is no other, of {', '.join(line['needs_another'])}", "yellow"
     if line["coming"]:
         yield f"; it is to hold {', '.join(line['coming'])}, of which it has no replica yet", "yellow"
-    yield f"; switched off now, lost would be {', '.join(lost) or 'nothing'}", "red" if lost else "green"
+    if lost:
+        yield f"; switched off now, lost would be {', '.join(lost)}, but for what is on its way to others by now", "red"
+    else:
+        yield "; switched off now, lost would be nothing", "green"
 
 
 SAID: Mapping[str, Callable[[Line], Iterable[Part]]] = {

@@ -36,6 +36,9 @@ def rules(
         screen.table(("rule", "says", "where", "tests"), map(_cells, shown))
 
 
+OF_OTHERS = "no rule of the articles; `why` cites it"
+
+
 def _book() -> Iterator[dict[str, Any]]:
     from pfspark.edge.config import conf_folder
 
@@ -47,11 +50,19 @@ def _chosen(wanted: list[str]) -> list[dict[str, Any]]:
     """The rules of those names, in their order; all if none is named."""
     book = {row["rule"]: row for row in _book()}
     names = [name.upper() for name in wanted]
+    named = {**book, **_cited()} if {*names} - {*book} else book
     for name in names:
-        if name not in book:
+        if name not in named:
             first, *_, last = book
             raise UsageError(f"rule {name!r} is not known, expected one from {first} to {last}")
-    return [book[name] for name in names or book]
+    return [named[name] for name in names or book]
+
+
+def _cited() -> dict[str, dict[str, Any]]:
+    """What `why` cites beside the rules of the articles."""
+    from pfspark.ask.reasons import CITED
+
+    return {name: {"rule": name, "says": says, "where": [], "tests": [], "untestable": OF_OTHERS} for name, says in CITED.items()}
 
 
 def _tell(row: dict[str, Any]) -> None:

@@ -53,7 +53,7 @@ class Edits(Questions):
         if edit_id:
             repeats.expect_first(edit_id)
         target = None if folder is None else self._folder(org, store, folder)
-        named = item and self._item(org, store, str(target), item)
+        named = item and self._item(org, store, str(target), item, called=folder or "")
         written = datetime.now(UTC)
         digest = None if body is None else hashlib.sha256(body).hexdigest()
         row = {
@@ -137,10 +137,10 @@ class Edits(Questions):
         said: list[str | None] = found[column].to_pylist()
         return said
 
-    def _item(self, org: str, store: str, folder: str, item: str) -> str:
+    def _item(self, org: str, store: str, folder: str, item: str, *, called: str) -> str:
         """The id of an item that a store sees, by it or by its name; of one whose post waits, `@` and the edit.
 
-        Raises RefusedError where it is not there, or deleted.
+        Raises RefusedError where it is not there, or deleted, or the store has no replica of the folder, `called` so.
         """
         here = (pc.field("org") == org) & (pc.field("store") == store) & (pc.field("folder") == folder)
         edits = self._tree_world()["edits"].select(["org", "store", "folder", "edit_id", "action", "item", "name"])
@@ -163,6 +163,7 @@ class Edits(Questions):
         if len(named) > 1:
             raise RefusedError(f"{len(named)} items are called {item!r}: name one by its id ({_some(named)})")
         if not named:
+            self._check({"org": org, "store": store, "folder": folder, "action": Action.MODIFY, "properties": None}, called)
             names, gone = there(None)
             known = [name for ref, name in names.items() if name and ref not in gone]
             raise RefusedError(f"the item {item!r} is not known in that folder at {store}{nearest(item, known)}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
@@ -141,10 +142,15 @@ class Folders(Edits):
         for row in rows:
             if folder == row["object"]:
                 return str(row["object"]), row["round"] - 1
-        said = of_tree.select(F.inline("properties")).where(F.col("name") == NAME)
-        called = said.select("value").distinct().toArrow()["value"].to_pylist()
-        if not cntext.is_number(folder) and folder.strip("/").rpartition("/")[2] not in called:  # the history may not reach back
-            raise UsageError(f"no deleted folder had the path or id {folder!r}: none was ever called so{nearest(folder, called)}")
+        said = of_tree.select("object", F.inline("properties")).where(F.col("name") == NAME).select("object", "value")
+        names = said.distinct().toArrow().to_pylist()
+        alive = {each for _, each in self.answers(org=org).views[org].alive()}
+        called = {row["value"]: row["object"] for row in names if row["object"] not in alive}
+        hint = "; `pfspark log edits` shows what was deleted"
+        for close in difflib.get_close_matches(_last(folder), called, 1):
+            hint = f"; one called {close!r} is {called[close]}{hint}"
+        if not cntext.is_number(folder) and _last(folder) not in called:  # the history may not reach back
+            raise UsageError(f"no deleted folder had the path or id {folder!r}: none was called so{hint}")
         for row in rows:  # what lay beneath was deleted with it
             world = self._world(row["round"] - 1)
             known = Stores(world, org)
@@ -152,7 +158,7 @@ class Folders(Edits):
                 for each in [folder] if cntext.is_number(folder) else naming.of_path(world, org, viewer, folder):
                     if row["object"] in known.above(viewer, each):
                         return each, row["round"] - 1
-        raise UsageError(f"no deleted folder had the path or id {folder!r}")
+        raise UsageError(f"no deleted folder had the path or id {folder!r}{hint}")
 
     def folder_set(self, store: str, folder: str, *, org: str | None = None, at: When = None, **props: Any) -> str:
         """Sets properties of a folder, as `folder_create` names them (R16-R19)."""
@@ -211,6 +217,11 @@ class Folders(Edits):
         """Takes a store off the replica list of a folder, as said at `store`."""
         self._org(org, replica)
         return self._edit(org, store, Action.SET_FOLDER, folder, {f"{REPLICA}{replica}": str(Listing.REMOVED)}, at)
+
+
+def _last(path: str) -> str:
+    """The name of the folder that a path leads to."""
+    return path.strip("/").rpartition("/")[2]
 
 
 def _folder_name(name: str) -> str:

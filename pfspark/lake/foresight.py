@@ -98,7 +98,7 @@ class Foresight(Rounds):
         here = [folder for of, folder in stores.present() if of == store and folder != HIERARCHY]
         if here and store not in stores.members:
             raise RefusedError(
-                f"{store} is retired with {counted(len(here), 'replica')}, of which nobody hears any more; "
+                f"{store} is retired with {counted(len(here), 'replica')}, and what a retired store has is not drained; "
                 f"`pfspark store set {store} --not-retired` first"
             )
         others = {*stores.members} - {store}

@@ -60,7 +60,7 @@ class Items(Edits):
         org = self._org(org, store)
         self._expect_in_use(org, store)
         target = self._folder(org, store, folder)
-        named = self._item(org, store, target, item)
+        named = self._item(org, store, target, item, called=folder)
         versions = shown.in_conflict(self._world(), org, store, target, named)
         when = self._at(at) or self._clock(org, store, target, named)
         edit = self._id_of(org, copying.settlement(versions, keep, store=store, folder=target, item=named))

@@ -158,7 +158,7 @@ class Known:
         for store in stores:
             if self._directory("stores")[org, store]["retired"]:
                 back = f"`pfspark store set {store} --not-retired`"
-                raise RefusedError(f"{store} is retired: what is done there reaches nobody; take another, or {back}")
+                raise RefusedError(f"{store} is retired: nothing more is done there; take another, or {back}")
 
     def _at(self, said: When) -> datetime | None:
         """A time that somebody says; one far ahead must be meant."""

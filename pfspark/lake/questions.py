@@ -255,7 +255,7 @@ class Questions(Known):
             ]
         found = _if_any(explained.why(seen, about))
         if found is None and item is not None:
-            raise _no_such_item(folder, item)
+            raise _no_such_item(seen, org, folder, item)
         return found or iter(())
 
     def trace(self, item: str, *, folder: str, store: str | None = None, as_of: When = None, org: str | None = None) -> DataFrame:
@@ -282,7 +282,7 @@ class Questions(Known):
         asked = [row for one in named for row in About.of(seen.world, org, "", one, item).ranges()]
         found = _if_any(explained.follow(seen, asked, partial(self._when_asking, org)))
         if found is None:
-            raise _no_such_item(folder, item)
+            raise _no_such_item(seen, org, folder, item)
         return (line for line in found if took_part(line, store))
 
     def _when_asking(self, org: str, number: int) -> ByName | None:
@@ -320,6 +320,8 @@ class Questions(Known):
         from pfspark.ask import diff
 
         then, now = self.answers(before, org), self.answers(after, org)
+        if then.snapshot.row.round > now.snapshot.row.round:
+            raise UsageError(f"found {before} and {after} after it, expected the earlier moment first")
         named = None if folder is None else _named_in((now, then), folder)
         views = [{name: seen.frame(name) for name in diff.VIEWS} for seen in (then, now)]
         at = {**then.at, **now.at}
@@ -455,8 +457,12 @@ def _if_any(found: Iterator[Line]) -> Iterator[Line] | None:
     return None if first is None else chain([first], found)
 
 
-def _no_such_item(folder: str | None, item: str) -> UsageError:
-    return UsageError(f"{folder} has no item and no number {item!r}; see `pfspark items --folder {folder}`")
+def _no_such_item(seen: Answers, org: str | None, folder: str | None, item: str) -> UsageError:
+    named = naming.folders_asked(seen.world, str(org), None, str(folder))
+    here = (pc.field("org") == org) & pc.field("folder").isin(sorted(named)) & pc.field("name").is_valid()
+    known = seen.world["changes"].filter(here)["name"].unique().to_pylist()
+    told = f"{folder} has no item and no number {item!r}{nearest(item, known)}"
+    return UsageError(f"{told}; see `pfspark items --folder {folder}`")
 
 
 def _names(seen: Answers, folder: str) -> Iterator[tuple[str, str, str]]:

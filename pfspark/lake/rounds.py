@@ -93,6 +93,13 @@ class Rounds(Questions):
             return {}
         return {org: at - now for org, at in sorted(clocks(snapshot).items()) if at > now}
 
+    def behind(self, at: datetime, store: str, *, org: str | None = None) -> timedelta:
+        """How long before the last round of a store's organization that time is; nothing where it is not, or none was played."""
+        of, snapshot = self._org(org, store), self._tables.snapshot()
+        if snapshot.furthest is None or at >= snapshot.furthest:
+            return timedelta(0)
+        return max(clocks(snapshot).get(of, at) - at, timedelta(0))
+
     def losses(self, store: str, to: When, *, org: str | None = None) -> list[Line]:
         """What restoring a store to an earlier round would lose for ever: one line a folder; see `restoring.losses`.
 

@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from pfspark.ask import reasons
 from tests.declared import assert_declared
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT
 
@@ -50,6 +51,13 @@ def test_rules_that_are_named_are_told_in_full() -> None:
         f"  no test:   {likened['untestable']}",
     ]
     assert len(told) > 4
+
+
+def test_whatever_why_cites_is_told() -> None:
+    cited = {rule for rule, *_ in reasons._RULES.values()} | {"R91", "Q10", "R85"}
+    lines = [json.loads(line) for line in rules(*sorted(cited), "--json").splitlines()]
+    assert {line["rule"] for line in lines if line["says"]} == cited
+    assert reasons.CITED.keys() == cited - {row["rule"] for row in BOOK}
 
 
 @pytest.mark.parametrize("name", ["R153", "R0", "95", "F1"])

@@ -109,14 +109,20 @@ def test_a_conflict_and_a_deleted_folder(spark: SparkSession, tmp_path: Path) ->
         lake.folder_delete("PFS1", "/Sales", at=f"{DAY}01:00:00Z")
         lake.run(f"{DAY}01:15:00Z")
         for about in (lambda: lake.items("PFS2", "/Sales"), lambda: lake.lines("gaps", folder="/Sales")):
-            with pytest.raises(UsageError, match=r"'/Sales' is not known.* any more; one so called was deleted.* as PFS1:1$"):
+            with pytest.raises(
+                UsageError, match=r"'/Sales' is not known.*; one so called is deleted, and asked about as PFS1:1$"
+            ):
                 about()
         told = {line["store"]: (line["cause"], line["says"]) for line in lake.why_lines("PFS1:1", folder="PFS1:1")}
         assert told == {
             store: ("no_replica", f"{store} has no replica any more: the folder was deleted.") for store in ("PFS1", "PFS2")
         }
-        with pytest.raises(UsageError, match="'/Buys': none was ever called so; the nearest known is 'Sales'"):
+        with pytest.raises(UsageError, match="'/Buys': none was called so; `pfspark log edits` shows"):
             lake.folder_recover("PFS2", "/Buys")
+        with pytest.raises(UsageError, match="'/Sale': none was called so; one called 'Sales' is PFS1:1; "):
+            lake.folder_recover("PFS2", "/Sale")
+        with pytest.raises(UsageError, match="no deleted folder had the path or id '/Old/Sales'; one called 'Sales' is PFS1:1; "):
+            lake.folder_recover("PFS2", "/Old/Sales")
         lake.maintain("2026-03-05T00:00:00Z")  # the bodies are gone from the table, not from its history
         lake.folder_recover("PFS2", "/Sales", at=f"{DAY}02:00:00Z")
         lake.run(f"{DAY}02:15:00Z")

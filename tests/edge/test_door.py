@@ -181,6 +181,8 @@ def test_what_was_refused_is_imported_where_it_can_be(
         lake.run(f"{DAY}00:10:00Z")
         before = lake.table("edits").count(), lake.table("content").count()
         with pytest.raises(RefusedError, match="PFS2 has no replica of /F; the nearest store that has one is PFS1"):
+            lake.modify("PFS2", "/F", "anything", b"else")
+        with pytest.raises(RefusedError, match="PFS2 has no replica of /F; the nearest store that has one is PFS1"):
             lake.import_mail(tmp_path / "b.mbox", "PFS2", "/F")
         with pytest.raises(RefusedError, match="PFS2 has no replica of /F"):
             lake.post("PFS2", "/F", b"lost")

@@ -37,7 +37,7 @@ def lake(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Itera
 
 
 def test_nothing_is_done_there(lake: Lake) -> None:
-    with pytest.raises(RefusedError, match="PFS1 is retired: what is done there reaches nobody"):
+    with pytest.raises(RefusedError, match="PFS1 is retired: nothing more is done there"):
         lake.folder_create("PFS1", "/X", ["PFS2"], at=f"{DAY}06:00:00Z")
     with pytest.raises(RefusedError, match="PFS1 is retired"):
         lake.folder_create("PFS2", "/X", ["PFS2", "PFS1"], at=f"{DAY}06:00:00Z")
@@ -63,7 +63,7 @@ def test_nobody_reads_what_it_saw_last(lake: Lake) -> None:
         == {line["store"] for line in lake.lines("referrals")}
         == {"PFS2", "PFS3"}
     )
-    with pytest.raises(UsageError, match="the folder '/Sales' is not known; the nearest known is '/"):
+    with pytest.raises(UsageError, match="the folder '/Sales' is not known any more; one so called is /Trade now; the nearest"):
         lake.items(folder="/Sales")
     last = lake.status()["round"]
     by_name = [[*lake.diff_lines(f"{DAY}06:00:00Z", last, folder=name)] for name in ("/Sales", "/Trade")]
@@ -105,6 +105,8 @@ def test_nobody_waits_for_it(lake: Lake) -> None:
     assert [*lake.why_lines()] == []
     told = {line["store"]: line["cause"] for line in lake.why_lines("sold", folder="/Sales")}
     assert told == {"PFS2": "no_replica", "PFS3": "here"}
+    [said] = [line["says"] for line in lake.why_lines("sold", folder="/Sales", store="PFS1")]
+    assert said.endswith(" PFS1 is retired; `pfspark store set PFS1 --not-retired` takes it back.")
 
 
 def test_what_was_not_there_yet_is_told(lake: Lake) -> None:

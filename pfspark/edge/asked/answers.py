@@ -27,6 +27,7 @@ from pfspark.keys import HERE
 from pfspark.printed import Line
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.rules import items, referral, state
+from pfspark.schedules import Grid
 from pfspark.settings import OPTIONS, Policy, load_profile, text_of
 from pfspark.units import before
 from pfspark.words import HIERARCHY
@@ -81,13 +82,20 @@ class Answers:
         for org, stores in self.views.items():
             yield standing.organization(
                 stores, org, self.at[org], played=self.played[org], suspended=bool(self.organizations[org]["suspended"]),
-                waiting=waiting[org], due=self.due(org), now=now,
+                waiting=waiting[org], due=self._next(org), now=now,
             )  # fmt: skip
 
     def due(self, org: str) -> datetime | None:
         """When there is something to do next, be it to take in what was done at stores; None: never."""
         done = pc.min(self.world["edits"].filter(pc.field("org") == org)["at"]).as_py()
         return min((at for at in (self.next_due.get(org), done) if at), default=None)
+
+    def _next(self, org: str) -> datetime | None:
+        """When the next round is played; None: nothing is due. What arrived at once was too late for the last."""
+        due = self.due(org)
+        if due is None or due > self.at[org] or not self.played[org] or org not in self.policies:
+            return due
+        return Grid(self.organizations[org]["start"], self.policies[org].interval).next_round(due, self.at[org])
 
     def overdue(self, age: timedelta, now: datetime | None) -> Iterator[str]:
         """What is missing, waits or is due for longer than that, a sentence each; `now` None: by each organization's clock."""

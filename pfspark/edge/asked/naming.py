@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from functools import partial
 
@@ -11,9 +12,9 @@ from pfspark import cntext
 from pfspark.edge.asked.around import Around
 from pfspark.edge.asked.store_view import View
 from pfspark.errors import RefusedError, UsageError
-from pfspark.keyed import ByName, of_store, semi_join
+from pfspark.keyed import ByName, of_store
 from pfspark.units import unknown
-from pfspark.words import HIERARCHY, NAME, Action
+from pfspark.words import HIERARCHY, NAME
 
 
 def stores_of(world: ByName, org: str) -> list[str]:
@@ -74,21 +75,27 @@ def folders_named(world: ByName, org: str, store: str | None, folder: str) -> se
 
 
 def unknown_folder(world: ByName, orgs: Sequence[str], folder: str, known: Sequence[str], where: str = "") -> UsageError:
-    """What is said of a folder that nobody sees: the nearest path that somebody does, and the ids of those so called that were
-    deleted, by which they are asked about still."""
-    gone = [each for org in orgs for each in _deleted_folders(world, org, folder)]
-    told = f" any more; one so called was deleted, and is asked about as {' or '.join(gone)}" if gone else ""
-    return unknown("the folder", folder, known, where + told)
+    """What is said of a folder that nobody sees: the nearest path that somebody does, and what became of those so called: the
+    paths that they have now, or the ids by which deleted ones are asked about still."""
+    told = [each for org in orgs for each in _once_so_called(world, org, folder)]
+    return unknown("the folder", folder, known, where + (f" any more; one so called is {' or '.join(told)}" if told else ""))
 
 
-def _deleted_folders(world: ByName, org: str, folder: str) -> list[str]:
-    """The ids of folders that were deleted and had that name, wherever they lay."""
+def _once_so_called(world: ByName, org: str, folder: str) -> list[str]:
+    """The folders that ever had that name, wherever they lay: the paths of those that somebody sees, the ids of others."""
     of_tree = world["changes"].filter((pc.field("org") == org) & (pc.field("folder") == HIERARCHY))
-    gone = of_tree.filter(pc.equal(of_tree["action"], str(Action.DELETE_FOLDER))).select(["object"])
-    said = semi_join(of_tree, gone, ["object"]).select(["object", "properties"]).to_pylist()
     name = folder.strip("/").rpartition("/")[2]
-    called = {row["object"] for row in said for each in row["properties"] or () if (each["name"], each["value"]) == (NAME, name)}
-    return sorted(called, key=place_of)
+    said = of_tree.select(["object", "properties"]).to_pylist()
+    named = {row["object"] for row in said for each in row["properties"] or () if (each["name"], each["value"]) == (NAME, name)}
+    seen: dict[str, set[str]] = defaultdict(set)
+    for store in stores_of(world, org) if named else ():
+        for path, ids in seen_paths(world, org, store).items():
+            for each in ids:
+                seen[each].add(path)
+    return [
+        f"{' or '.join(sorted(seen[each]))} now" if each in seen else f"deleted, and asked about as {each}"
+        for each in sorted(named, key=place_of)
+    ]
 
 
 def folders_asked(world: ByName, org: str, store: str | None, folder: str) -> set[str]:
