@@ -320,8 +320,6 @@ class Questions(Known):
         from pfspark.ask import diff
 
         then, now = self.answers(before, org), self.answers(after, org)
-        if then.snapshot.row.round > now.snapshot.row.round:
-            raise UsageError(f"found {before} and {after} after it, expected the earlier moment first")
         named = None if folder is None else _named_in((now, then), folder)
         views = [{name: seen.frame(name) for name in diff.VIEWS} for seen in (then, now)]
         at = {**then.at, **now.at}

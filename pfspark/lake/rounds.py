@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import functions as F
 
 from pfspark import cntext
 from pfspark.ask import lines
@@ -18,7 +17,7 @@ from pfspark.edge.asked import shown
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.keeping import certificates
 from pfspark.edge.runner import Played
-from pfspark.edge.world import restoring
+from pfspark.edge.world import carried, restoring
 from pfspark.edge.world.turns import clocks
 from pfspark.errors import UsageError
 from pfspark.lake.known import When, round_or_time, time_of
@@ -156,7 +155,7 @@ class Rounds(Questions):
         views = {org: Stores(parted, org) for org in played.turns}
         receipts = played.made["receipts"].to_pylist() if played.turns else []
         refused = [row for row in receipts if row["outcome"] == Outcome.REFUSED]
-        items = self._items_of(row["edit_id"] for row in refused if row["edit_id"])
+        items = self._items_of((row["org"], row["edit_id"]) for row in refused if row["edit_id"])
         for row in sorted(refused, key=lambda row: (row["org"], row["at"], row["place"] or 0, row["store"])):
             yield {
                 "org": row["org"], "at": lines.moment(row["at"]), "kind": "refused", "store": row["store"],
@@ -167,11 +166,13 @@ class Rounds(Questions):
         if played.turns:
             yield from lines.messages(played.made["messages"], views)
 
-    def _items_of(self, edits: Iterable[str]) -> dict[tuple[str, str], str]:
-        """The item that each of these edits is about: by its name if it has one, else by its id."""
-        if not (ids := sorted(set(edits))):
+    def _items_of(self, edits: Iterable[tuple[str, str]]) -> dict[tuple[str, str], str]:
+        """The item that each of these edits (organization, id) is about: by its name if it has one, else by its id."""
+        if not (named := sorted({*edits})):
             return {}
-        rows = self._tables.read("edits").where(F.col("edit_id").isin(*ids)).select("org", "edit_id", "name", "item").collect()
+        orgs, ids = zip(*named, strict=True)
+        asked = pa.table({"org": pa.array(orgs, pa.string()), "edit_id": pa.array(ids, pa.string())})
+        rows = carried.naming(asked, self._tables.snapshot(), "edits", ["org", "edit_id", "name", "item"]).to_pylist()
         return {(row["org"], row["edit_id"]): row["name"] or row["item"] for row in rows}
 
     def status(self, org: str | None = None) -> Line:
