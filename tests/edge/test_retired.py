@@ -63,7 +63,7 @@ def test_nobody_reads_what_it_saw_last(lake: Lake) -> None:
         == {line["store"] for line in lake.lines("referrals")}
         == {"PFS2", "PFS3"}
     )
-    with pytest.raises(UsageError, match="the folder '/Sales' is not known any more; one so called is /Trade now; the nearest"):
+    with pytest.raises(UsageError, match="the folder '/Sales' is not known; one so called is /Trade now; the nearest"):
         lake.items(folder="/Sales")
     last = lake.status()["round"]
     by_name = [[*lake.diff_lines(f"{DAY}06:00:00Z", last, folder=name)] for name in ("/Sales", "/Trade")]

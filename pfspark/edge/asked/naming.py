@@ -75,10 +75,10 @@ def folders_named(world: ByName, org: str, store: str | None, folder: str) -> se
 
 
 def unknown_folder(world: ByName, orgs: Sequence[str], folder: str, known: Sequence[str], where: str = "") -> UsageError:
-    """What is said of a folder that nobody sees: the nearest path that somebody does, and what became of those so called: the
-    paths that they have now, or the ids by which deleted ones are asked about still."""
+    """What is said of a folder that is not seen: the nearest path that is, and what became of those so called: the paths that
+    they have now, or the ids by which deleted ones are asked about still."""
     told = [each for org in orgs for each in _once_so_called(world, org, folder)]
-    return unknown("the folder", folder, known, where + (f" any more; one so called is {' or '.join(told)}" if told else ""))
+    return unknown("the folder", folder, known, where + (f"; one so called is {' or '.join(told)}" if told else ""))
 
 
 def _once_so_called(world: ByName, org: str, folder: str) -> list[str]:
@@ -92,10 +92,13 @@ def _once_so_called(world: ByName, org: str, folder: str) -> list[str]:
         for path, ids in seen_paths(world, org, store).items():
             for each in ids:
                 seen[each].add(path)
-    return [
-        f"{' or '.join(sorted(seen[each]))} now" if each in seen else f"deleted, and asked about as {each}"
-        for each in sorted(named, key=place_of)
-    ]
+
+    def became(each: str) -> str:
+        if each not in seen:
+            return f"deleted, and asked about as {each}"
+        return "seen by others" if as_lines_name(folder) in seen[each] else f"{' or '.join(sorted(seen[each]))} now"
+
+    return [became(each) for each in sorted(named, key=place_of)]
 
 
 def folders_asked(world: ByName, org: str, store: str | None, folder: str) -> set[str]:
