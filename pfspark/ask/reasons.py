@@ -130,7 +130,7 @@ class _Teller:
         return {"at": lines.when(row["next_at"]), "what": row["next_what"], "of": row["next_of"]}
 
     def says(self) -> str:
-        """One sentence; of a store that lacks it because it is retired another."""
+        """One sentence; another where the store lacks it and is retired."""
         said = _SENTENCES[Cause(self.row["cause"])](self)
         if self.is_retired and self.row["cause"] not in HERE:
             return f"{said} {self.store} is retired; `pfspark store set {self.store} --not-retired` takes it back."

@@ -24,12 +24,6 @@ NONE = {
 }  # fmt: skip
 """What a person is told where an answer has no line."""
 
-
-def _none(kind: str, store: str | None) -> str:
-    """The same of one store, which may have had some, and is retired."""
-    return NONE[kind] if store is None else f"{NONE[kind].removesuffix(' yet')} at {store}"
-
-
 OfStore = Annotated[str | None, typer.Option("--store", help="Only this store.", autocompletion=completion.stores)]
 OfFolder = Annotated[
     str | None, typer.Option("--folder", help="Only this folder, by its path or id.", autocompletion=completion.folders)
@@ -211,3 +205,8 @@ def answer(
         several = org is None and kind != "rounds" and len(there.organizations) > 1
         found = there.lines(kind, when, org=org, store=store, folder=folder)
         screen.lines(found, json=json, orgs=several, none=_none(kind, store), kind=kind.removesuffix("s"))
+
+
+def _none(kind: str, store: str | None) -> str:
+    """What a person is told where an answer has no line; one store may have had some, and be retired."""
+    return NONE[kind] if store is None else f"{NONE[kind].removesuffix(' yet')} at {store}"

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cntext
@@ -142,15 +143,10 @@ class Folders(Edits):
         for row in rows:
             if folder == row["object"]:
                 return str(row["object"]), row["round"] - 1
-        said = of_tree.select("object", F.inline("properties")).where(F.col("name") == NAME).select("object", "value")
-        names = said.distinct().toArrow().to_pylist()
-        alive = {each for _, each in self.answers(org=org).views[org].alive()}
-        called = {row["value"]: row["object"] for row in names if row["object"] not in alive}
-        hint = "; `pfspark log edits` shows what was deleted"
-        for close in difflib.get_close_matches(_last(folder), called, 1):
-            hint = f"; one called {close!r} is {called[close]}{hint}"
-        if not cntext.is_number(folder) and _last(folder) not in called:  # the history may not reach back
-            raise UsageError(f"no deleted folder had the path or id {folder!r}: none was called so{hint}")
+        said = of_tree.select("object", F.inline("properties")).where(F.col("name") == NAME).select("object", "value").distinct()
+        called = said.where(F.col("value") == _last(folder)).toArrow()["object"].to_pylist()
+        if not cntext.is_number(folder) and self._living(org, called) == {*called}:  # no history needs to be read
+            raise self._no_deleted(org, folder, said, ": none was called so")
         for row in rows:  # what lay beneath was deleted with it
             world = self._world(row["round"] - 1)
             known = Stores(world, org)
@@ -158,7 +154,24 @@ class Folders(Edits):
                 for each in [folder] if cntext.is_number(folder) else naming.of_path(world, org, viewer, folder):
                     if row["object"] in known.above(viewer, each):
                         return each, row["round"] - 1
-        raise UsageError(f"no deleted folder had the path or id {folder!r}{hint}")
+        raise self._no_deleted(org, folder, said)
+
+    def _living(self, org: str, folders: Sequence[str]) -> set[str]:
+        """Those of the folders that some store sees."""
+        seen = self._world(None, org)["folders"]
+        alive = (pc.field("org") == org) & ~pc.field("dead") & pc.field("folder").isin(pa.array(folders, pa.string()))
+        return {*seen.filter(alive)["folder"].to_pylist()}
+
+    def _no_deleted(self, org: str, folder: str, said: DataFrame, why: str = "") -> UsageError:
+        """What is said where no deleted folder was called so; `said`: what folders were ever called."""
+        names = said.toArrow().to_pylist()
+        alive = self._living(org, [row["object"] for row in names])
+        called = {row["value"]: row["object"] for row in names if row["object"] not in alive}
+        close = difflib.get_close_matches(_last(folder), called, 1)
+        hint = "".join(f"; one called {each!r} is {called[each]}" for each in close)
+        return UsageError(
+            f"no deleted folder had the path or id {folder!r}{why}{hint}; `pfspark log edits` shows what was deleted"
+        )
 
     def folder_set(self, store: str, folder: str, *, org: str | None = None, at: When = None, **props: Any) -> str:
         """Sets properties of a folder, as `folder_create` names them (R16-R19)."""

@@ -95,7 +95,11 @@ class Answers:
         due = self.due(org)
         if due is None or due > self.at[org] or not self.played[org] or org not in self.policies:
             return due
-        return Grid(self.organizations[org]["start"], self.policies[org].interval).next_round(due, self.at[org])
+        return self.grid(org).next_round(due, self.at[org])
+
+    def grid(self, org: str) -> Grid:
+        """When an organization plays its rounds."""
+        return Grid(self.organizations[org]["start"], self.policies[org].interval)
 
     def overdue(self, age: timedelta, now: datetime | None) -> Iterator[str]:
         """What is missing, waits or is due for longer than that, a sentence each; `now` None: by each organization's clock."""

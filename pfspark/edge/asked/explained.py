@@ -47,7 +47,7 @@ def why(seen: Answers, about: Iterable[About]) -> Iterator[Line]:
     asked = list(about)
     read = seen.snapshot.read
     now = {org: seen.at[org] if seen.played[org] else seen.at[org] - TICK for org in seen.views}  # its first round is to come
-    grid = {org: Grid(seen.organizations[org]["start"], seen.policies[org].interval) for org in seen.views}
+    grid = {org: seen.grid(org) for org in seen.views}
     facts = {
         "log": lambda: log_of(own_rows(read, last_restores(seen.snapshot))["state"]),
         "requests": lambda: requests_of(read("backfill")),

@@ -85,8 +85,10 @@ def _once_so_called(world: ByName, org: str, folder: str) -> list[str]:
     """The folders that ever had that name, wherever they lay: the paths of those that somebody sees, the ids of others."""
     of_tree = world["changes"].filter((pc.field("org") == org) & (pc.field("folder") == HIERARCHY))
     name = folder.strip("/").rpartition("/")[2]
-    said = of_tree.select(["object", "properties"]).to_pylist()
-    named = {row["object"] for row in said for each in row["properties"] or () if (each["name"], each["value"]) == (NAME, name)}
+    properties = of_tree["properties"].combine_chunks()
+    each = pc.list_flatten(properties)
+    calls = pc.and_(pc.equal(pc.struct_field(each, "name"), NAME), pc.equal(pc.struct_field(each, "value"), name))
+    named = {*of_tree["object"].take(pc.list_parent_indices(properties).filter(calls)).to_pylist()}
     seen: dict[str, set[str]] = defaultdict(set)
     for store in stores_of(world, org) if named else ():
         for path, ids in seen_paths(world, org, store).items():

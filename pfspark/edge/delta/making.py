@@ -46,9 +46,10 @@ def create(tables: Stored, name: str, history: timedelta) -> None:
                 tables.spark.sql(f"CREATE TABLE {tables.name(name)} {said}")
             return
         except PySparkException as error:
-            if not _is_there(tables, name):
+            try:
+                taken = tables.stored(name)  # there is one already
+            except PySparkException:
                 raise unwritten(tables.where, name, error) from error
-        taken = tables.stored(name)
         if tuple(taken.columns) != table.names or taken.limit(1).collect():
             raise LakeError(
                 f"{tables.where} has a table `{name}` already, and it is not an empty one of a lake. Take another place."
@@ -57,13 +58,6 @@ def create(tables: Stored, name: str, history: timedelta) -> None:
         raise
     except Exception as error:
         raise unwritten(tables.where, name, error) from error
-
-
-def _is_there(tables: Stored, name: str) -> bool:
-    """Whether that table can be read."""
-    with contextlib.suppress(PySparkException):
-        return bool(tables.stored(name).columns)
-    return False
 
 
 def take_place(tables: Stored) -> None:

@@ -46,7 +46,7 @@ OF_A_FILE = 500_000
 MANY_FILES = 200
 """So many small files are read in a quarter of a second."""
 TRIES = 6
-"""Who changes a table of a catalog while others append to it is overtaken now and then, seldom twice."""
+"""How often a change of a table is said while others append to it, before it is given up until the next time."""
 THREADS = 4
 """Commits wait for the disk more than they work."""
 
@@ -117,14 +117,13 @@ class Stored:
         """The schema of the catalog, where it is not there and the lake is one."""
         if self._schema is not None:
             schema = sql.named(*self._schema)
+            with contextlib.suppress(*REFUSALS), quietly():  # who may use a schema may not make any
+                self.spark.sql(f"DESCRIBE SCHEMA {schema}")
+                return
             try:
-                with quietly():
-                    self.spark.sql(f"DESCRIBE SCHEMA {schema}")
-            except REFUSALS:  # who may use a schema may not make any
-                try:
-                    self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
-                except REFUSALS as error:
-                    raise LakeError(f"the schema {self.where} cannot be made: {cause(error)}") from error
+                self.spark.sql(f"CREATE SCHEMA IF NOT EXISTS {schema}")
+            except REFUSALS as error:
+                raise LakeError(f"the schema {self.where} cannot be made: {cause(error)}") from error
 
     def name(self, table: str) -> str:
         """The name of a table in SQL."""
