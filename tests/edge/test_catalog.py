@@ -17,15 +17,17 @@ from pyspark.errors import PySparkException
 from pfspark import cli
 from pfspark.between import Between
 from pfspark.edge.delta import making, places, sql
+from pfspark.edge.delta.ledger import Row
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping.agreement import disagreements
 from pfspark.edge.world import bases_by_spark, carried, scratch
 from pfspark.edge.world.facts import world
-from pfspark.errors import LakeError
+from pfspark.errors import DamageError, LakeError
 from pfspark.lake import Lake
 from pfspark.materializer import Materializer
 from pfspark.rows import rows_of
+from pfspark.words import Kind
 from tests.edge import mailbox
 
 if TYPE_CHECKING:
@@ -253,6 +255,25 @@ def test_what_a_catalog_refuses_is_told_by_its_cause(spark: SparkSession, tmp_pa
             making.create(Tables(spark, "spark_catalog.taken"), "stores", timedelta(days=30))
     finally:
         spark.sql("DROP SCHEMA spark_catalog.taken CASCADE")
+
+
+def test_a_table_of_the_past_that_cannot_be_read_is_told_by_its_cause(schema: str, spark: SparkSession) -> None:
+    """A version that its history does not have any more, what cannot be read as of a version, and what is not there."""
+    spark.sql(f"CREATE SCHEMA {schema}")
+    tables = Tables(spark, schema)
+    making.create(tables, "stores", timedelta(days=30))
+    row = Row(round=3, kind=Kind.PLAYED, writer="w", began=START, ended=START, versions={}, cursors={})
+    then = Snapshot(tables, row, frozenset(), people={"stores": 7})
+    with pytest.raises(LakeError, match=r"Round 3 of .* can no longer be read: the history of its table `stores` does not"):
+        then.read("stores")
+    name = tables.name("stores")
+    spark.sql(f"DROP TABLE {name}")
+    spark.sql(f"CREATE TABLE {name} USING parquet AS SELECT 'PFS1' AS store")
+    with pytest.raises(LakeError, match=r"`stores` of .* cannot be read: .*TIME_TRAVEL.*\. Set that right and ask again"):
+        then.read("stores")
+    spark.sql(f"DROP TABLE {name}")
+    with pytest.raises(DamageError, match=r"`stores` of .* cannot be read: its file _delta_log is gone or torn"):
+        then.read("stores")
 
 
 def test_upkeep_goes_on_where_somebody_posts_meanwhile(schema: str, spark: SparkSession) -> None:

@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge.delta import native
-from pfspark.edge.delta.damage import damaged
+from pfspark.edge.delta.damage import damaged, is_missing, unread
 from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, LEDGER, LOOKED_AT, AsOf, Restored, Row
 from pfspark.edge.delta.stored import Stored
 from pfspark.errors import LakeError
@@ -114,12 +114,13 @@ class Snapshot:
         try:
             rows = self.tables.stored(name, version)
         except PySparkException as error:
-            if version is None and "NOT_FOUND" in (error.getCondition() or ""):
-                raise damaged(name, self.tables.where, "_delta_log") from error
-            raise LakeError(
-                f"Round {self.row.round} of {self.tables.where} can no longer be read: the history of its table "
-                f"`{name}` does not reach back so far."
-            ) from error
+            if "VERSION_NOT_FOUND" in (error.getCondition() or ""):
+                raise LakeError(
+                    f"Round {self.row.round} of {self.tables.where} can no longer be read: the history of its table "
+                    f"`{name}` does not reach back so far."
+                ) from error
+            why = damaged(name, self.tables.where, "_delta_log") if is_missing(error) else unread(self.tables.where, name, error)
+            raise why from error
         if name == LEDGER:
             return rows.where(f"round <= {self.row.round}")
         if name not in FACTS:
