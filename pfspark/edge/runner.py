@@ -319,16 +319,14 @@ class Runner:
     def _play(self, choose: Choice, found: Found | None = None) -> Played:
         """A round of those whom the choice says, if it says any; `found`: how the lake was a moment ago."""
         began = datetime.now(UTC)
-        with self._writing() as writer, self._scratch:
-            known = self._look(found)
-            turns = choose(known)
-            if turns and (there := self._taken_over(known, writer)) is not known:
-                known, turns = there, choose(there)
-            if turns:
-                return self._commit(known, writer, turns, began)
-        if writer.last is None:  # nobody plays, so the ledger was not opened
-            self.close()
-        return Played()
+        with self._scratch:
+            known = self._look(found) if self._writer is None else None
+            if known and not choose(known):  # nobody plays: nothing is locked, and what is known is kept
+                return Played()
+            with self._writing() as writer:
+                known = self._taken_over(known or self._look(), writer)
+                turns = choose(known)
+                return self._commit(known, writer, turns, began) if turns else Played()
 
     def _rehearse(self, choose: Choice, found: Found | None = None) -> Played:
         """What such a round would be, played on a copy of the world; nothing is written."""

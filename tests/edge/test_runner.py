@@ -8,14 +8,17 @@ from collections import defaultdict
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from pfspark.edge import runner
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world import carried
+from pfspark.edge.world.carried import Carried, known_after
 from pfspark.edge.world.facts import world
 from pfspark.edge.world.turns import clocks
 from pfspark.errors import LakeError, OtherWriterError
@@ -151,6 +154,34 @@ def test_an_idle_round_writes_nothing(resting: Path, spark: SparkSession) -> Non
         with Lake.open(resting, spark) as again:
             assert again.round(now).turns == {}
     assert sorted(str(file) for file in resting.rglob("*")) == before
+
+
+def test_who_waits_as_time_goes_by_locks_nothing_and_reads_the_world_once(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However often it looks; so another may play meanwhile."""
+    place = tmp_path / "lake"
+    with Lake.create(place, spark) as before:
+        before.organization("first", "modern", start=f"{DAY}00:00:00Z")
+        before.round()
+    looked, read, resting = [], [], []
+
+    def look_again(_: float) -> None:
+        looked.append(lake._runner._writer)
+        if len(looked) == 5:
+            raise KeyboardInterrupt
+
+    def counted(*given: Any) -> Carried:
+        read.append(given)
+        return known_after(*given)
+
+    with Lake.open(place, spark) as lake:
+        monkeypatch.setattr(runner, "known_after", counted)
+        monkeypatch.setattr(runner.time, "sleep", look_again)
+        with pytest.raises(KeyboardInterrupt):
+            next(lake._runner.run(resting=resting.append))
+    assert looked == [None] * 5
+    assert len(read) == len(resting) == 1
 
 
 def test_who_knows_the_world_looks_whether_others_played_since(resting: Path, spark: SparkSession) -> None:
