@@ -116,12 +116,6 @@ def distinct(table: pa.Table, on: Sequence[str]) -> pa.Table:
     return table.select(list(on)).group_by(list(on), use_threads=False).aggregate([])
 
 
-def named(orgs: pa.ChunkedArray, said: pa.ChunkedArray) -> pa.Table:
-    """The edits that are named there, each as `@` and its id (`naming.named`): org, edit_id."""
-    naming = pa.table({"org": orgs, "edit_id": said}).filter(pc.starts_with(said, "@"))
-    return naming.set_column(1, "edit_id", pc.utf8_slice_codeunits(naming["edit_id"], 1))
-
-
 def together(*tables: pa.Table) -> pa.Table:
     """The rows of all, in the columns of the first."""
     return pa.concat_tables([each.select(tables[0].column_names).cast(tables[0].schema) for each in tables])

@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, distinct, in_parts, labels, named, placed, semi_join, together
+from pfspark.keyed import anti_join, distinct, in_parts, labels, placed, semi_join, together
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
-from pfspark.words import HIERARCHY_ACTIONS, LIVE, PARENT, Action, Entry, Listing, MessageType, Standing, Why
+from pfspark.references import became, named_by
+from pfspark.words import HIERARCHY_ACTIONS, LIVE, Action, Entry, Listing, MessageType, Standing, Why
 
 
 def _amend(view: pa.Table, changed: pa.Table, *, key: Sequence[str]) -> pa.Table:
@@ -110,11 +111,7 @@ def _taken(numbered: pa.Table) -> pa.Table:
 
 
 def _names(changes: pa.Table, *, edits: pa.Table) -> pa.Table:
-    said = (edits["folder"], edits["item"], pc.map_lookup(edits["properties"], PARENT, "first"))
-    theirs = pa.concat_tables(named(edits["org"], each) for each in said)
-    became = semi_join(changes, theirs, ("org", "edit_id")).sort_by([("at", "ascending"), ("object", "ascending")])
-    last = became.group_by(["org", "edit_id"], use_threads=False).aggregate([("object", "last")])
-    return last.rename_columns({"object_last": "object"}).select(["org", "edit_id", "object"])
+    return became(changes, named_by(edits))
 
 
 def _posted(edits: pa.Table) -> pa.Table:

@@ -15,8 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import branches
-from pfspark.keyed import ByName, anti_join, distinct, filtered, named, semi_join
+from pfspark.keyed import ByName, anti_join, distinct, filtered, semi_join
 from pfspark.keys import FOLDER
+from pfspark.references import named
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
 BY_FOLDER = ("tree", "folders", "lists", "replicas", "state", "array", "agenda", "lives")

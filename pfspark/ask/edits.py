@@ -7,21 +7,34 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 
 from pfspark.ask import lines
 from pfspark.ask.stores import Stores
-from pfspark.words import HIERARCHY, NAME, Reason
+from pfspark.references import resolved
+from pfspark.words import HIERARCHY, NAME, Outcome, Reason
 
 COLUMNS = {
     "edits": ("org", "edit_id", "store", "at", "place", "action", "folder", "item", "name", "properties", "written"),
     "receipts": ("edit_id", "outcome", "reason", "round"),
-    "changes": ("edit_id", "folder", "object", "origin", "cn"),
+    "changes": ("org", "edit_id", "folder", "object", "origin", "cn", "at"),
 }
 """What has to be known of each of these tables."""
 WAITING = "waiting"
 PAGE = 10_000
 """Edits that are told at once."""
+REPEATED = pc.coalesce(pc.field("reason") == str(Reason.ALREADY_TAKEN_IN), pc.scalar(False))
+"""Receipts of edits that had been taken in already, and were said once more."""
+REFUSED = pc.is_valid(pc.field("edit_id")) & (pc.field("outcome") == str(Outcome.REFUSED)) & ~REPEATED
+"""Receipts of edits that were refused: see `refused`."""
 _ORDER = ("at", "place", "edit_id")
+
+
+def refused(receipts: DataFrame) -> DataFrame:
+    """Receipts of edits that were refused: not of those that had been taken in already, and were said once more."""
+    told = receipts.where(F.col("edit_id").isNotNull() & (F.col("outcome") == Outcome.REFUSED))
+    return told.where(F.coalesce(F.col("reason") != Reason.ALREADY_TAKEN_IN, F.lit(True)))
 
 
 def lines_of(edits: pa.Table, receipts: pa.Table, changes: pa.Table, *, stores: Stores) -> Iterator[dict[str, Any]]:
@@ -32,14 +45,13 @@ def lines_of(edits: pa.Table, receipts: pa.Table, changes: pa.Table, *, stores: 
     """
     made = edits.set_column(edits.column_names.index("place"), "place", pc.fill_null(edits["place"], 0))
     rows = _first_of_each(made.filter(pc.is_valid(made["store"])).sort_by([(name, "ascending") for name in _ORDER]))
-    repeated = pc.fill_null(pc.equal(receipts["reason"], Reason.ALREADY_TAKEN_IN), False)
-    told = receipts.filter(pc.invert(repeated))
-    became = changes.sort_by([("origin", "ascending"), ("cn", "ascending")])
+    told = receipts.filter(~REPEATED)
+    taken_in = changes.sort_by([(name, "ascending") for name in ("at", "origin", "cn")])
     looked_up = {
         **{name: _of(told, rows["edit_id"])[name] for name in ("outcome", "reason", "round")},
-        **{f"its_{name}": _of(became, rows["edit_id"])[name] for name in ("folder", "object", "origin", "cn")},
-        **{f"made_{name}": _of(became, _edit_in(rows[name]))["object"] for name in ("folder", "item")},
+        **{f"its_{name}": _of(taken_in, rows["edit_id"])[name] for name in ("folder", "object", "origin", "cn")},
     }
+    rows = resolved(rows, changes)
     for name, column in looked_up.items():
         rows = rows.append_column(name, column)
     for page in rows.to_batches(max_chunksize=PAGE):
@@ -48,8 +60,8 @@ def lines_of(edits: pa.Table, receipts: pa.Table, changes: pa.Table, *, stores: 
 
 def _line(row: dict[str, Any], stores: Stores) -> dict[str, Any]:
     makes_folder = row["its_folder"] == HIERARCHY
-    folder = row["its_object"] if makes_folder else row["made_folder"] or row["folder"]
-    item = row["made_item"] or row["item"] or (None if makes_folder else row["its_object"])
+    folder = row["its_object"] if makes_folder else row["folder"]
+    item = row["item"] or (None if makes_folder else row["its_object"])
     return {
         "org": row["org"], "at": lines.when(row["at"]), "kind": "edit", "edit": row["edit_id"], "store": row["store"],
         "action": row["action"], "folder": folder and stores.path(row["store"], folder), "item": item,
@@ -69,8 +81,3 @@ def _first_of_each(rows: pa.Table) -> pa.Table:
 def _of(table: pa.Table, edits: pa.ChunkedArray) -> pa.Table:
     """For each edit the first row of a table that is about it, or nulls."""
     return table.take(pc.index_in(edits, value_set=table["edit_id"].combine_chunks()))
-
-
-def _edit_in(refs: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Of `@` and an edit, which stands for what that makes, the edit."""
-    return pc.if_else(pc.starts_with(refs, "@"), pc.utf8_slice_codeunits(refs, 1), pa.scalar(None, pa.string()))

@@ -14,10 +14,11 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.ask.edits import refused
 from pfspark.errors import UsageError
 from pfspark.keys import FOLDER, HERE, ORIGIN
 from pfspark.rules import state
-from pfspark.words import LIVE, SAID_AGAIN, Entry, Outcome, Reason, Standing
+from pfspark.words import LIVE, SAID_AGAIN, Entry, Standing
 
 TAKEN_IN_AGAIN, MADE_ANEW = f"^({SAID_AGAIN})+", "~[0-9]+$"
 
@@ -37,9 +38,13 @@ def made(edits: DataFrame, *, receipts: DataFrame, lost: DataFrame) -> DataFrame
 
     An edit counts that waits, or was taken in and is not `lost` (org, edit_id); not one that was refused.
     """
-    told = receipts.where(F.col("edit_id").isNotNull() & ~F.coalesce(F.col("reason") == Reason.ALREADY_TAKEN_IN, F.lit(False)))
-    refused = told.where(F.col("outcome") == Outcome.REFUSED).select("org", "edit_id")
-    void = refused.unionByName(lost.select("org", "edit_id")).distinct().withColumn("void", F.lit(True))
+    void = (
+        refused(receipts)
+        .select("org", "edit_id")
+        .unionByName(lost.select("org", "edit_id"))
+        .distinct()
+        .withColumn("void", F.lit(True))
+    )
     return (
         edits.select("org", "edit_id")
         .distinct()

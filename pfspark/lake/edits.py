@@ -10,20 +10,24 @@ from datetime import UTC, datetime
 from functools import reduce
 from operator import and_
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
+from pfspark.ask.edits import REFUSED, refused
 from pfspark.edge import door, repeats
 from pfspark.edge.asked import shown
 from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.world import carried
 from pfspark.errors import RefusedError
 from pfspark.lake.known import When
 from pfspark.lake.questions import Questions
 from pfspark.printed import Line
+from pfspark.references import EDIT, became
 from pfspark.rows import rows_of
 from pfspark.units import nearest
-from pfspark.words import HIERARCHY, PARENT, Action, Outcome, Reason
+from pfspark.words import HIERARCHY, PARENT, Action
 
 
 class Edits(Questions):
@@ -31,8 +35,8 @@ class Edits(Questions):
 
     def accepted(self, *edits: str, org: str | None = None) -> None:
         """Raises RefusedError where one of these edits was refused when it was taken in; one that waits is not."""
-        receipts = self._tables.read("receipts").where(F.col("edit_id").isin(*edits) & (F.col("outcome") == Outcome.REFUSED))
-        for row in receipts.where(F.col("org") == self._org(org)).limit(1).collect():
+        these = (F.col("org") == self._org(org)) & F.col("edit_id").isin(*edits)
+        for row in refused(self._tables.read("receipts").where(these)).limit(1).collect():
             raise RefusedError(f"{row['store']} refused the edit {row['edit_id']} ({row['type']}): {row['reason']}")
 
     def _edit(
@@ -96,13 +100,11 @@ class Edits(Questions):
         edits = snapshot.arrow("edits", these, ["edit_id"])
         if edits is not None and not edits.num_rows:
             return {}
-        other = pc.field("reason").is_null() | (pc.field("reason") != str(Reason.ALREADY_TAKEN_IN))
-        refused = these & (pc.field("outcome") == str(Outcome.REFUSED)) & other
-        receipts = None if _restored(snapshot, org) else snapshot.arrow("receipts", refused, ["edit_id"])
-        if edits is None or receipts is None:
+        void = None if _restored(snapshot, org) else snapshot.arrow("receipts", these & REFUSED, ["edit_id"])
+        if edits is None or void is None:
             made = self._made(org, lambda edit: edit.contains(part)).toArrow().to_pylist()
             return {row["first"]: repeats.Made(row["times"], row["counts"]) for row in made}
-        return repeats.made_here(edits["edit_id"].to_pylist(), void={*receipts["edit_id"].to_pylist()})
+        return repeats.made_here(edits["edit_id"].to_pylist(), void={*void["edit_id"].to_pylist()})
 
     def _made(self, org: str, these: Callable[[Column], Column]) -> DataFrame:
         """How edits of an organization stand by the id of their first making, `these` by their `edit_id`; see `repeats.made`."""
@@ -155,7 +157,9 @@ class Edits(Questions):
             return {row["object"]: row["name"] for row in seen} | posts, deleted | dead
 
         if item.startswith("@") and item not in posts:
-            item = next((each for each in self._told_by_changes("object", org=org, edit_id=item[1:]) if each), item)
+            edit = pa.table({"org": [org], "edit_id": [item[1:]]})
+            changes = carried.naming(edit, self._tables.snapshot(), "changes", [*EDIT, "object", "at"])
+            item = next(iter(became(changes, edit)["object"].to_pylist()), item)
         names, gone = there(item)
         if item in gone and item in names:
             raise RefusedError(f"the item {item} is deleted at {store}, and can no longer be changed")

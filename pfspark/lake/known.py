@@ -13,11 +13,13 @@ from pfspark.edge.asked import naming
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.runner import Runner
+from pfspark.edge.world import carried
 from pfspark.edge.world.directory import DIRECTORY, faults, latest
 from pfspark.edge.world.facts import as_between, as_frame, trees, world_between
 from pfspark.errors import RefusedError, UsageError
 from pfspark.keyed import ByName, of_store
 from pfspark.printed import Line
+from pfspark.references import EDIT, named_by, resolved, with_ids
 from pfspark.rows import rows_of
 from pfspark.units import TICK, confirmed, nearest, parse_time, unknown
 from pfspark.words import LAST, REPLICA
@@ -65,21 +67,24 @@ class Known:
         return sorted((str(org), str(store)) for org, store in self._directory("stores"))
 
     def _world(self, as_of: When = None, org: str | None = None) -> ByName:
+        """The world, now or as it was after a round; with edits that wait as they are read by whoever asks: see `with_ids`."""
         if as_of is None:
-            return self._runner.world().tables
+            return with_ids(self._runner.world().tables)
         snapshot = self._tables.snapshot(round_or_time(as_of), org)
         if self._views is None or self._views[0] != snapshot.row.round:
-            self._views = snapshot.row.round, world_between(snapshot).tables
+            self._views = snapshot.row.round, with_ids(world_between(snapshot).tables)
         return self._views[1]
 
     def _tree_world(self) -> ByName:
         """As much of the world as the paths of folders need."""
         if (world := self._runner.at_hand()) is not None:
-            return world.tables
+            return with_ids(world.tables)
         snapshot = self._tables.snapshot()
         at = snapshot.row.round, self._tables.version("edits")
         if self._trees is None or self._trees[0] != at:
-            self._trees = at, as_between(self._tables, trees(snapshot)).tables
+            known = as_between(self._tables, trees(snapshot)).tables
+            changes = carried.naming(named_by(known["edits"]), snapshot, "changes", [*EDIT, "object", "at"])
+            self._trees = at, {**known, "edits": resolved(known["edits"], changes)}
         return self._trees[1]
 
     def _clock(self, org: str, store: str, *about: str | None) -> datetime:

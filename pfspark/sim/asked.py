@@ -10,13 +10,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
-from pfspark.ask import lines, reasons
+from pfspark.ask import reasons
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
 from pfspark.ask.stores import Stores
 from pfspark.between import Between
 from pfspark.keyed import ByName, anti_join, semi_join
 from pfspark.keys import STORE
 from pfspark.printed import Line
+from pfspark.references import became
 from pfspark.rows import local, rows_of, schema_of
 from pfspark.schedules import Grid
 from pfspark.sim import invention
@@ -78,7 +79,8 @@ class Past:
         tables = {
             name: table.filter(pc.is_in(table["org"], pa.array(asked, pa.string()))) for name, table in self._world.tables.items()
         }
-        made = {(row["org"], f"@{row['edit_id']}"): lines.number_of(row) for row in tables["changes"].to_pylist()}
+        became_ids = became(tables["changes"], tables["changes"]).to_pylist()
+        made = {(row["org"], f"@{row['edit_id']}"): row["object"] for row in became_ids}
         about = {(org, step.number): self._about(org, step, tables, made) for org, steps in asked.items() for step in steps}
         grid = {org: Grid(now, self._scenarios[org].interval) for org, now in at.items() if org in asked}
         rows: dict[Here, list[Line]] = defaultdict(list)

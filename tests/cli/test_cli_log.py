@@ -37,7 +37,8 @@ def edit(edit_id: str, **said: Any) -> dict[str, Any]:
 
 
 def test_what_became_of_each_edit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In pages of two; one that came again was refused as known, which says nothing of the first."""
+    """In pages of two; one that came again was refused as known, which says nothing of the first; one that was taken in once more
+    is told as it was first, and what names it means what it became last."""
     done = [
         edit("late", at=AT + timedelta(hours=1), folder="@made", action="modify", item="@sent", place=2),
         edit("made", action="create_folder", properties=[("name", "Sales"), ("parent", "")]),
@@ -52,9 +53,11 @@ def test_what_became_of_each_edit(monkeypatch: pytest.MonkeyPatch) -> None:
         {"edit_id": "sent", "outcome": "applied", "reason": None, "round": 3},
         {"edit_id": "no", "outcome": "refused", "reason": "unknown_folder", "round": 4},
     ]
+    main = {"org": "main", "at": AT}
     changes = [
-        {"edit_id": "made", "folder": "1-1", "object": "P1:7", "origin": "P1", "cn": 7},
-        {"edit_id": "sent", "folder": "P1:7", "object": "P1:1", "origin": "P1", "cn": 1},
+        {**main, "edit_id": "made", "folder": "1-1", "object": "P1:7", "origin": "P1", "cn": 7},
+        {**main, "edit_id": "sent", "folder": "P1:7", "object": "A1:9", "origin": "A1", "cn": 9, "at": AT + timedelta(days=9)},
+        {**main, "edit_id": "sent", "folder": "P1:7", "object": "P1:1", "origin": "P1", "cn": 1},
     ]
     stores: Any = SimpleNamespace(path=lambda store, folder: {"P1:7": "/Sales"}.get(folder, f"/{folder}"))
     monkeypatch.setattr(edits, "PAGE", 2)
@@ -68,7 +71,7 @@ def test_what_became_of_each_edit(monkeypatch: pytest.MonkeyPatch) -> None:
         ("made", "/Sales", None, "Sales", "applied", "P1:7"),
         ("sent", "/Sales", "P1:1", "first", "applied", "P1:1"),
         ("no", "/P1:9", None, "x", "refused", None),
-        ("late", "/Sales", "P1:1", None, "waiting", None),
+        ("late", "/Sales", "A1:9", None, "waiting", None),
         ("never", "/@unknown", None, None, "waiting", None),
     ]
     assert [(line["reason"], line["round"]) for line in found] == [

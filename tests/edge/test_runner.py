@@ -88,6 +88,9 @@ def test_a_world_read_anew_is_the_world_that_was_carried_on(
     assert steps >= {"heard", "asked", "named"}
     refused = {(row["edit_id"], row["reason"]) for row in lake.table("receipts").where("outcome = 'refused'").collect()}
     assert ("the first", "already_taken_in") in refused
+    lake.accepted("the first", **main)  # what is said again is there: nobody calls that refused
+    told = [*lake.why_lines("@the first", folder="/Trade", store="PFS1", **main)]
+    assert "refused" not in {line["cause"] for line in told}, told
     lake.close()
 
 

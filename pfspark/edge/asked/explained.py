@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -13,6 +13,7 @@ from pyspark.sql import functions as F
 
 from pfspark.ask import candidates, hops, reasons, trace
 from pfspark.ask.about import About, edit_rows, explain, log_of, refusals_of, requests_of
+from pfspark.ask.edits import refused as refused_edits
 from pfspark.edge.asked.answers import Answers
 from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.edge.world.facts import contacts_before_asking, last_restores
@@ -20,11 +21,12 @@ from pfspark.edge.world.views import own_rows
 from pfspark.keyed import ByName, distinct, semi_join
 from pfspark.keys import FOLDER, STORE
 from pfspark.printed import Line
+from pfspark.references import resolved
 from pfspark.rows import arrow, local, rows_of, struct
 from pfspark.rules import intake
 from pfspark.schedules import Grid
 from pfspark.units import TICK
-from pfspark.words import HIERARCHY, Hop, Kind, Listing
+from pfspark.words import Hop, Kind, Listing
 
 FIRST_ROUNDS, LAST_ROUNDS = 2, 4
 """Of how many rounds in which it was asked for it is told whom else could have been asked: the first, and the last. What the
@@ -100,7 +102,7 @@ def when_asking(seen: Answers) -> ByName:
 def _edits(seen: Answers, asked: Iterable[About], now: Mapping[str, datetime], grid: Mapping[str, Grid]) -> Iterator[Line]:
     """The edits without a number that are asked about: those that wait, and of a name those that were refused."""
     waiting = defaultdict(list)
-    for row in _with_made_folders(seen, seen.world["edits"].to_pylist()):
+    for row in seen.world["edits"].to_pylist():
         waiting[row["org"], row["folder"]].append(row)
     refused = _refused(seen, {(each.org, each.folder, each.item) for each in asked if each.item is not None and not each.numbers})
     for each in asked:
@@ -123,26 +125,12 @@ def _refused(
     called = seen.snapshot.tables.spark.createDataFrame(names, "org string, called string")
     so_called = (F.col("name") == F.col("called")) | (F.concat(F.lit("@"), "edit_id") == F.col("called"))
     edits = intake.legible(seen.snapshot.read("edits")).join(called, "org").where(so_called)
-    receipts = seen.snapshot.read("receipts").where("edit_id is not null and reason is not null")
-    told = receipts.select("org", "edit_id", "reason", F.col("at").alias("refused_at"))
+    told = refused_edits(seen.snapshot.read("receipts")).select("org", "edit_id", "reason", F.col("at").alias("refused_at"))
     found: dict[tuple[str, str, str | None], dict[tuple[str, str], Line]] = defaultdict(dict)
-    for row in _with_made_folders(seen, edits.join(told, ["org", "edit_id"]).toArrow().to_pylist()):
+    for row in resolved(edits.join(told, ["org", "edit_id"]).toArrow(), seen.world["changes"]).to_pylist():
         if (where := (row["org"], row["folder"], row["called"])) in wanted:
             found[where][row["org"], row["edit_id"]] = {"reason": row["reason"], "at": row["refused_at"], "edit": row}
     return found
-
-
-def _with_made_folders(seen: Answers, edits: Sequence[Line]) -> Iterator[Line]:
-    """Those edits; of one whose folder was not there yet (`@`, and the edit that makes it) with what that became."""
-    changes, refs = seen.world["changes"], {row["folder"] for row in edits if (row["folder"] or "").startswith("@")}
-    made: dict[tuple[str, str], str] = {}
-    if refs:
-        makers = pa.array([ref[1:] for ref in refs], pa.string())
-        found = changes.filter((pc.field("folder") == HIERARCHY) & pc.field("edit_id").isin(makers))
-        became = found.sort_by([("at", "ascending"), ("object", "ascending")]).to_pylist()  # the last counts: `intake.names`
-        made = {(row["org"], f"@{row['edit_id']}"): row["object"] for row in became}
-    for row in edits:
-        yield row | {"folder": made.get((row["org"], row["folder"]), row["folder"])}
 
 
 def _rounds_at(seen: Answers, moments: Iterable[tuple[str, datetime]]) -> dict[tuple[str, datetime], int]:

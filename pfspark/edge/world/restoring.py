@@ -17,8 +17,9 @@ from pfspark.ask import lines
 from pfspark.ask.stores import Stores, set_of
 from pfspark.between import Between
 from pfspark.errors import RefusedError
-from pfspark.keyed import ByName, named, of_store, semi_join, with_columns
+from pfspark.keyed import ByName, of_store, semi_join, with_columns
 from pfspark.printed import Line
+from pfspark.references import resolved
 from pfspark.rows import rows_of
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, LIVE, PARENT, BackfillStep, Standing
 
@@ -162,10 +163,7 @@ def expect_taken_in(org: str, store: str, tables: ByName, then: ByName, now: dat
     due = of_store(tables["edits"], org, store).filter(pc.field("at") <= pa.scalar(now))
     if not due.num_rows:
         return
-    said = (due["folder"], due["item"], pc.map_lookup(due["properties"].combine_chunks(), PARENT, "first"))
-    taken = semi_join(changes, pa.concat_tables(named(due["org"], each) for each in said), ("org", "edit_id"))
-    became = {f"@{row['edit_id']}": row["object"] for row in taken.select(["edit_id", "object"]).to_pylist()}
-    waiting = [_resolved(edit, became) for edit in due.to_pylist()]
+    waiting = resolved(due, changes).to_pylist()
     rows = of_store(then["replicas"], org, store).to_pylist()
     had = {row["folder"] for row in rows if row["standing"] == Standing.ACTIVE}
     of_items = [edit for edit in waiting if edit["action"] not in HIERARCHY_ACTIONS and edit["folder"]]
@@ -175,13 +173,6 @@ def expect_taken_in(org: str, store: str, tables: ByName, then: ByName, now: dat
             f"{edit['action']} ({edit['edit_id']}) waits at {store}, which had no {what} then and would refuse it; nothing "
             "was done. Play a round first, or restore to a later moment"
         )
-
-
-def _resolved(edit: Line, became: Mapping[str, str]) -> Line:
-    """An edit with what it names by edits as these `became` it, where they were taken in."""
-    folder, item = (became.get(edit[name] or "", edit[name]) for name in ("folder", "item"))
-    sets = [(name, became.get(value or "", value) if name == PARENT else value) for name, value in edit["properties"] or ()]
-    return {**edit, "folder": folder, "item": item, "properties": sets}
 
 
 def _about_what_is_strange(
