@@ -350,10 +350,11 @@ def take_in(world: World, news: News, inbox: Inbox, standing: Standings, tree_ed
     edits = intake.of_items(tree_edits.resolved)
     of_items, item_changes = _take_in_items(edits, world, news, inbox, standing, tree_edits, steps)
     changes = append(tree_edits.changes, item_changes)
+    retold = _amend("tree", news.changed.tree, tree_edits.changed.tree)
     return Edits(
         received=tree_edits.resolved, of_folders=tree_edits.verdicts, of_items=of_items,
         issued=intake.issued(changes), written=intake.as_changes(changes),
-        trees=tree_edits.trees, changed=tree_edits.changed, retold=_both(news.changed, tree_edits.changed),
+        trees=tree_edits.trees, changed=tree_edits.changed, retold=_both(news.changed, tree_edits.changed, retold),
         replicas=steps.replicas, with_departing=steps.with_departing, steps=steps.taken,
     )  # fmt: skip
 
@@ -790,16 +791,14 @@ def _see(trees: Trees, versions: DataFrame, clock: DataFrame) -> tuple[Trees, Tr
     seen = hierarchy.folders(hierarchy.of_viewers(tree, retold))
     folders = hierarchy.changed(seen, before=trees.folders, retold=retold)
     changed = Trees(retold, folders, hierarchy.lists(in_folders(tree, folders), folders=folders))
-    return _both(trees, changed), changed
+    return _both(trees, changed, tree), changed
 
 
-def _both(first: Trees, then: Trees) -> Trees:
-    """Trees, and what changed of them thereafter: a folder that changed and has no list now has none."""
-    return Trees(
-        _amend("tree", first.tree, then.tree),
-        _amend("folders", first.folders, then.folders),
-        append(elsewhere(first.lists, then.folders), then.lists),
-    )
+def _both(first: Trees, then: Trees, tree: DataFrame) -> Trees:
+    """Trees, and what changed of them thereafter, of which the `tree` is known: a folder that changed and has no list now has
+    none."""
+    lists = append(elsewhere(first.lists, then.folders), then.lists)
+    return Trees(tree, _amend("folders", first.folders, then.folders), lists)
 
 
 def _changes(world: World, edits: Edits, ranges: DataFrame) -> DataFrame:

@@ -346,6 +346,26 @@ def columns(schema: StructType) -> set[tuple[str, str]]:
     return {(each.name, each.dataType.simpleString()) for each in schema}
 
 
+def test_no_step_is_made_twice() -> None:
+    """Of the same frames a rule gives the same: what is computed by itself, and not within who reads it, is drawn once."""
+    outcome = graph()
+    number: dict[Frame, int] = {}
+    drawn: dict[object, int] = {}
+
+    def said(value: object) -> object:
+        if isinstance(value, tuple):
+            return tuple(map(said, value))
+        return ("frame", number[value]) if isinstance(value, Frame) else value
+
+    twice = []
+    for frame in steps(getattr(outcome, each.name) for each in fields(Results)):
+        what = (frame.rule or frame.name, tuple((name, said(value)) for name, value in frame.given.items()))
+        if what in drawn and frame.rule and not frame.rule.inline:
+            twice.append(f"{frame.phase}: {frame.rule.name}")
+        number[frame] = drawn.setdefault(what, len(drawn))
+    assert not twice
+
+
 def test_drawing_a_round_asks_spark_nothing() -> None:
     """In a process that has no Spark."""
     script = "from pfspark.round import graph; from pyspark.sql import SparkSession as S; graph(); print(S.getActiveSession())"

@@ -198,8 +198,12 @@ def unserved(requests: DataFrame, *, answers: DataFrame, told: DataFrame) -> Dat
 
 @rule("keys_due", drives=("timed", "asks"), inline=True)
 def next_due(timed: DataFrame, *, asks: DataFrame) -> DataFrame:
-    """When each (org, store, folder) next has a piece to ask for; pieces asked for now wait for their retry."""
-    waiting = timed.where("due > now or suspended").select(*HERE, "due")
+    """When each (org, store, folder) next has a piece to ask for; pieces asked for now wait for their retry.
+
+    Of content that is suspended a piece may be due and not asked for (F69): it stays due. The hierarchy is never held back.
+    """
+    held_back = F.col("suspended") & (F.col("folder") != HIERARCHY)
+    waiting = timed.where((F.col("due") > F.col("now")) | held_back).select(*HERE, "due")
     return waiting.unionByName(asks.select(*HERE, "due")).groupBy(*HERE).agg(F.min("due").alias("due"))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from pfspark.rules import backfill
 from pfspark.tables import FRAMES
+from pfspark.words import HIERARCHY
 from tests.frames import by_org, frame_of
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 EARLIER = NOW - timedelta(hours=1)
+RETRY = 60
+"""Seconds until what is asked for now is asked for again."""
 HERE = "org string, store string, folder string"
 RANGES = f"{HERE}, origin string, cn_min bigint, cn_max bigint"
 MEASURES = ("applied", "arriving", "claimed", "void", "near", "leaving", "open", "heard", "attempt", "asked")
@@ -155,6 +158,45 @@ def test_what_is_due_is_asked_for(asked_now: Mapping[str, list[Row]], case: str)
     """To the second; of a suspended organization's content only what a leaver has (D7, F69)."""
     *_, asks = ASKS[case]
     assert bool(asked_now[case]) == asks
+
+
+NEXT: dict[str, tuple[str, bool, list[int], int]] = {
+    # the folder, whether replication is suspended, in how many seconds its pieces are due; in how many something is next
+    "later": ("F", False, [20, 10], 10),
+    "asked for": ("F", False, [0], RETRY),
+    "asked for, and more later": ("F", False, [-5, 10], 10),
+    "suspended": ("F", True, [-5], -5),
+    "suspended, and due later": ("F", True, [10], 10),
+    "suspended, of the hierarchy": (HIERARCHY, True, [-5], RETRY),
+}
+
+
+@pytest.fixture(scope="module")
+def next_due(spark: SparkSession) -> Mapping[str, list[Row]]:
+    """When something is next to be asked for; all that is due is asked for now, but content that is suspended."""
+
+    def at(seconds: int) -> datetime:
+        return NOW + timedelta(seconds=seconds)
+
+    timed = [
+        (case, "S", folder, at(due), NOW, suspended) for case, (folder, suspended, pieces, _) in NEXT.items() for due in pieces
+    ]
+    asks = [
+        (case, "S", folder, at(RETRY))
+        for case, (folder, suspended, pieces, _) in NEXT.items()
+        if min(pieces) <= 0 and (not suspended or folder == HIERARCHY)
+    ]
+    ddl = f"{HERE}, due timestamp"
+    frame = frame_of(spark, timed, f"{ddl}, now timestamp, suspended boolean")
+    return by_org(backfill.next_due(frame, asks=frame_of(spark, asks, ddl)))
+
+
+@pytest.mark.rule("R94")
+@pytest.mark.parametrize("case", NEXT)
+def test_a_piece_that_is_asked_for_is_due_again_when_it_is_asked_for_again(next_due: Mapping[str, list[Row]], case: str) -> None:
+    """Content that is suspended stays due and is asked for when it may be; the hierarchy is never held back (F69)."""
+    [row] = next_due[case]
+    assert row["due"] == (NOW + timedelta(seconds=NEXT[case][-1])).replace(tzinfo=None)
 
 
 @pytest.mark.rule("R67", "R68", "R96", "R129")
