@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
 from pfspark import cnset
-from pfspark.keys import ORIGIN_HERE, RANGE_HERE
+from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
 from pfspark.rules import backfill, state
 from pfspark.words import BackfillStep, Entry
 
@@ -38,35 +38,25 @@ def gaps(array: DataFrame, *, steps: DataFrame, timed: DataFrame) -> DataFrame:
     """One row for each open range: the columns of `array`, `of` (who was asked for it last, null where nobody was) and `due`.
 
     `due` is when the store asks, first or again (`timed`); null where nobody is known to have it, and while it is held back by
-    suspension. A range that was asked of two stores at once is a row for each.
+    suspension. A range that was asked of two stores at once, a part of each, is a row for each part.
     """
     along = [*ORIGIN_HERE, "asked"]
-    named = asked_of(steps).withColumn("asked", F.col("at"))
-    asked = named.select(*along, *ENDS, "of")
-    layers = [array.select(*along, *ENDS, F.lit(1).alias("open")), asked.select(*along, *ENDS, F.lit(1).alias("told"))]
-    pieces = cnset.coverage(along, *layers).where("open > 0").select(*along, *ENDS, F.lit(True).alias("piece"))
-    entries = array.select(*along, "cn_min", F.struct("heard", "attempt").alias("entry"))
-    requests = asked.select(*along, "cn_min", F.struct("cn_max", "of").alias("request"))
-    # Ranges of one moment never overlap, so what began last before a piece is what it lies in, if it reaches so far.
-    marked = pieces.unionByName(entries, allowMissingColumns=True).unionByName(requests, allowMissingColumns=True)
-    before = Window.partitionBy(*along).orderBy("cn_min", F.col("piece").asc_nulls_first())
-    found = marked.withColumns({name: F.last(name, True).over(before) for name in ("entry", "request")})
-    within = F.when(F.col("request.cn_max") >= F.col("cn_max"), F.col("request"))
-    rows = found.where("piece").select(*along, *ENDS, "entry.*", within.alias("request"))
-    told = rows.select(*along, *ENDS, "heard", "attempt", F.coalesce("request.of", F.lit("")).alias("of"))
-    return _timed(cnset.join_up(told, along, ["heard", "attempt", "of"]), timed).select(
-        *RANGE_HERE, "heard", "attempt", "asked", F.when(F.col("of") != "", F.col("of")).alias("of"), "due"
-    )
-
-
-def _timed(open_ranges: DataFrame, timed: DataFrame) -> DataFrame:
-    """Ranges with when they are `due`, in pieces that are due at one time; those that were asked of several each by itself."""
-    whose = [*ORIGIN_HERE, "of"]
-    micros = {name: F.unix_micros(name).alias(name) for name in ("heard", "asked", "due")}
-    due = timed.join(open_ranges.select(*whose).distinct(), list(ORIGIN_HERE)).select(*whose, *ENDS, micros["due"])
+    requests = asked_of(steps).withColumn("asked", F.col("at"))
+    # A number for each store that was asked: requests of one moment never overlap, so along the numbers it is a measure.
+    numbers = Window.partitionBy(*HERE).orderBy("of")
+    peers = requests.select(*HERE, "of").distinct().withColumn("peer", F.row_number().over(numbers))
     pieces = cnset.coverage(
-        whose, open_ranges.select(*whose, *ENDS, "attempt", micros["heard"], micros["asked"], F.lit(1).alias("open")), due
+        along,
+        array.select(*along, *ENDS, F.lit(1).alias("open"), F.unix_micros("heard").alias("heard"), "attempt"),
+        requests.join(peers, [*HERE, "of"]).select(*along, *ENDS, "peer"),
+        timed.select(*along, *ENDS, F.unix_micros("due").alias("due")),
     ).where("open > 0")
-    alike = cnset.join_up(pieces, whose, ["attempt", *micros])
-    times = {name: F.when(F.col(name) != 0, F.timestamp_micros(name)) for name in micros}
-    return alike.withColumns({**times, "attempt": F.col("attempt").cast("bigint")})
+    alike = cnset.join_up(pieces, along, ["heard", "attempt", "peer", "due"])
+    return alike.join(peers, [*HERE, "peer"], "left").select(
+        *RANGE_HERE,
+        F.timestamp_micros("heard").alias("heard"),
+        F.col("attempt").cast("bigint").alias("attempt"),
+        "asked",
+        "of",
+        F.when(F.col("due") != 0, F.timestamp_micros("due")).alias("due"),
+    )

@@ -51,13 +51,13 @@ def test_each_range_says_whom_it_was_asked_of_last(spark: SparkSession) -> None:
         step(30, 30, "PFS1", 2, org="B"),
     ]  # fmt: skip
     timed = [
-        missing(low, high, heard=at(due), **other)
-        for low, high, due, other in (
-            (1, 9, 8, {}),
-            (20, 22, 14, {}),
-            (29, 30, 12, {}),
-            (31, 31, 13, {}),
-            (1, 4, 12, {"origin": "PFS2"}),
+        missing(low, high, *asked, heard=at(due), **other)
+        for low, high, asked, due, other in (
+            (1, 9, (1, 2), 8, {}),
+            (20, 22, (2, 8), 14, {}),
+            (29, 30, (), 12, {}),
+            (31, 31, (), 13, {}),
+            (1, 4, (1, 2), 12, {"origin": "PFS2"}),
         )
     ]
     assert found(spark, array, steps, timed) == [
