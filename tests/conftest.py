@@ -47,7 +47,7 @@ __all__ = [
 LONG = {
     "test_amnesia", "test_archive", "test_connect", "test_ends", "test_first_start", "test_formats", "test_lost_executors",
     "test_mailbox_through_an_outage", "test_many", "test_mixed", "test_notebooks", "test_submit",
-    "test_two_commands", "test_upkeep", "test_views",
+    "test_two_commands", "test_upkeep",
 }  # fmt: skip
 """Files of few tests that take half a minute and more: they come early, so that of two processes none waits for the other."""
 

@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
-from pfspark import views
 from pfspark.between import Between
-from pfspark.edge.config import conf_folder
-from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.rows import rows_of
-from pfspark.sim import player
-from pfspark.sim.scenario import read
 from pfspark.views import Concern, due
-from tests.sim import oracle
-from tests.sim.against import first_difference
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -148,25 +140,3 @@ def test_edits_that_name_an_edit_find_what_it_became(spark: SparkSession) -> Non
         spark, changes=[made, other, posted], edits=[{**EDIT, "folder": "@made", "item": "@posted", "action": "modify"}]
     )
     assert read_of(world, "replicas", "o") == {("o", "A:4")}
-
-
-def test_a_tree_that_changes_unforeseen_is_read_whole(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Were it not known that an answer makes a leaver speak, the round in which it does would be played again: the same lines."""
-    [whole] = read([conf_folder() / "scenarios" / "replica_removed.toml"], conf_folder())
-    scenario = replace(whole, end=whole.start + timedelta(hours=1, minutes=45))
-    unforeseen, again = [], []
-
-    def blind(mail: pa.Table) -> pa.Table:
-        unforeseen.append(views.answers_to_leavers_of(mail).num_rows)
-        return mail.slice(0, 0)
-
-    def counted(concern: Concern, orgs: pa.Table) -> Concern:
-        again.append(orgs.num_rows)
-        return whole(concern, orgs)
-
-    whole = Concern.and_all_of
-    monkeypatch.setattr(views, "answers_to_leavers_of", views.answers_to_leavers, raising=False)
-    monkeypatch.setattr(views, "answers_to_leavers", blind)
-    monkeypatch.setattr(Concern, "and_all_of", counted)
-    assert first_difference(list(player.play([scenario], spark, materializer=BY_FILES)), list(oracle.play(scenario))) is None
-    assert any(unforeseen) and again
