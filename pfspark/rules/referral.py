@@ -5,7 +5,8 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark.keys import HERE, STORE
+from pfspark import sites
+from pfspark.keys import HERE
 from pfspark.words import Listing, Standing
 
 DEAREST = 500
@@ -28,17 +29,11 @@ def refer(readers: DataFrame, *, lists: DataFrame, replicas: DataFrame, stores: 
     """
     here = replicas.where(F.col("standing") == Standing.ACTIVE).select(*HERE, F.col("store").alias("peer"))
     elsewhere = lists.where((F.col("peer") != F.col("store")) & (F.col("listing") == Listing.LISTED)).select(*HERE, "peer")
-    site = stores.where("not retired").select(*STORE, "site")
-    ways = (
-        readers.select(*HERE)
-        .distinct()
-        .join(here.unionByName(elsewhere), list(HERE))
-        .join(site.withColumnRenamed("site", "from_site"), list(STORE))
-        .join(site.withColumnsRenamed({"store": "peer", "site": "to_site"}), ["org", "peer"])
-        .join(links.select("org", "from_site", "to_site", "cost"), ["org", "from_site", "to_site"], "left")
+    asked = readers.select(*HERE).distinct().join(here.unionByName(elsewhere), list(HERE))
+    ways = sites.between(asked, stores.where("not retired")).join(
+        links.select("org", "from_site", "to_site", "cost"), ["org", "from_site", "to_site"], "left"
     )
-    near = F.col("from_site") == F.col("to_site")
-    priced = ways.withColumn("cost", F.when(near, 0).otherwise(F.coalesce("cost", F.lit(1))).cast("bigint"))
+    priced = ways.withColumn("cost", sites.cost().cast("bigint"))
     of_reader, order = Window.partitionBy(*HERE), (F.col("peer") != F.col("store"), F.col("cost"))
     return priced.where(F.col("cost").between(0, DEAREST)).select(
         *HERE,

@@ -10,9 +10,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from pfspark import cnset, naming
+from pfspark import cnset, naming, sites
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
+from pfspark.keys import HERE, ORIGIN_HERE, PAIR, RANGE_HERE
 from pfspark.words import CARRYING, REPLICA, Entry
 
 NAMED = 3
@@ -82,30 +82,26 @@ def _amounts(missing: DataFrame, gives: DataFrame) -> DataFrame:
 
 def _facts(candidates: DataFrame, *, stores: DataFrame, links: DataFrame, contacts: DataFrame, clock: DataFrame) -> DataFrame:
     """Candidates with what conditions and sort keys speak of: `facts` by condition, `values` by key."""
-    mine = stores.select(*STORE, F.col("site").alias("from_site"))
-    theirs = stores.select("org", F.col("store").alias("peer"), F.col("site").alias("to_site"), "version", "preferred")
     policy = clock.select("org", "now", "source_keys", "full_match_first")
     full = (
-        candidates.join(mine, list(STORE))
-        .join(theirs, ["org", "peer"])
+        sites.between(candidates, stores, "version", "preferred")
         .join(links.select("org", "from_site", "to_site", "cost", "delay_s"), ["org", "from_site", "to_site"], "left")
         .join(contacts.select(*PAIR, "asked", "silent"), list(PAIR), "left")
         .join(policy, "org")
     )
-    same = F.col("from_site") == F.col("to_site")
     version = F.coalesce(F.regexp_extract("version", r"^(\d{1,9}(\.\d{1,9})?)", 1).try_cast("double"), F.lit(0.0))
     facts = {
         "since_2000": version >= EXCHANGE_2000,
         "before_2000": version < EXCHANGE_2000,
-        "same_site": same,
-        "affinity": ~same & F.col("cost").isNotNull(),
-        "no_affinity": ~same & F.col("cost").isNull(),
+        "same_site": sites.near(),
+        "affinity": ~sites.near() & F.col("cost").isNotNull(),
+        "no_affinity": ~sites.near() & F.col("cost").isNull(),
     }
     values = {
         "unavailable": F.coalesce(F.col("silent") <= F.col("now"), F.lit(False)).cast("bigint"),
         "not_preferred": (~F.coalesce("preferred", F.lit(False))).cast("bigint"),
-        "cost": F.when(same, 0).otherwise(F.coalesce("cost", F.lit(1))),
-        "delay": F.when(same, 0).otherwise(F.coalesce("delay_s", F.lit(0))),
+        "cost": sites.cost(),
+        "delay": F.when(sites.near(), 0).otherwise(F.coalesce("delay_s", F.lit(0))),
         "older_version": (-version * 1000).cast("bigint"),
         "fewer": -F.col("amount"),
         "longest_ago": F.coalesce(F.unix_micros("asked"), F.lit(0)),

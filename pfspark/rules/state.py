@@ -7,9 +7,9 @@ from functools import reduce
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from pfspark import cnset
+from pfspark import cnset, sites
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE, STORE
+from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
 from pfspark.words import LIVE, Entry, Listing, Standing
 
 BELIEF = (*HERE, "entry", "about", "origin")
@@ -113,15 +113,8 @@ def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: Da
     Source: R9, R88, R97.
     """
     holders = lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE))
-    site = stores.select(*STORE, "site")
-    sites = holders.join(site, list(STORE)).join(
-        site.select("org", F.col("store").alias("peer"), F.col("site").alias("peer_site")), ["org", "peer"]
-    )
-    askable = sites.select(
-        *HERE,
-        "peer",
-        (F.col("site") == F.col("peer_site")).alias("near"),
-        (F.col("listing") == Listing.REMOVED).alias("leaving"),
+    askable = sites.between(holders, stores).select(
+        *HERE, "peer", sites.near().alias("near"), (F.col("listing") == Listing.REMOVED).alias("leaving")
     )
     current = current_only(beliefs, lives=lives).withColumn("peer", cnset.store_of("about"))
     return current.join(askable, [*HERE, "peer"]).select(

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from pfspark import cnset
+from pfspark import cnset, sites
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE, STORE
+from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.timeouts import TIMEOUTS, timeout
 from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing
 
@@ -201,13 +201,8 @@ def _followed(known: DataFrame, *, others: DataFrame, answers: DataFrame, clock:
 
 def _asked_again(asking: DataFrame, *, stores: DataFrame, clock: DataFrame) -> DataFrame:
     """Inquiries, with the moment at which the silent are asked again (`due`): null where that is never."""
-    site = stores.select(*STORE, "site")
-    timed = (
-        asking.join(clock.select("org", "now", *TIMEOUTS), "org")
-        .join(site.withColumnRenamed("site", "from_site"), list(STORE))
-        .join(site.withColumnsRenamed({"store": "peer", "site": "to_site"}), ["org", "peer"])
-    )
-    silent = timeout(F.col("attempt"), near=F.col("from_site") == F.col("to_site"))
+    timed = sites.between(asking.join(clock.select("org", "now", *TIMEOUTS), "org"), stores)
+    silent = timeout(F.col("attempt"), near=sites.near())
     wait = F.when(F.col("kind") == ANSWERED, F.col("delete_pending_timeout_s")).otherwise(silent)
     insists = F.col("must") & (F.col("leaver") | (F.col("attempt") < REPEATS))
     follows = (F.col("kind") == ANSWERED) | ((F.col("kind") != OVER) & insists)
