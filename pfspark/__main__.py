@@ -28,11 +28,11 @@ def main() -> None:
     try:
         configure()
         code = handed_over(words)
+        if code is None:
+            code = _by_itself(words)
     except KeyboardInterrupt:
         print("pfspark: stopped", file=sys.stderr)
         code = INTERRUPTED
-    if code is None:
-        code = _by_itself(words)
     if code:
         sys.exit(code)
 
@@ -42,10 +42,11 @@ def serve() -> None:
     from pfspark.edge.session import open_session
     from pfspark.engine.server import Engine
 
+    there, lock = Path(sys.argv[1]), int(sys.argv[2])
     open_session()  # with the streams of nobody: Java keeps those it is started with
     from pfspark.cli import run
 
-    Engine(Path(sys.argv[1]), run).serve()
+    Engine(there, run, lock).serve()
 
 
 def open_closed_streams() -> None:

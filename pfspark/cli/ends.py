@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from pfspark import engine
 from pfspark.errors import PfsparkError, SparkStartError
 
@@ -11,6 +13,10 @@ WRONG_USAGE = 2
 NOT_FORESEEN = 1
 OF_SPARK = ("pyspark", "py4j", "delta")
 """What a cluster brings and a laptop is given by an extra."""
+JAVA_HAS_ENDED = (
+    "Java has ended in the middle of this: it was killed, or had no memory left. `log edits` and `log rounds` say what was done. "
+    "Say it again."
+)
 
 
 def exit_code(error: BaseException | None) -> int:
@@ -38,8 +44,12 @@ def known(error: BaseException) -> PfsparkError | None:
     if isinstance(error, ModuleNotFoundError) and error.name in OF_SPARK:
         lacking = f"Spark is not installed here: Python finds no `{error.name}`. `pip install 'pfspark[local]'` brings it."
         return SparkStartError(lacking)
-    if not isinstance(error, Exception) or not type(error).__module__.startswith(("py4j", "pyspark")):
+    if not isinstance(error, Exception) or "pyspark" not in sys.modules:
         return None
     from pfspark.edge.delta.damage import damage
+    from pfspark.edge.session import java_has_ended
 
-    return damage(error)
+    of_spark = type(error).__module__.startswith(("py4j", "pyspark"))
+    if of_spark and (damaged := damage(error)):
+        return damaged
+    return SparkStartError(JAVA_HAS_ENDED) if (of_spark or isinstance(error, OSError)) and java_has_ended() else None

@@ -61,7 +61,10 @@ def _socket() -> Path:
 def _folder() -> Path:
     place = warm.folder()
     if place is None:
-        raise LakeError("there is no folder of which nobody else could enter it; set XDG_RUNTIME_DIR to one")
+        raise LakeError(
+            f"no engine can listen in {warm.named_folder()}: its path may have {warm.LONGEST_PATH} bytes, and nobody else may "
+            "enter it; set XDG_RUNTIME_DIR to such a folder"
+        )
     return place
 
 

@@ -7,7 +7,9 @@ session is taken if it knows Delta and tells times in UTC. Anywhere else one is 
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,9 +17,10 @@ from pfspark.edge.spark import lookups
 from pfspark.edge.spark.fit import OLD_VERSIONS, fitted
 from pfspark.edge.spark.installed import GIVEN, class_archive, delta_jars, find_java, installed, last_lines, spark_home
 from pfspark.edge.spark.quietly import LOGGERS, quietly
-from pfspark.edge.spark.temporary import own_folder, sweep
+from pfspark.edge.spark.temporary import are_there, own_folder, sweep
 from pfspark.edge.spark.tuned import FOR_LITTLE
 from pfspark.edge.spark.without_pandas import take_pandas_in
+from pfspark.edge.umask import current_umask
 from pfspark.errors import SparkStartError
 
 if TYPE_CHECKING:
@@ -36,6 +39,8 @@ OPTIMIZED_LATE = " ".join(
 optimizing took a third of all that two cores did, of many small rounds a quarter; now half of that and less, and what is done
 most is optimized all the same: such a round takes a tenth less. From a hundred times on it takes longer.
 """
+JUST_KILLED_S = 0.5
+"""How long the system may take to say that a process has ended of which another is told already."""
 CALL_SITE = ("callSite.short", "callSite.long")
 """Where in a program something was said to Spark, for pages that nobody opens here: not told, it looks through the whole stack
 for each of the some dozen RDDs of a plan, a twentieth of what Java does in a small round."""
@@ -88,11 +93,38 @@ def end(spark: SparkSession) -> None:
 
 
 def java_lives() -> bool:
-    """Whether the Java of a session that was started here still runs."""
+    """Whether the Java of a session that was started here still runs, and has its files."""
     from pyspark import SparkContext
 
     gateway = SparkContext._gateway
-    return gateway is not None and gateway.proc.poll() is None
+    return gateway is not None and gateway.proc.poll() is None and are_there()
+
+
+def java_has_ended() -> bool:
+    """Whether there was a Java that was started here, and it runs no more; one that was just killed is waited for."""
+    from pyspark import SparkContext
+
+    gateway = SparkContext._gateway
+    if gateway is None or not hasattr(gateway, "proc"):
+        return False
+    with suppress(subprocess.TimeoutExpired):
+        gateway.proc.wait(JUST_KILLED_S)
+        return True
+    return False
+
+
+def stop_java(*, at_once: bool) -> None:
+    """Ends what the Java of our session is at: its jobs; or `at_once` itself, where it must not go on with what it does beside
+    them, as a commit."""
+    from pyspark import SparkContext
+
+    gateway, context = SparkContext._gateway, SparkContext._active_spark_context
+    if at_once and gateway is not None:
+        gateway.proc.kill()
+        gateway.proc.wait()
+    elif context is not None:
+        with suppress(Exception):  # it may be at anything, and who is interrupted is told that alone
+            context.cancelAllJobs()
 
 
 def _session_is_active() -> bool:
@@ -141,6 +173,7 @@ def _settings(place: Path, jars: list[Path], *, small: bool, lasting: bool, memo
         "spark.driver.extraClassPath": os.pathsep.join(map(str, jars)),
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": memory,
+        "spark.hadoop.fs.permissions.umask-mode": f"{current_umask():03o}",  # else Hadoop's own, whatever this process has
         "spark.local.dir": str(place),
         "spark.master": "local[*]",
         "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
@@ -190,6 +223,8 @@ def _start(settings: dict[str, str], log: Path) -> SparkSession:
             gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": said, "stderr": said})
         lookups.remember()
         context = SparkContext(conf=conf, gateway=gateway)
+        # Where Java is killed, who waits for it is told; that its connection has ended is no news to anybody.
+        context._accumulatorServer.handle_error = lambda *_: None  # type: ignore[method-assign]
         for form in CALL_SITE:
             context.setLocalProperty(form, settings["spark.app.name"])
         return SparkSession.builder.getOrCreate()

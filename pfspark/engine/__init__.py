@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
+from pfspark.edge.umask import current_umask
+
 SWITCH = "PFSPARK_ENGINE"
 """`off`: never; `on`: one is started wherever none is; else only from a terminal, and one that is there is always taken."""
 IDLE_S = 15 * 60
@@ -32,10 +34,16 @@ OURS = (
 objects too."""
 
 
-def folder() -> Path | None:
-    """Where engines of this user listen, made if it is not there; None: nobody can say that nobody else may enter it."""
+def named_folder() -> Path:
+    """Where engines of this user would listen."""
     run = os.environ.get("XDG_RUNTIME_DIR")
-    place = Path(run) / "pfspark" if run and os.path.isdir(run) else Path(tempfile.gettempdir()) / f"pfspark-of-{os.getuid()}"
+    return Path(run) / "pfspark" if run and os.path.isdir(run) else Path(tempfile.gettempdir()) / f"pfspark-of-{os.getuid()}"
+
+
+def folder() -> Path | None:
+    """Where engines of this user listen, made if it is not there; None: it cannot be made, its path is longer than
+    `LONGEST_PATH`, or somebody else might enter it."""
+    place = named_folder()
     try:
         place.mkdir(mode=0o700, exist_ok=True)
         seen = place.lstat()
@@ -48,6 +56,6 @@ def folder() -> Path | None:
 
 
 def name(environment: Mapping[str, str]) -> str:
-    """What the engine of this Python in that environment is called."""
+    """What the engine of this Python in that environment, and with this umask, is called."""
     started_with = sorted((key, value) for key, value in environment.items() if key.startswith(OURS))
-    return hashlib.sha256(json.dumps([sys.executable, started_with]).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps([sys.executable, started_with, current_umask()]).encode()).hexdigest()[:16]

@@ -13,10 +13,12 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import FrameType
+from typing import TextIO
 
 from pfspark import engine
 from pfspark.edge.briefly import briefly
 from pfspark.edge.config import stamp
+from pfspark.edge.umask import current_umask
 from pfspark.engine.wire import Line, Message
 
 NEED_SPARK = frozenset({
@@ -24,6 +26,8 @@ NEED_SPARK = frozenset({
     "whatif", "why",
 })  # fmt: skip
 """The verbs that mostly need Spark."""
+WRITE = frozenset({"maintain", "restore", "round", "run", "--repair"})
+"""The words of those among them that write tables by Spark."""
 OF_THE_PAST = frozenset({"folder", "items", "log", "show", "state", "status", "store"})
 """Those that need it to say what was."""
 ENDLESS = frozenset({"--follow", "-f", "--watch", "--metrics-port"})
@@ -70,6 +74,11 @@ def needs_spark(words: Sequence[str]) -> bool:
     )
 
 
+def writes(words: Sequence[str]) -> bool:
+    """Whether a command that needs Spark writes tables by it."""
+    return not WRITE.isdisjoint(words)
+
+
 def _somebody_else_starts_spark() -> bool:
     return any(os.environ.get(name) for name in ("DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"))
 
@@ -86,10 +95,22 @@ def connected(place: Path, *, may_start: bool) -> tuple[Line | None, bool]:
     except OSError:
         return None, False
     with lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)  # of two at once one starts it
+        if not _is_its_turn(lock):
+            return None, False
         if (line := _fit(socket_there)) is not None:
             return line, False
-        return _started(socket_there), True
+        return _started(socket_there, lock), True
+
+
+def _is_its_turn(lock: TextIO) -> bool:
+    """Of several at once one starts an engine, and the others wait until it listens, whatever became of who started it."""
+    latest = time.monotonic() + STARTING_S
+    while time.monotonic() < latest:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        time.sleep(0.05)
+    return False
 
 
 def _fit(there: Path) -> Line | None:
@@ -161,16 +182,17 @@ def _answer(line: Line, message: Message) -> Message | None:
     return None
 
 
-def _started(there: Path) -> Line | None:
-    """A new engine; None: it could not be started, and who does the command by itself will be told why.
+def _started(there: Path, lock: TextIO) -> Line | None:
+    """A new engine, which holds the lock too until it listens; None: it could not be started, and who does the command by itself
+    will be told why.
 
     Who is reached there meanwhile may be another, that does not answer, or ends when it is through.
     """
     with briefly(STARTING):
         script = f"import sys; sys.path[:] = {sys.path!r}; from pfspark.__main__ import serve; serve()"
         child = subprocess.Popen(
-            [sys.executable, "-c", script, str(there)], cwd="/", start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            [sys.executable, "-c", script, str(there), str(lock.fileno())], cwd="/", start_new_session=True,
+            pass_fds=[lock.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         )  # fmt: skip
     line = None
     try:
@@ -199,13 +221,14 @@ def _listening(child: subprocess.Popen[bytes], there: Path) -> Line | None:
 def _done(line: Line, words: Sequence[str]) -> int | None:
     """The exit code of a command that the engine does; None: it does not come to it in time."""
     connection = line.connection
-    umask = os.umask(0o077)
-    os.umask(umask)
     sys.stdout.flush()
     sys.stderr.flush()
     with contextlib.closing(connection):
         try:  # a folder that is gone, and a stream that is closed, are told by who does it by himself
-            asked = {"ask": "run", "words": list(words), "cwd": os.getcwd(), "env": dict(os.environ), "umask": umask}
+            asked = {
+                "ask": "run", "words": list(words), "cwd": os.getcwd(), "env": dict(os.environ), "umask": current_umask(),
+                "text": [[stream.encoding, stream.errors] for stream in (sys.stdin, sys.stdout, sys.stderr)],
+            }  # fmt: skip
             line.say(asked, [0, 1, 2])
             if line.hear() is None:  # it has heard
                 return None

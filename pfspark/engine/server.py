@@ -21,7 +21,8 @@ from typing import TextIO
 
 from pfspark import engine
 from pfspark.edge.config import stamp
-from pfspark.edge.session import java_lives
+from pfspark.edge.session import java_lives, stop_java
+from pfspark.engine.client import writes
 from pfspark.engine.wire import STREAMS, Line, Message
 
 ASKING_S, TURN_S = 2.0, 2.0
@@ -37,6 +38,7 @@ class Job:
     streams: list[int]
     gone: threading.Event = field(default_factory=threading.Event)
     ready: threading.Event = field(default_factory=threading.Event)
+    interrupted: threading.Event = field(default_factory=threading.Event)
 
 
 class Engine:
@@ -45,10 +47,11 @@ class Engine:
     Attributes:
         there: the socket at which it listens.
         command: does the words of a command, and gives its exit code.
+        lock: the open file by whose lock others wait until it listens, if there is one.
     """
 
-    def __init__(self, there: Path, command: Callable[[Sequence[str]], int]) -> None:
-        self.there = there
+    def __init__(self, there: Path, command: Callable[[Sequence[str]], int], lock: int | None = None) -> None:
+        self.there, self._lock = there, lock
         self._command = command
         self.since = datetime.now(UTC)
         self.stamp = stamp()
@@ -77,6 +80,8 @@ class Engine:
                 if job is None or not java_lives():
                     return  # who waits yet does his command by himself
                 self._do(job)
+                if not java_lives():
+                    return
                 self.last = time.monotonic()
 
     @contextlib.contextmanager
@@ -88,6 +93,8 @@ class Engine:
             os.chmod(self.there, 0o600)
             mine = self.there.stat().st_ino
             listener.listen(64)
+            if self._lock is not None:
+                os.close(self._lock)
             try:
                 yield listener
             finally:
@@ -151,11 +158,15 @@ class Engine:
 
     def _interrupt(self, job: Job) -> None:
         with self._turn:
+            job.interrupted.set()
             if self._current is job:
                 signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
     def _interrupted(self, _: int, __: FrameType | None) -> None:
-        if self._current is not None:
+        """What Java is at ends before the command does: it would go on, and write into a lake that is let go. Of a command that
+        writes Java ends itself, as it does where that is done by itself; this engine ends with it."""
+        if (job := self._current) is not None:
+            stop_java(at_once=writes(job.asked["words"]))
             raise KeyboardInterrupt
 
     def _do(self, job: Job) -> None:
@@ -180,6 +191,8 @@ class Engine:
         try:
             with as_asked(job):
                 with self._turn:
+                    if job.interrupted.is_set():  # before it was begun
+                        return code
                     self._current = job
                 try:
                     code = contextvars.copy_context().run(self._command, job.asked["words"])
@@ -202,7 +215,7 @@ def as_asked(job: Job) -> Iterator[None]:
     try:
         for number, file in enumerate(job.streams):
             os.dup2(file, number)
-        sys.stdin, sys.stdout, sys.stderr = _reader(0), _writer(1), _writer(2)
+        sys.stdin, sys.stdout, sys.stderr = (_opened(number, *text) for number, text in enumerate(job.asked["text"]))
         os.environ.clear()
         os.environ.update(job.asked["env"])
         os.chdir(job.asked["cwd"])
@@ -221,9 +234,7 @@ def as_asked(job: Job) -> Iterator[None]:
         os.chdir(before)
 
 
-def _reader(number: int) -> TextIO:
-    return open(number, closefd=False)
-
-
-def _writer(number: int) -> TextIO:
-    return open(number, "w", buffering=1 if number == STREAMS - 1 or os.isatty(number) else -1, closefd=False)
+def _opened(number: int, encoding: str, errors: str) -> TextIO:
+    """One of the streams, as who asks would read or write it."""
+    buffering = 1 if number == STREAMS - 1 or (number and os.isatty(number)) else -1
+    return open(number, "w" if number else "r", buffering=buffering, encoding=encoding, errors=errors, closefd=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from pfspark.cli import ends
 from pfspark.edge import session
 from pfspark.edge.spark import installed, temporary, tuned
 from pfspark.errors import SparkStartError
@@ -184,9 +186,14 @@ def test_a_session_is_fit_whenever_it_is_used(spark: SparkSession, tmp_path: Pat
 
 
 def test_nothing_is_heard_of_spark(tmp_path: Path) -> None:
-    """Start, write, read, a Python worker, failing jobs, a stop, a second start: only the program's own words."""
+    """Start, write, read, a Python worker, failing jobs, a stop, a second start, a Java that is killed: only the program's own
+    words. What Java writes is as the umask says, and a Java that has ended is known to have."""
     script = """
-from pfspark.edge.session import open_session
+import logging, os
+os.umask(0o027)
+logging.getLogger().addHandler(logging.NullHandler())  # as cli does: py4j logs a call that Java did not live to answer
+from pfspark.cli import ends
+from pfspark.edge.session import java_has_ended, open_session
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import col
 spark = open_session(memory="1g", app="quiet")
@@ -200,12 +207,21 @@ for failing in (spark.sql("SELECT cast('x' AS int)"), spark.range(1).select(col(
 print(spark.conf.get("spark.driver.memory"), spark.conf.get("spark.app.name"))
 spark.range(1).write.format("delta").saveAsTable("named")
 spark.stop()
-print(open_session().read.format("delta").load("table").count())
+table = open_session().read.format("delta").load("table")
+print(table.count(), java_has_ended())
+spark.sparkContext._gateway.proc.kill()
+try:
+    table.count()
+except Exception as error:
+    print(java_has_ended(), ends.known(error))
 """
     done = python(script, cwd=tmp_path)
     assert (done.stderr, done.returncode) == ("", 0)
-    assert done.stdout.split("\n") == ["3", "CAST_INVALID_INPUT", "DIVIDE_BY_ZERO", "1g quiet", "3", ""]
+    assert done.stdout.split("\n") == [
+        "3", "CAST_INVALID_INPUT", "DIVIDE_BY_ZERO", "1g quiet", "3 False", f"True {ends.JAVA_HAS_ENDED}", "",
+    ]  # fmt: skip
     assert os.listdir(tmp_path) == ["table"]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.rglob("*") if file.is_file()} == {0o640}
 
 
 def test_where_spark_is_given_nothing_is_set(tmp_path: Path, folder_of_jars: Path) -> None:
@@ -258,6 +274,7 @@ except SparkStartError as error:
     [
         ("echo java.base@11.0.2; echo jdk.incubator.vector@11.0.2", "is Java 11; Spark needs 17 or newer"),
         ("echo 'Unrecognized option: --list-modules' >&2; exit 1", "older than 9, or none (Unrecognized option"),
+        ("echo 'Properties init: no working directory.'; exit 1", "older than 9, or none (Properties init: no working directory"),
         ("echo java.base@21.0.1; echo java.sql@21.0.1", "lacks the module jdk.incubator.vector"),
     ],
 )
@@ -367,6 +384,19 @@ def test_what_a_killed_process_left_is_swept_away(tmp_path: Path, monkeypatch: p
     finally:
         for child in children:
             kill(child)
+
+
+def test_who_tidies_temporary_files_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A session whose folder is gone, or another's, can do nothing more."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr(temporary, "_OURS", [])
+    place = temporary.own_folder()
+    assert temporary.are_there()
+    shutil.rmtree(place)
+    assert not temporary.are_there()
+    place.mkdir()
+    (place / temporary.OWNED).touch()
+    assert not temporary.are_there()
 
 
 def test_where_nothing_may_be_kept_rows_are_computed_at_each_use(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -34,6 +34,7 @@ from pathlib import Path
 from pfspark import engine
 from pfspark.engine import server
 server.java_lives = lambda: True
+server.stop_java = lambda at_once: print("Java ends at once" if at_once else "its jobs end", file=sys.stderr, flush=True)
 def run(words):
     if words[-1] == "sleep":
         print("asleep", flush=True)
@@ -41,7 +42,7 @@ def run(words):
     print(words, sys.stdin.read().strip(), Path.cwd().name, file=sys.stderr)
     return 7
 engine.IDLE_S = float(sys.argv[2])
-server.Engine(Path(sys.argv[1]), run).serve()
+server.Engine(Path(sys.argv[1]), run, *map(int, sys.argv[3:])).serve()
 """
 """An engine without Spark, that tells what it was asked, or sleeps."""
 STARTS_ALONE = f"""
@@ -50,7 +51,7 @@ from types import SimpleNamespace
 from pfspark.__main__ import main
 from pfspark.engine import client
 def started(words, **how):
-    return subprocess.Popen([words[0], "-c", {ALONE!r}, words[-1], "60"], **how)
+    return subprocess.Popen([words[0], "-c", {ALONE!r}, words[-2], "60", words[-1]], **how)
 client.subprocess = SimpleNamespace(Popen=started, DEVNULL=subprocess.DEVNULL)
 main()
 """
@@ -72,8 +73,8 @@ class Place:
 
     def command(self, *words: str, script: str = MAIN, **more: Any) -> subprocess.Popen[str]:
         asked, pipe = [sys.executable, "-c", script, *words], subprocess.PIPE
-        streams = {"stdin": pipe, "stdout": pipe, "stderr": pipe, **more}
-        return subprocess.Popen(asked, env=self.environment, text=True, **streams)
+        how = {"stdin": pipe, "stdout": pipe, "stderr": pipe, "text": True, **more}
+        return subprocess.Popen(asked, env=self.environment, **how)
 
     def run(self, *words: str, said: str = "", **more: Any) -> tuple[int, str, str]:
         with self.command(*words, **more) as child:
@@ -157,13 +158,48 @@ def test_a_process_that_nobody_takes_note_of_has_ended() -> None:
         assert os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT), "it is no longer waited for, and works"
 
 
-def test_a_ctrl_c_ends_the_command_and_not_the_engine(place: Place, alone: subprocess.Popen[bytes]) -> None:
-    with place.command("gaps", "sleep") as child:
+@pytest.mark.parametrize(("verb", "what_ends"), [("gaps", "its jobs end"), ("round", "Java ends at once")])
+def test_a_ctrl_c_ends_the_command_and_not_the_engine(
+    place: Place, alone: subprocess.Popen[bytes], verb: str, what_ends: str
+) -> None:
+    """Java goes on with nothing; where it might write, it ends (and the engine after it, unless Java lives as here)."""
+    with place.command(verb, "sleep") as child:
         assert child.stdout and child.stdout.readline() == "asleep\n"
-        assert place.status()["doing"] == "gaps"
+        assert place.status()["doing"] == verb
         child.send_signal(signal.SIGINT)
         assert child.wait(10) == 130
+        assert child.stderr and child.stderr.readline() == f"{what_ends}\n"
     assert place.run("gaps")[0] == 7
+
+
+def test_a_ctrl_c_that_comes_first_is_not_lost(place: Place, alone: subprocess.Popen[bytes]) -> None:
+    line = client._reached(place.socket)
+    assert line
+    asked = {"words": ["gaps", "sleep"], "cwd": "/", "env": place.environment, "umask": 0o022, "text": [["utf-8", "strict"]] * 3}
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    line.say({"ask": "run", **asked}, [nowhere] * 3)
+    assert [line.hear(), line.hear()] == [{"heard": True}, {"turn": True}]
+    line.connection.sendall(b'{"go": true}\n{"interrupt": true}\n')
+    assert [line.hear(), line.hear()] == [{"begun": True}, {"code": engine.INTERRUPTED}]
+    line.connection.close()
+    os.close(nowhere)
+
+
+def test_a_ctrl_c_is_told_in_a_word_before_the_verb_is_known(place: Place) -> None:
+    script = """
+import pfspark.__main__ as command
+def interrupted(words):
+    raise KeyboardInterrupt
+command._by_itself = interrupted
+command.main()
+"""
+    assert place.run("status", script=script) == (130, "", "pfspark: stopped\n")
+
+
+def test_letters_are_those_of_who_asks(place: Place) -> None:
+    place.environment["PYTHONIOENCODING"] = "latin-1"
+    with place.command("gaps", "ü✓", script=STARTS_ALONE, text=False) as child:
+        assert child.communicate("ö".encode("latin-1"))[1].startswith("['gaps', 'ü\\u2713'] ö".encode("latin-1"))
 
 
 def test_who_is_killed_is_no_longer_worked_for(place: Place, alone: subprocess.Popen[bytes]) -> None:
@@ -242,6 +278,18 @@ def test_one_whose_start_is_broken_off_comes_no_more(place: Place) -> None:
     with place.command("gaps", script=STARTS_ALONE) as child:
         assert child.communicate("")[1].startswith("['gaps']") and child.returncode == 7
     assert place.status()["done"] == 1
+
+
+def test_one_whose_start_was_seen_by_nobody_is_found(place: Place) -> None:
+    """Who started it was killed meanwhile: the next command waits until it listens, and starts no other."""
+    slow = STARTS_ALONE.replace('"-c", ', '"-c", "import time; time.sleep(1)\\n" + ')
+    with place.command("gaps", script=slow) as child:
+        until(lambda: children_of(child.pid))
+        [started] = children_of(child.pid)
+        child.kill()
+    with place.command("gaps", script=STARTS_ALONE) as child:
+        assert child.communicate("")[1].startswith("['gaps']") and child.returncode == 7
+    assert (place.status()["pid"], place.status()["done"]) == (started, 1)
 
 
 def test_one_that_ends_later_is_told_as_running(place: Place, alone: subprocess.Popen[bytes]) -> None:
@@ -357,6 +405,16 @@ def test_nobody_else_who_entered_all_the_same_is_answered(place: Place, alone: s
     assert os.waitpid(child, 0)[1] == 0
     folder.chmod(0o700)
     assert place.status()["done"] == 0
+
+
+def test_a_folder_whose_path_is_too_long_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (far := tmp_path / ("x" * 100)).mkdir()
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(far))
+    assert engine.folder() is None and cli.run(["engine", "status"]) == 1
+    said = f"pfspark: no engine can listen in {far}/pfspark: its path may have {engine.LONGEST_PATH} bytes, and nobody else"
+    assert capsys.readouterr().err.startswith(said)
 
 
 def test_a_folder_that_others_may_enter_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

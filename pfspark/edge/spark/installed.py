@@ -47,7 +47,9 @@ def find_java() -> Java:
     listed = subprocess.run([java, "--list-modules"], capture_output=True, text=True)
     release = re.search(r"^java\.base@(\d+)", listed.stdout, re.MULTILINE)
     if release is None or int(release[1]) < OLDEST_JAVA:
-        seen = f"Java {release[1]}" if release else f"a Java older than 9, or none ({last_lines(listed.stderr, 1)})"
+        seen = (
+            f"Java {release[1]}" if release else f"a Java older than 9, or none ({last_lines(listed.stdout + listed.stderr, 1)})"
+        )
         raise SparkStartError(f"{java} is {seen}; Spark needs {OLDEST_JAVA} or newer. {INSTALL_JAVA}")
     if not re.search(rf"^{re.escape(VECTOR)}@", listed.stdout, re.MULTILINE):
         raise SparkStartError(f"{java} lacks the module {VECTOR}, which Spark asks for. {INSTALL_JAVA}")

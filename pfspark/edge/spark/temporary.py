@@ -14,6 +14,10 @@ TEMPORARY, OWNED = "pfspark-", "owned"
 """How our temporary folders begin, and the file in each that its process keeps locked as long as it lives."""
 
 
+_OURS: list[tuple[Path, int]] = []
+"""The folders of this process, each with the lock that it holds there."""
+
+
 def own_folder() -> Path:
     """A new temporary folder, gone when this process ends; of one that is killed, the next start sweeps it away."""
     place = Path(tempfile.mkdtemp(prefix=TEMPORARY))
@@ -22,7 +26,15 @@ def own_folder() -> Path:
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.rename(place / "new", place / OWNED)
     atexit.register(shutil.rmtree, place, ignore_errors=True)
+    _OURS.append((place, lock))
     return place
+
+
+def are_there() -> bool:
+    """Whether the temporary folders of this process are still there: who tidies `/tmp` asks nobody."""
+    with contextlib.suppress(OSError):
+        return all(os.path.samestat(os.stat(place / OWNED), os.fstat(lock)) for place, lock in _OURS)
+    return False
 
 
 def sweep() -> None:
