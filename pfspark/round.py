@@ -459,7 +459,7 @@ def learn(world: World, inbox: Inbox, standing: Standings, edits: Edits, dirty: 
     heard = state.learn(inbox.current, believed=beliefs, lives=inbox.lives)
     believed = state.with_news(beliefs, heard)
     lists = once(in_folders(edits.trees.lists, dirty))
-    claims = state.claims(believed, lists=lists, lives=inbox.lives, stores=world.stores)
+    claims = state.claims(believed, holders=status.holders(lists), lives=inbox.lives, stores=world.stores)
     array = in_folders(world.array, dirty)
     coverage = backfill.cover(before, inbox.carried, state.layers_of_claims(claims), array)
     fresh = backfill.fresh(coverage)

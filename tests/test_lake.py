@@ -151,9 +151,9 @@ def test_mistakes_name_the_nearest_known(lake: Lake) -> None:
         "a folder has no 'colour'": lambda: lake.folder_set("PFS1", "/Sales", colour="red"),
         "no name of a store": lambda: lake.store("a b", "Paris"),
         "in which site": lambda: lake.store("PFS3"),
-        "no name of a folder": lambda: lake.folder_rename("PFS1", "/Sales", "a/b"),
-        r"'\\x9b2J' is no name of a folder": lambda: lake.folder_rename("PFS1", "/Sales", "\x9b2J"),
-        r"'\\udcff' is no name of a folder": lambda: lake.folder_rename("PFS1", "/Sales", "\udcff"),
+        "found 'a/b', expected a folder name: no /": lambda: lake.folder_rename("PFS1", "/Sales", "a/b"),
+        r"found '.x9b2J', expected a folder name: no /": lambda: lake.folder_rename("PFS1", "/Sales", "\x9b2J"),
+        r"found '.udcff', expected a text that UTF-8 can write": lambda: lake.folder_rename("PFS1", "/Sales", "\udcff"),
         "expected a text that UTF-8 can write": lambda: lake.post("PFS1", "/Sales", b"", name="\udcff"),
         "expected a time such as": lambda: lake.round("noon"),
     }

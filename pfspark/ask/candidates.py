@@ -16,7 +16,7 @@ from pfspark.keyed import ByName
 from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.printed import Line
 from pfspark.rows import arrow, local, schema_of, struct
-from pfspark.rules import sources, state
+from pfspark.rules import sources, state, status
 from pfspark.rules.frames import in_folders
 from pfspark.tables import FRAMES
 
@@ -32,7 +32,7 @@ def candidates(asked: DataFrame, world: Mapping[str, DataFrame]) -> DataFrame:
     the ranges in `asked` it can give.
     """
     beliefs = state.believed(world["state"], replicas=world["replicas"])
-    claims = state.claims(beliefs, **{name: world[name] for name in ("lists", "lives", "stores")})
+    claims = state.claims(beliefs, holders=status.holders(world["lists"]), lives=world["lives"], stores=world["stores"])
     gives = sources.content(in_folders(claims, asked))
     known = {name: world[name] for name in ("stores", "links", "contacts", "clock")}
     considered = sources.consider(in_folders(world["array"], asked), gives=gives, **known)

@@ -9,7 +9,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
-from pfspark.rules import backfill, state
+from pfspark.rules import backfill, state, status
 from pfspark.words import BackfillStep, Entry
 
 ENDS = ("cn_min", "cn_max")
@@ -23,7 +23,7 @@ def timed(view: Callable[[str], DataFrame], *, clock: DataFrame) -> DataFrame:
     replicas = view("replicas")
     applied = state.ranges_of(state.own(view("state"), replicas=replicas), entry=Entry.APPLIED)
     beliefs = state.believed(view("state"), replicas=replicas)
-    claims = state.claims(beliefs, lists=view("lists"), lives=view("lives"), stores=view("stores"))
+    claims = state.claims(beliefs, holders=status.holders(view("lists")), lives=view("lives"), stores=view("stores"))
     coverage = backfill.cover(applied, applied.where("false"), state.layers_of_claims(claims), view("array"))
     due = backfill.due(backfill.note(backfill.missing(coverage), replicas=replicas, clock=clock), clock=clock)
     return due.withColumn("due", F.when(~backfill.held_back(), F.col("due")))

@@ -46,7 +46,7 @@ def graph() -> DataFrame:
     beliefs = once(state.believed(source("state"), replicas=replicas))
     applied, empty = (once(state.ranges_of(own, entry=entry)) for entry in (Entry.APPLIED, Entry.EMPTY))
     asked = once(together(source("asked"), lacking(source("pairs"), applied=applied, array=source("array"))))
-    claims = state.claims(beliefs, lists=lists, lives=source("lives"), stores=stores)
+    claims = state.claims(beliefs, holders=status.holders(lists), lives=source("lives"), stores=stores)
     coverage = backfill.cover(applied, none, state.layers_of_claims(claims), source("array"))
     missing = backfill.note(backfill.missing(coverage), replicas=replicas, clock=clock)
     timed = backfill.due(missing, clock=clock)

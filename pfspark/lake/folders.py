@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -26,10 +25,9 @@ from pfspark.lake.known import When, round_or_time
 from pfspark.rows import rows_of
 from pfspark.rules import items, state
 from pfspark.sim.properties import set_properties
+from pfspark.sim.values import folder_word
 from pfspark.units import nearest
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing
-
-FOLDER_NAME = re.compile(r"[^/\x00-\x1f\x7f-\x9f\ud800-\udfff]{1,255}")
 
 
 class Folders(Edits):
@@ -55,12 +53,12 @@ class Folders(Edits):
         self._expect_in_use(org, *stores)
         parent = self._folder(org, store, above) if above else ROOT
         listed = {f"{REPLICA}{each}": str(Listing.LISTED) for each in stores}
-        sets = {NAME: _folder_name(name), PARENT: parent, **listed, **_properties(props)}
+        sets = {NAME: folder_word(name), PARENT: parent, **listed, **_properties(props)}
         return self._edit(org, store, Action.CREATE_FOLDER, None, sets, at)
 
     def folder_rename(self, store: str, folder: str, name: str, *, org: str | None = None, at: When = None) -> str:
         """Gives a folder another name."""
-        return self._edit(org, store, Action.SET_FOLDER, folder, {NAME: _folder_name(name)}, at)
+        return self._edit(org, store, Action.SET_FOLDER, folder, {NAME: folder_word(name)}, at)
 
     def folder_move(self, store: str, folder: str, to: str, *, org: str | None = None, at: When = None) -> str:
         """Puts a folder under another, or at the top (`to` = "/")."""
@@ -95,7 +93,7 @@ class Folders(Edits):
         copied, path = self._seen_by_any(org, target, earlier, later=as_of is None)
         rows = copying.recovered(
             sorted(copied, key=lambda row: (naming.place_of(row["object"]), naming.place_of(lines.number_of(row)))),
-            org=org, store=store, name=_folder_name(name or f"{path.rpartition('/')[2]} recovered"), parent=ROOT,
+            org=org, store=store, name=folder_word(name or f"{path.rpartition('/')[2]} recovered"), parent=ROOT,
             at=self._at(at) or datetime.now(UTC),
         )  # fmt: skip
         self._check(rows[0], "")
@@ -235,12 +233,6 @@ class Folders(Edits):
 def _last(path: str) -> str:
     """The name of the folder that a path leads to."""
     return path.strip("/").rpartition("/")[2]
-
-
-def _folder_name(name: str) -> str:
-    if not FOLDER_NAME.fullmatch(name):
-        raise UsageError(f"{name!r} is no name of a folder: anything but / and control characters, 1 to 255")
-    return name
 
 
 def _properties(props: Mapping[str, Any]) -> dict[str, str]:

@@ -104,15 +104,14 @@ def from_current_replicas(accepted: DataFrame, *, lives: DataFrame) -> DataFrame
 
 
 @rule("claims")
-def claims(beliefs: DataFrame, *, lists: DataFrame, lives: DataFrame, stores: DataFrame) -> DataFrame:
-    """What others are believed to hold, for those a store may ask: listed replicas, and leavers that still hold.
+def claims(beliefs: DataFrame, *, holders: DataFrame, lives: DataFrame, stores: DataFrame) -> DataFrame:
+    """What others are believed to hold, for those a store may ask: `holders`, the listed replicas, and leavers that still hold.
 
     One row a range, with `peer`, its label (`about`), whether it is in the store's own site (`near`), whether it is
     `leaving`, and `entry`. Replicas that are gone, and lives that are over, claim nothing.
 
     Source: R9, R88, R97.
     """
-    holders = lists.where((F.col("peer") != F.col("store")) & (F.col("listing") != Listing.GONE))
     askable = sites.between(holders, stores).select(
         *HERE, "peer", sites.near().alias("near"), (F.col("listing") == Listing.REMOVED).alias("leaving")
     )

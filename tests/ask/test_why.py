@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import random
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pfspark.ask import evidence
+from pyspark.sql import functions as F
+
+from pfspark.ask import evidence, why
 from pfspark.rows import arrow, local, struct
 from pfspark.rules import items
+from pfspark.schedules import Grid
 from pfspark.tables import FRAMES
 from pfspark.words import Cause
+from tests.frames import frame_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -67,3 +72,21 @@ def test_a_number_was_given_though_a_restore_has_lost_it(spark: SparkSession) ->
     assert {(row["cn_min"], row["cn_max"]): row["at"].astimezone(UTC) for row in found} == {
         (1, 2): minutes(1), (3, 3): minutes(3)
     }  # fmt: skip
+
+
+def test_the_next_round_of_a_grid_is_the_same_in_columns(spark: SparkSession) -> None:
+    """`on_grid` says of frames what `Grid.next_round` says: to the microsecond, before the anchor and long after it."""
+    microsecond, draw = timedelta(microseconds=1), random.Random(7)
+    rows = []
+    for every in (60, 900, 3600 * 24 * 7):
+        grid = Grid(START, timedelta(seconds=every))
+        for nth in (-3, -1, 0, 1, 2, 1000):
+            for aside in (-microsecond, timedelta(0), microsecond, grid.every * draw.random()):
+                at, now = (
+                    START + nth * grid.every + aside,
+                    START + draw.randrange(-2, 9) * grid.every + draw.choice([0, 1]) * aside,
+                )
+                rows.append((at, now, START, every, grid.next_round(at, now)))
+    found = frame_of(spark, rows, "at timestamp, now timestamp, anchor timestamp, every_s bigint, expected timestamp")
+    assert found.where(why.on_grid(F.col("at")) != F.col("expected")).collect() == []
+    assert found.withColumn("at", F.lit(None).cast("timestamp")).where(why.on_grid(F.col("at")).isNotNull()).count() == 0

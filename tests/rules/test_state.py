@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pfspark.rules import state
+from pfspark.rules import state, status
 from pfspark.tables import CLAIM, RANGE
 from pfspark.words import Entry
 from tests.frames import frame_of
@@ -28,7 +28,7 @@ def test_sources_are_all_holders_of_the_list_but_oneself(spark: SparkSession) ->
     stores = [("o", peer, "far" if peer == "FAR" else "here") for peer in about]
     claims = state.claims(
         frame_of(spark, beliefs, f"{HERE}, entry string, about string, origin string, cn_min bigint, cn_max bigint"),
-        lists=frame_of(spark, lists, f"{HERE}, peer string, listing string"),
+        holders=status.holders(frame_of(spark, lists, f"{HERE}, peer string, listing string")),
         lives=frame_of(spark, [("o", "ME", "/F", "REBORN", 2)], f"{HERE}, peer string, life bigint"),
         stores=frame_of(spark, stores, "org string, store string, site string"),
     )
