@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pfspark.entries import Entry, reads, reads_by
 from pfspark.errors import UsageError
-from pfspark.sim import language
+from pfspark.files import language
 from pfspark.units import parse_duration, unfit
 
 

@@ -46,8 +46,10 @@ BELOW = {
     "between": {"vocabulary", "cnset", "keyed", "mapped", "merging", "said", "rows", "execute", "round", "views", "materializer"},
     "restarts": {"vocabulary", "between", "keyed", "said"},
     "ask": {"vocabulary", "cnset", "frame", "keyed", "references", "rules", "rows", "execute", "materializer"},
+    "files": {"vocabulary"},
     "sim": {
         "vocabulary",
+        "files",
         "cnset",
         "frame",
         "rules",
@@ -64,6 +66,7 @@ BELOW = {
     },
     "edge": {
         "vocabulary",
+        "files",
         "cnset",
         "frame",
         "graph",
@@ -84,9 +87,9 @@ BELOW = {
         "ask",
         "sim",
     },
-    "lake": {"vocabulary", "cnset", "keyed", "references", "rules", "round", "rows", "between", "ask", "sim", "edge"},
+    "lake": {"vocabulary", "files", "cnset", "keyed", "references", "rules", "round", "rows", "between", "ask", "sim", "edge"},
     "engine": {"edge"},
-    "cli": {"vocabulary", "rows", "ask", "sim", "edge", "lake", "engine"},
+    "cli": {"vocabulary", "files", "rows", "ask", "sim", "edge", "lake", "engine"},
     "__main__": {"vocabulary", "edge", "engine", "cli"},
 }
 BETTER_IMPORT = {
@@ -116,6 +119,7 @@ BETTER_IMPORT = {
     "restarts": "a store starts again in a world: let the caller hand both in",
     "between": "between rounds the world is rows: let the edge read and store them",
     "ask": "a question reads a snapshot: let the caller open it and hand it in",
+    "files": "a file says what it says: let whoever reads it say what becomes of that",
     "sim": "an invented world hands frames to round.play: let the edge store and show them",
     "lake": "a lake says what its parts can do: let them do it",
     "edge": "the edge is asked by the lake and by the verbs: let them hand in what they know",

@@ -62,8 +62,8 @@ def init(
 ) -> None:
     """Make a lake with an organization, or one more organization in a lake."""
     from pfspark.edge.config import conf_folder
+    from pfspark.files import values
     from pfspark.settings import load_profile, override
-    from pfspark.sim import values
 
     options, begins, where = given.options(option or []), given.when(start), given.named(lake)
     if file:
@@ -83,8 +83,8 @@ def init(
 
 def _init_from(file: str, where: str, org: str | None, *, json: bool) -> None:
     from pfspark.edge.plan import expect_makeable
-    from pfspark.sim import declared, values
-    from pfspark.sim.documents import document
+    from pfspark.files import declared, values
+    from pfspark.files.documents import document
 
     said, called = document(file)
     own = declared.read(said, called, {})
@@ -188,7 +188,7 @@ def _told(
     version: str | None, preferred: bool | None, interval: str | None, size_limit: str | None, schedule: str | None
 ) -> dict[str, Any]:
     """What is said of a store; what cannot be read is refused before Java starts."""
-    from pfspark.sim import values
+    from pfspark.files import values
 
     if schedule is not None:
         parse_schedule(schedule)

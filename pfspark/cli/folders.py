@@ -11,7 +11,7 @@ from pfspark.cli import given, rounds, screen
 from pfspark.cli.answers import OfFolder, OfStore, answer
 from pfspark.edge import live
 from pfspark.errors import PfsparkError
-from pfspark.sim.properties import TEXTS
+from pfspark.files.properties import TEXTS
 from pfspark.units import parse_duration
 
 if TYPE_CHECKING:

@@ -58,8 +58,8 @@ def whatif(
     stores = [*(text.partition("@")[0] for text in (*cut, *down)), *(store for _, _, store in on_lists)]
     options = [*option, *([f"interval={interval}"] if interval is not None else [])]
     with given.opened(lake, "playing") as there:
+        from pfspark.files.documents import text_of, toml
         from pfspark.lake.foresight import WITH_STEPS
-        from pfspark.sim.documents import text_of, toml
         from pfspark.sim.ground import expect_change
 
         said = toml(text_of(steps), str(steps)) if steps else {}

@@ -36,7 +36,7 @@ def apply(
     lake: given.LakeName = None, org: given.Org = None, now: given.Now = None, json: given.Json = False,
 ) -> None:  # fmt: skip
     """Make an organization what a file says: print the plan, then do it; what is so already stays as it is."""
-    from pfspark.sim.documents import document
+    from pfspark.files.documents import document
 
     at = given.moment(now)
     said, called = document(file)  # once, as a pipe has no more; and one that cannot be read is refused before a lake is opened

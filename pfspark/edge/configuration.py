@@ -12,7 +12,7 @@ from pydantic_settings import BaseSettings, InitSettingsSource, PydanticBaseSett
 from pfspark.edge.config import CONFIGURATION
 from pfspark.entries import Entry, explained, reads
 from pfspark.errors import PfsparkError
-from pfspark.sim.documents import toml
+from pfspark.files.documents import toml
 from pfspark.units import unfit
 
 LONGEST = 2**16

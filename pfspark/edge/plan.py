@@ -21,13 +21,13 @@ from pfspark.edge.copying import edit_row
 from pfspark.edge.door import validate
 from pfspark.edge.world.directory import policy_of
 from pfspark.errors import RefusedError, UsageError
+from pfspark.files.properties import DEFAULT_SITE, NEW_STORE, spell_property
+from pfspark.files.values import expect_parent
 from pfspark.settings import OPTIONS, PROFILE, differences, differences_text, load_profile, override, single, text_of
-from pfspark.sim.properties import DEFAULT_SITE, NEW_STORE, spell_property
-from pfspark.sim.values import expect_parent
 from pfspark.words import NAME, PARENT, REPLICA, ROOT, Action, Listing, Planned
 
 if TYPE_CHECKING:
-    from pfspark.sim.declared import Declared
+    from pfspark.files.declared import Declared
 
 Row = Mapping[str, Any]
 

@@ -9,11 +9,11 @@ from typing import Any
 from pfspark import cntext
 from pfspark.edge.config import conf_folder
 from pfspark.errors import UsageError
+from pfspark.files import values
+from pfspark.files.properties import NEW_STORE, slots
 from pfspark.lake.known import Known, When, time_of
 from pfspark.printed import Line
 from pfspark.settings import MAIN, PROFILE, differences_text, load_profile, override
-from pfspark.sim import values
-from pfspark.sim.properties import NEW_STORE, slots
 from pfspark.units import nearest, parse_size, parse_wait
 
 

@@ -18,14 +18,14 @@ from pfspark.ask.stores import Stores
 from pfspark.edge import copying
 from pfspark.edge.asked import naming
 from pfspark.errors import LakeError, RefusedError, UsageError
+from pfspark.files.properties import set_properties
+from pfspark.files.values import folder_word
 from pfspark.keyed import semi_join
 from pfspark.keys import FOLDER, NUMBER
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time
 from pfspark.rows import rows_of
 from pfspark.rules import items, state
-from pfspark.sim.properties import set_properties
-from pfspark.sim.values import folder_word
 from pfspark.units import nearest
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing
 
@@ -239,7 +239,7 @@ def _properties(props: Mapping[str, Any]) -> dict[str, str]:
     """Properties of a folder as an edit holds them."""
     if not props:
         return {}
-    from pfspark.sim.language import FolderProperties
+    from pfspark.files.language import FolderProperties
 
     for name in props:
         if name not in FolderProperties.model_fields:

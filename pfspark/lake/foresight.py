@@ -14,12 +14,12 @@ from pfspark import cnset
 from pfspark.ask import drain
 from pfspark.edge.asked import naming
 from pfspark.errors import RefusedError, UsageError
+from pfspark.files.documents import Document
 from pfspark.keyed import ByName, semi_join
 from pfspark.lake.known import When, time_of
 from pfspark.lake.questions import expect_there
 from pfspark.lake.rounds import Rounds
 from pfspark.printed import Line
-from pfspark.sim.documents import Document
 from pfspark.units import counted
 from pfspark.words import HIERARCHY, LAST
 

@@ -22,6 +22,8 @@ from pfspark.edge.asked.store_view import View, once_all_have_heard, properties_
 from pfspark.edge.config import conf_folder
 from pfspark.edge.plan import Organization, Plan
 from pfspark.errors import RefusedError, UsageError
+from pfspark.files import values
+from pfspark.files.documents import Document, document
 from pfspark.keyed import ByName
 from pfspark.lake.directory import Directory
 from pfspark.lake.folders import Folders
@@ -29,8 +31,6 @@ from pfspark.lake.known import When
 from pfspark.printed import Line
 from pfspark.rows import rows_of
 from pfspark.settings import MAIN, differences, differences_text, load_profile, override, single
-from pfspark.sim import values
-from pfspark.sim.documents import Document, document
 from pfspark.units import counted, unknown
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Standing
 
@@ -71,7 +71,7 @@ class Organizations(Directory, Folders):
         Raises ScenarioError for a file that cannot be read, UsageError for one without stores where that would remove all,
         RefusedError for what the store would refuse.
         """
-        from pfspark.sim import declared
+        from pfspark.files import declared
 
         told, file = document(said, called)
         if org is None:

@@ -19,13 +19,14 @@ from pfspark.edge.world.directory import directory
 from pfspark.edge.world.rounds import admit
 from pfspark.edge.world.turns import told_since
 from pfspark.errors import UsageError
+from pfspark.files.documents import Document, document
+from pfspark.files.parts import Link
 from pfspark.keyed import ByName, semi_join
 from pfspark.printed import Line
 from pfspark.schedules import Grid
 from pfspark.sim import whatif
-from pfspark.sim.documents import Document, document
 from pfspark.sim.ground import Ground, expect_change, varied
-from pfspark.sim.scenario import Link, Scenario, Store
+from pfspark.sim.scenario import Scenario, Store
 from pfspark.words import HIERARCHY
 
 

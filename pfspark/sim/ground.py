@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from pfspark.errors import ProfileError, ScenarioError, UsageError
+from pfspark.files import language, values
+from pfspark.files.parts import links_of
 from pfspark.settings import differences, override, single
-from pfspark.sim import language, steps, values
-from pfspark.sim.scenario import Fault, Scenario, faults_of, links_of, profile_named
+from pfspark.sim import steps
+from pfspark.sim.scenario import Fault, Scenario, faults_of, profile_named
 from pfspark.sim.steps import FolderRef, Step
 
 

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from pfspark import cntext
+from pfspark.files.properties import set_properties, slots
 from pfspark.schedules import is_night
-from pfspark.sim.properties import set_properties, slots
 from pfspark.sim.scenario import Folder, Scenario, Store
 from pfspark.sim.steps import FolderRef, Step
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, WHOLE, Action, Entry, Listing, Standing, Why

@@ -17,10 +17,12 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.errors import ProfileError, ScenarioError, UsageError
+from pfspark.files import language, values
+from pfspark.files.documents import text_of, toml
+from pfspark.files.parts import Link, by_path, links_of, stores_of
+from pfspark.files.properties import DEFAULT_SITE
 from pfspark.settings import PROFILE, Policy, load_profile, override
-from pfspark.sim import language, steps, values
-from pfspark.sim.documents import text_of, toml
-from pfspark.sim.properties import DEFAULT_SITE
+from pfspark.sim import steps
 from pfspark.sim.steps import Step
 from pfspark.units import unfit
 
@@ -36,16 +38,6 @@ class Store:
     interval: timedelta | None = None
     size_limit: int | None = None
     schedule: str | None = None
-
-
-@dataclass(frozen=True)
-class Link:
-    """Cost and delay from one site to another, one direction."""
-
-    from_site: str
-    to_site: str
-    cost: int = 1
-    delay: timedelta = timedelta(0)
 
 
 @dataclass(frozen=True)
@@ -221,39 +213,6 @@ def _stores(table: Mapping[str, Any]) -> tuple[Store, ...]:
     return tuple(Store(name, **{"site": DEFAULT_SITE} | said) for name, said in stores_of(table, language.Store).items())
 
 
-def stores_of(table: Mapping[str, Any], entry: type[language.Store]) -> dict[str, dict[str, Any]]:
-    """What a text says of each store, by its name."""
-    told = {}
-    for name, found in table.items():
-        with values.within(f"stores.{name if name.isprintable() else repr(name)}"):
-            if not cntext.is_store_name(name):
-                raise UsageError("a store name has letters, digits and . _ - only, a letter or digit first, at most 64")
-            told[name] = entry.read(found).said()
-    return told
-
-
-def links_of(entries: list[Any], sites: list[str]) -> tuple[Link, ...]:
-    """The links of a text: one link for each direction; of two for one direction the later counts."""
-    known = language.Known(sites=sites)
-    links = {}
-    for place, entry in enumerate(entries, 1):
-        with values.within(f"links {place}"):
-            said = language.Link.read(entry, known).said()
-            match said.pop("sites", None), said.pop("from_site", None), said.pop("to_site", None):
-                case (_, _, *_) as named, None, None:
-                    pairs = list(permutations(named, 2))
-                case None, str(one), str(other) if one != other:
-                    pairs = [(one, other)]
-                case _:
-                    raise UsageError(
-                        'expected sites = ["A", "B"] for both directions, or from = "A" and to = "B" for one; '
-                        "two different sites, for inside a site cost and delay are 0"
-                    )
-            for pair in pairs:
-                links[pair] = Link(*pair, **said)
-    return tuple(links.values())
-
-
 def faults_of(entries: list[Any], stores: list[str], start: datetime, end: datetime) -> tuple[Fault, ...]:
     """The faults of a text; those without an end last until that of the scenario, and never strike if they begin later."""
     known = language.Known(stores=stores, start=start)
@@ -278,14 +237,3 @@ def _folders(table: Mapping[str, Any], stores: list[str]) -> tuple[Folder, ...]:
     for path in folders:
         values.expect_parent(path, folders)
     return tuple(folders.values())
-
-
-def by_path(table: Mapping[str, Any]) -> dict[str, Any]:
-    """What a text says of each folder, by its path."""
-    told: dict[str, Any] = {}
-    for written, entry in table.items():
-        with values.within(f'folders."{written}"'):
-            if (path := values.path(written)) in told:
-                raise UsageError(f"found a second entry of {path}, expected one")
-            told[path] = entry
-    return told

@@ -10,7 +10,7 @@ from typing import Any
 
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
-from pfspark.sim import language, values
+from pfspark.files import language, values
 from pfspark.units import show_duration, unfit, unknown
 
 FolderRef = tuple[str, int | str]

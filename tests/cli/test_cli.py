@@ -19,8 +19,8 @@ import typer
 from pfspark import cli, errors
 from pfspark.cli import ends
 from pfspark.cli.given import values
-from pfspark.sim.language import FolderProperties, Word
-from pfspark.sim.properties import TEXTS
+from pfspark.files.language import FolderProperties, Word
+from pfspark.files.properties import TEXTS
 from tests.edge.processes import NO_JAVA, PFSPARK, ROOT, environment, one_by_one
 
 SCENARIOS = ROOT / "conf" / "scenarios"

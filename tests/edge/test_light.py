@@ -14,7 +14,7 @@ with contextlib.suppress(SystemExit):
 print("loaded", *sorted({"pandas", "pfspark.lake", *HEAVY} & sys.modules.keys()))
 """
 HEAVY = (
-    "pfspark.round", "pfspark.rules.packing", "pfspark.sim.scenario", "pfspark.sim.language", "pfspark.ask.why",
+    "pfspark.round", "pfspark.rules.packing", "pfspark.sim.scenario", "pfspark.files.language", "pfspark.ask.why",
     "pfspark.edge.asked.explained", "pfspark.edge.report", "pfspark.cli.keeping", "pfspark.edge.mail.rows",
 )  # fmt: skip
 ARRAYS = """

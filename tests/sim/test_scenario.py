@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from pfspark.errors import ScenarioError, UsageError
-from pfspark.sim import values
-from pfspark.sim.language import VERBS
-from pfspark.sim.properties import DEFAULT_SITE
-from pfspark.sim.scenario import Folder, Link, Scenario, Store, parse, read
+from pfspark.files import values
+from pfspark.files.language import VERBS
+from pfspark.files.parts import Link
+from pfspark.files.properties import DEFAULT_SITE
+from pfspark.sim.scenario import Folder, Scenario, Store, parse, read
 from pfspark.sim.steps import Step
 from pfspark.units import CENTURY
 

@@ -11,8 +11,9 @@ from pyspark.sql import SparkSession
 from pfspark.ask.stores import Stores
 from pfspark.between import Between
 from pfspark.edge.config import conf_folder
+from pfspark.files.parts import Link
 from pfspark.sim import invention, whatif
-from pfspark.sim.scenario import Link, parse
+from pfspark.sim.scenario import parse
 
 TWO_SITES = """
 name = "here"

@@ -15,8 +15,8 @@ from pydantic import Field
 
 from pfspark import cntext
 from pfspark.entries import Entry, reads, reads_by
+from pfspark.files import values
 from pfspark.settings import Conflict
-from pfspark.sim import values
 from pfspark.units import parse_size, parse_time, parse_wait
 from pfspark.words import FIRST
 

@@ -11,9 +11,9 @@ from datetime import datetime
 from typing import Any
 
 from pfspark.errors import ProfileError, ScenarioError, UsageError
-from pfspark.sim import language, values
-from pfspark.sim.properties import set_properties, slots
-from pfspark.sim.scenario import by_path, links_of, stores_of
+from pfspark.files import language, values
+from pfspark.files.parts import by_path, links_of, stores_of
+from pfspark.files.properties import set_properties, slots
 
 PLAYED = ("end", "interval", "seed", "faults", "steps")
 """Of scenario files what says how they are played; it says nothing of what an organization is."""
