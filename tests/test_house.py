@@ -18,7 +18,20 @@ TOP_LEVEL = {"README.md", "conf", "notebooks", "pfspark", "pyproject.toml", "tes
 
 # --- who may import what ---
 
-VOCABULARY = {"cntext", "entries", "errors", "keys", "printed", "schedules", "settings", "tables", "units", "words", "world"}
+VOCABULARY = {
+    "cntext",
+    "entries",
+    "errors",
+    "keys",
+    "paths",
+    "printed",
+    "schedules",
+    "settings",
+    "tables",
+    "units",
+    "words",
+    "world",
+}
 BELOW = {
     "vocabulary": set[str](),
     "cnset": {"vocabulary"},

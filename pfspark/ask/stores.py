@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark import cntext
+from pfspark import cntext, paths
 from pfspark.keyed import ByName, labels, semi_join
 from pfspark.printed import Line
 from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Listing, Standing
@@ -172,8 +172,8 @@ class Stores:
     def _of_two(self, store: str) -> set[str]:
         """The paths that more than one living folder has in the eyes of a store."""
         if store not in self._shared:
-            paths = Counter(self.path(store, folder) for folder in self.tree[store] if self._lists.get((store, folder)))
-            self._shared[store] = {path for path, count in paths.items() if count > 1}
+            seen = Counter(self.path(store, folder) for folder in self.tree[store] if self._lists.get((store, folder)))
+            self._shared[store] = {path for path, count in seen.items() if count > 1}
         return self._shared[store]
 
     def path(self, store: str, folder: str) -> str:
@@ -183,16 +183,17 @@ class Stores:
         if not line:  # so is the hierarchy itself
             return folder
         names = [self.tree[store][each].get(NAME, each) for each in line]
-        top = self.tree[store][line[-1]].get(PARENT, ROOT)
-        return "/" + "/".join(reversed(names if top == ROOT else names[:1]))
+        return paths.shown(names, reaches_root=self.tree[store][line[-1]].get(PARENT, ROOT) == ROOT)
 
     def above(self, store: str, folder: str) -> list[str]:
-        """That folder and those above it as the store sees them, up to the top; a ring ends where it closes."""
-        line: list[str] = []
-        while folder in self.tree[store] and folder not in line:
-            line.append(folder)
-            folder = self.tree[store][folder].get(PARENT, ROOT)
-        return line
+        """That folder and those above it, as far as the store sees them: see `paths.upwards`."""
+        seen = self.tree[store]
+
+        def above(each: str) -> str | None:
+            parent = seen[each].get(PARENT, ROOT)
+            return parent if parent in seen else None
+
+        return paths.upwards(folder if folder in seen else None, above)
 
     def held(self, store: str, folder: str, entry: Entry = Entry.APPLIED) -> cntext.CnSet:
         """What a store says of its own replica: `applied`, `empty` or `sent`."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from pfspark import cntext
+from pfspark import cntext, paths
 from pfspark.errors import CnSetError, UsageError
 from pfspark.files import language, values
 from pfspark.units import show_duration, unfit, unknown
@@ -119,21 +119,15 @@ class _Tree:
         self.deleted.add(ref)
         self._redraw()
 
-    def _upwards(self, ref: FolderRef | None) -> list[FolderRef]:
-        """A folder and those above, as far as it goes round where they lie in a ring."""
-        line: list[FolderRef] = []
-        while ref is not None and ref not in line:
-            line.append(ref)
-            ref = self.places.get(ref, (None, ""))[0]
-        return line
+    def _upwards(self, ref: FolderRef) -> list[FolderRef]:
+        return paths.upwards(ref, lambda each: self.places.get(each, (None, ""))[0])
 
     def _path(self, ref: FolderRef) -> str | None:
-        """As stores show it: what a ring lies above, which two moves at once can make, lies beneath the root."""
+        """As stores show it."""
         line = self._upwards(ref)
         if not all(each in self.places for each in line):
             return None
-        shown = line if self.places[line[-1]][0] is None else line[:1]
-        return "".join(f"/{self.places[each][1]}" for each in reversed(shown))
+        return paths.shown([self.places[each][1] for each in line], reaches_root=self.places[line[-1]][0] is None)
 
     def _redraw(self) -> None:
         self.past |= {path: refs[-1] for path, refs in self.current.items()}

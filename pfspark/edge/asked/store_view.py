@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark import cntext
+from pfspark import cntext, paths
 from pfspark.keyed import ByName, of_store
 from pfspark.words import HIERARCHY_ACTIONS, NAME, PARENT, REPLICA, ROOT, WHOLE, Action, Listing, Standing
 
@@ -76,18 +76,18 @@ class View:
             above = self.upwards(each)
             if not any(self.folders[one].dead for one in above):
                 names = [self.folders[one].name for one in above]
-                is_whole = self.folders[above[-1]].parent == ROOT
-                path = "/" + "/".join(reversed(names if is_whole else names[:1]))
+                path = paths.shown(names, reaches_root=self.folders[above[-1]].parent == ROOT)
                 seen.setdefault(path, []).append(each)
         return seen
 
     def upwards(self, folder: str) -> list[str]:
-        """That folder and those above it, up to the top; a ring ends where it closes."""
-        above: list[str] = []
-        while folder in self.folders and folder not in above:
-            above.append(folder)
-            folder = self.folders[folder].parent
-        return above
+        """That folder and those above it, as far as the store sees them: see `paths.upwards`."""
+
+        def above(each: str) -> str | None:
+            parent = self.folders[each].parent
+            return parent if parent in self.folders else None
+
+        return paths.upwards(folder if folder in self.folders else None, above)
 
     def beneath(self, folder: str) -> dict[str, int]:
         """That folder and all that lie beneath it, each with how many levels they go down to it."""
