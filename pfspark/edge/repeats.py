@@ -108,7 +108,7 @@ def lost(changes: DataFrame, *, table: DataFrame, replicas: DataFrame, mail: Dat
     """The changes that no replica has that speaks, and that are on their way to none: after a restore they are lost for ever.
 
     What has expired such a replica has had, and it is not lost; what is held by one that is to be deleted now goes with it
-    (`restoring.losses` says so beforehand), and so does mail to that. A replica that is not there yet may stand by the time mail
+    (`losing.losses` says so beforehand), and so does mail to that. A replica that is not there yet may stand by the time mail
     comes to it. `table`: what stores say of themselves, as rows of `state`.
     """
     speaking = replicas.where(F.col("standing").isin(*LIVE))

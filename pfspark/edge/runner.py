@@ -22,7 +22,7 @@ from pfspark.edge.delta.writer import LOOKED_AT_EVERY, Writer
 from pfspark.edge.keeping import upkeep
 from pfspark.edge.recording import Recording
 from pfspark.edge.spark.fit import expect_fit
-from pfspark.edge.world import bases, bases_by_spark, carried, restoring
+from pfspark.edge.world import acceptable, bases, bases_by_spark, carried, losing, restoring
 from pfspark.edge.world.carried import Carried, base_after, known_after
 from pfspark.edge.world.directory import DIRECTORY
 from pfspark.edge.world.facts import as_between
@@ -143,16 +143,16 @@ class Runner:
             assert writer.last is not None
             at = now or began
             at = max(at, known.last.get(org, at))
-            losses = restoring.losses(org, store, known.world.tables, then)
+            losses = losing.losses(org, store, known.world.tables, then)
             if agreed is not None and not again:
-                restoring.expect_no_more(losses, agreed)
-            restoring.expect_taken_in(org, store, known.world.tables, then, at)
+                losing.expect_no_more(losses, agreed)
+            acceptable.expect_taken_in(org, store, known.world.tables, then, at)
             if again and (taken := list(losses)):
-                restoring.expect_arrived(org, store, taken, known.world.tables)
-                lost = restoring.lost_changes(org, taken, known.world.tables["changes"])
-                restoring.expect_replicas(org, store, taken, lost, then)
+                losing.expect_arrived(org, store, taken, known.world.tables)
+                lost = losing.lost_changes(org, taken, known.world.tables["changes"])
+                acceptable.expect_replicas(org, store, taken, lost, then)
                 edits = self._said_again(org, store, lost, at)
-                restoring.expect_known(org, store, edits, known.world.tables["changes"], then)
+                acceptable.expect_known(org, store, edits, known.world.tables["changes"], then)
                 self._tables.append("edits", rows_of("edits", edits))
             restarts.restore(known.world, org, store, then, at)
             made = restoring.facts(known.world, org, store, at)

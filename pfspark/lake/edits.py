@@ -117,7 +117,7 @@ class Edits(Questions):
             world = self._world()
             retired = [store for (of, store), said in self._directory("stores").items() if of == org and said["retired"]]
             table, replicas, mail = (self._frame_of(name, world) for name in ("state", "replicas", "mail"))
-            # What a retired store knows of the hierarchy nobody asks it for: as `restoring.losses` has it.
+            # What a retired store knows of the hierarchy nobody asks it for: as `losing.losses` has it.
             replicas = replicas.where((F.col("folder") != HIERARCHY) | ~F.col("store").isin(retired))
             lost = repeats.lost(changes, table=table, replicas=replicas, mail=mail)
         return repeats.made(edits, receipts=receipts, lost=lost)

@@ -17,7 +17,7 @@ from pfspark.edge.asked import shown
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.keeping import certificates
 from pfspark.edge.runner import Played
-from pfspark.edge.world import carried, restoring
+from pfspark.edge.world import carried, losing
 from pfspark.edge.world.turns import clocks
 from pfspark.errors import UsageError
 from pfspark.lake.known import When, round_or_time, time_of
@@ -100,13 +100,13 @@ class Rounds(Questions):
         return max(clocks(snapshot).get(of, at) - at, timedelta(0))
 
     def losses(self, store: str, to: When, *, org: str | None = None) -> list[Line]:
-        """What restoring a store to an earlier round would lose for ever: one line a folder; see `restoring.losses`.
+        """What restoring a store to an earlier round would lose for ever: one line a folder; see `losing.losses`.
 
         Raises RefusedError for a store that is retired.
         """
         org = self._org(org, store)
         self._expect_in_use(org, store)
-        return list(restoring.losses(org, store, self._world(), self._world(self._earlier(to, org).row.round)))
+        return list(losing.losses(org, store, self._world(), self._world(self._earlier(to, org).row.round)))
 
     def restore(
         self,

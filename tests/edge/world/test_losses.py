@@ -10,7 +10,7 @@ import pytest
 
 from pfspark import restarts
 from pfspark.edge import repeats
-from pfspark.edge.world import restoring
+from pfspark.edge.world import acceptable, losing, restoring
 from pfspark.errors import RefusedError
 from pfspark.rows import rows_of
 from pfspark.words import HIERARCHY
@@ -41,7 +41,7 @@ def test_what_is_held_where_nobody_is_asked_is_lost(standing: str, lost: str) ->
     """P1 had two, and has five; P2 has four of them, and does not speak any more where it waits to be erased."""
     now = world(replicas=[replica("P1"), replica("P2", standing)], state=[holds("P1", 5), holds("P2", 4)])
     then = world(replicas=[replica("P1")], state=[holds("P1", 2)])
-    assert [line["numbers"] for line in restoring.losses("o", "P1", now, then)] == [lost]
+    assert [line["numbers"] for line in losing.losses("o", "P1", now, then)] == [lost]
 
 
 @pytest.mark.parametrize(("standing", "lost"), [("active", ["P1:3-4"]), ("erased", ["P1:3-5"])])
@@ -50,7 +50,7 @@ def test_mail_to_who_takes_nothing_in_saves_nothing(standing: str, lost: list[st
     mail = [{"recipient": "P2", "store": "P1", "folder": "P1:1", "message_id": "m", "carries": carried}]
     now = world(replicas=[replica("P1"), replica("P2", standing)], state=[holds("P1", 5)], mail=mail)
     then = world(replicas=[replica("P1")], state=[holds("P1", 2)])
-    assert [line["numbers"] for line in restoring.losses("o", "P1", now, then)] == lost
+    assert [line["numbers"] for line in losing.losses("o", "P1", now, then)] == lost
 
 
 def test_an_edit_that_was_said_again_is_said_once_more_by_another_name() -> None:
@@ -108,12 +108,12 @@ def test_where_nothing_could_be_taken_in_nothing_is_done() -> None:
     none = rows_of("changes", [])
     then = world(replicas=[replica("P1"), replica("P1", folder=HIERARCHY), replica("P1", "delete now", "P1:2")])
     with pytest.raises(RefusedError, match="P1 had no replica of /Box then, so that P1:1-3 cannot be taken in again"):
-        restoring.expect_replicas("o", "P1", [line], none, then)
+        acceptable.expect_replicas("o", "P1", [line], none, then)
     renamed = {"folder": HIERARCHY, "object": "P1:2", "origin": "P1", "cn": 7}
     with pytest.raises(RefusedError):
-        restoring.expect_replicas("o", "P1", [line], rows_of("changes", [renamed]), then)
-    restoring.expect_replicas("o", "P1", [line], rows_of("changes", [{**renamed, "cn": 2}]), then)
-    restoring.expect_replicas("o", "P1", [{**line, "id": "P1:1"}, {**line, "id": HIERARCHY}], none, then)
+        acceptable.expect_replicas("o", "P1", [line], rows_of("changes", [renamed]), then)
+    acceptable.expect_replicas("o", "P1", [line], rows_of("changes", [{**renamed, "cn": 2}]), then)
+    acceptable.expect_replicas("o", "P1", [{**line, "id": "P1:1"}, {**line, "id": HIERARCHY}], none, then)
 
 
 def test_whom_a_store_met_since_and_never_heard_it_has_not_met() -> None:
@@ -141,7 +141,7 @@ def test_what_the_store_did_not_know_then_is_not_said_again() -> None:
 
     def say(action: str, folder: str | None, item: str | None = None, **sets: str) -> None:
         edit = {"edit_id": "again:e", "action": action, "folder": folder, "item": item, "properties": sorted(sets.items())}
-        restoring.expect_known("o", "P1", [edit], changes, then)
+        acceptable.expect_known("o", "P1", [edit], changes, then)
 
     for known in (
         ("modify", "P2:1", "P2:3"), ("delete", "P2:1", "@again:x"), ("post", "@again:y"), ("set_folder", "P2:1"),
