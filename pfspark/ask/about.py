@@ -78,13 +78,16 @@ def refusals_of(receipts: DataFrame, messages: DataFrame) -> DataFrame:
 
 def numbers_of(tables: ByName, org: str, folder: str, item: str) -> cntext.CnSet:
     """The numbers that an item's name, or a text of numbers, means in a folder: of a name all versions of all such items, also
-    where it reads as numbers."""
+    where it reads as numbers; of `@` and an edit those of the item that it is about."""
     numbers: cntext.CnSet = {}
     with suppress(CnSetError):
         numbers = cntext.parse(item)
     changes = tables["changes"]
     changes = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.equal(changes["folder"], folder)))
-    objects = changes.filter(pc.equal(changes["name"], item))["object"]
+    called = pc.equal(changes["name"], item)
+    if item.startswith("@"):
+        called = pc.or_kleene(called, pc.equal(changes["edit_id"], item[1:]))
+    objects = changes.filter(called)["object"]
     versions = changes.filter(pc.is_in(changes["object"], objects)).select(["origin", "cn"]).to_pylist()
     of_name = set_of({"origin": row["origin"], "cn_min": row["cn"], "cn_max": row["cn"]} for row in versions)
     return cntext.union(numbers, of_name)

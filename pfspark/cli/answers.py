@@ -97,7 +97,7 @@ def gaps(
 @verbs.command(rich_help_panel=PANEL)
 @given.tabular
 def why(
-    item: Annotated[str | None, typer.Argument(help="A name, a number such as PFS1:7, or a set of them.")] = None,
+    item: Annotated[str | None, typer.Argument(help="A name, a number (PFS1:7), a set of them, or @ and an edit.")] = None,
     store: OfStore = None, folder: OfFolder = None,
     all_: Annotated[bool, typer.Option("--all", help="Every cause that stands anywhere, counted, the oldest first.")] = False,
     lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,
@@ -119,7 +119,7 @@ def why(
 
 @verbs.command(rich_help_panel=PANEL)
 def trace(
-    item: Annotated[str, typer.Argument(help="A name, a number such as PFS1:7, or a set of them.")],
+    item: Annotated[str, typer.Argument(help="A name, a number (PFS1:7), a set of them, or @ and an edit.")],
     folder: Annotated[str, typer.Option("--folder", help="Its folder, by its path or id.")],
     store: Annotated[str | None, typer.Option("--store", help="Only what this store took part in.")] = None,
     lake: given.LakeName = None, org: given.Org = None, as_of: given.AsOf = None, json: given.Json = False,

@@ -214,8 +214,8 @@ class Questions(Known):
     ) -> DataFrame:
         """One row for each range of which one thing can be said: that it is at a store, or why not, and what happens next.
 
-        `item` is a name, a number (`PFS1:7`) or a set of them; without it: all that is not there. `store` and `folder`:
-        without them every replica is asked about.
+        `item` is a name, a number (`PFS1:7`) or a set of them, or `@` and an edit; without it: all that is not there. `store` and
+        `folder`: without them every replica is asked about.
         """
         return self._frame("why", self.why_lines(item, folder=folder, store=store, as_of=as_of, org=org))
 
@@ -261,7 +261,7 @@ class Questions(Known):
     def trace(self, item: str, *, folder: str, store: str | None = None, as_of: When = None, org: str | None = None) -> DataFrame:
         """One row for each thing that happened to an item's numbers on their way: given, sent, arrived, lost, asked for, applied.
 
-        `item` is a name, a number (`PFS1:7`) or a set of them; `store`: only what it took part in.
+        `item` is a name, a number (`PFS1:7`) or a set of them, or `@` and an edit; `store`: only what it took part in.
         """
         return self._frame("hop", self.trace_lines(item, folder=folder, store=store, as_of=as_of, org=org))
 
