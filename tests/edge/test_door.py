@@ -317,6 +317,23 @@ def test_two_of_one_path_are_told_apart(copied: Copy, spark: SparkSession, run: 
     assert '"/New"' in made and '"/Other"' in made
 
 
+def test_what_waits_is_seen_by_the_names_that_it_has_by_then(copied: Copy, spark: SparkSession) -> None:
+    """A folder was made in a round; edits that name it by the edit that made it wait on, for theirs."""
+    with Lake.open(copied("lake"), spark) as lake:
+        lake.folder_create("PFS1", "/New", ["PFS1"], at=f"{DAY}00:00:00Z")
+        lake.folder_rename("PFS1", "/New", "Newer", at=f"{DAY}01:00:00Z")
+        lake.post("PFS1", "/Newer", b"first", name="a", at=f"{DAY}01:00:00Z")
+        lake.round(f"{DAY}00:00:00Z")
+        with pytest.raises(RefusedError, match="sees a folder 'Newer' there already"):
+            lake.folder_create("PFS1", "/Newer", ["PFS1"], at=f"{DAY}00:30:00Z")
+        lake.modify("PFS1", "/Newer", "a", b"second", at=f"{DAY}01:01:00Z")
+        lake.run(f"{DAY}01:10:00Z")
+        assert {line["name"] for line in lake.lines("items", folder="/Newer")} == {"a"}
+        sizes = lake.table("changes").where("name = 'a'").orderBy("cn").select("size").collect()
+        assert [row["size"] for row in sizes] == [len(b"first"), len(b"second")]
+        assert not lake.table("receipts").where("outcome = 'refused'").count()
+
+
 @pytest.mark.lakes
 def test_a_replica_moves_from_where_it_is(copied: Copy, spark: SparkSession, run: Any) -> None:
     with Lake.open(copied("lake"), spark) as lake:
