@@ -131,7 +131,7 @@ class _Teller:
 
     def says(self) -> str:
         """One sentence; another where the store lacks it and is retired."""
-        said = _SENTENCES[Cause(self.row["cause"])](self)
+        said = TOLD[Cause(self.row["cause"])].says(self)
         if self.is_retired and self.row["cause"] not in HERE:
             return f"{said} {self.store} is retired; `pfspark store set {self.store} --not-retired` takes it back."
         return said
@@ -139,8 +139,8 @@ class _Teller:
     def because(self) -> Iterator[tuple[str, str, str, datetime | None]]:
         """The rules that decided: id, what was found, in which table, and when that was written."""
         cause, row = Cause(self.row["cause"]), self.row
-        rule, found, table = _RULES[cause]
-        yield rule, found(self), table, row["since"]
+        told = TOLD[cause]
+        yield told.rule, told.found(self), told.table, row["since"]
         if cause == Cause.ASKED:
             yield "R91", f"{self.store} asks again when the wait after attempt {row['attempt']} is over", "agenda", row["since"]
         if cause == Cause.NOBODY_HAS_IT and self.of:
@@ -176,32 +176,82 @@ class _Teller:
         return "has no replica of the folder, as it sees the list"
 
 
-_SENTENCES: Mapping[Cause, Callable[[_Teller], str]] = {
-    Cause.HERE: lambda one: f"{one.store} has {one.item}.",
-    Cause.SUPERSEDED: lambda one: f"{one.store} has {one.item}, and does not show it: {one.row['version']} was made upon it.",
-    Cause.DELETED: lambda one: f"{one.store} has {one.item}; {one.row['version']} deletes the item.",
-    Cause.EXPIRED: lambda one: f"{one.store} has settled {one.item} without content: it has expired.",
-    Cause.LOSER: lambda one: f"{one.store} has {one.item}, which lost a conflict to {one.row['version']}; both are kept.",
-    Cause.NO_REPLICA: lambda one: f"{one.store} {one.absence()}.",
-    Cause.SUSPENDED: lambda one: f"Content replication is suspended, which holds {one.item} back from {one.store}.",
-    Cause.NOT_SENT: lambda one: f"{one.of} has not sent {one.item} to anybody yet{one.then()}.",
-    Cause.ON_ITS_WAY: lambda one: f"A message from {one.of} is under way to {one.store} with {one.item}{one.then()}.",
-    Cause.ASKED: lambda one: (
-        f"{one.store} asked {one.of or 'somebody'} for {one.item}, attempt {one.row['attempt']}{one.then()}."
+@dataclass(frozen=True)
+class Told:
+    """How a cause is told: the sentence, the rule that decided, what was found, and in which table."""
+
+    says: Callable[[_Teller], str]
+    rule: str
+    found: Callable[[_Teller], str]
+    table: str
+
+
+TOLD: Mapping[Cause, Told] = {
+    Cause.HERE: Told(
+        lambda one: f"{one.store} has {one.item}.",
+        "R75", lambda one: f"{one.store} says that it has {one.item}", "state",
     ),
-    Cause.WAITING_TO_ASK: lambda one: f"{one.store} lacks {one.item} and waits before it asks{one.then()}.",
-    Cause.NOBODY_HAS_IT: lambda one: (
-        f"{one.store} has heard of {one.item}, and nobody whom it may ask claims to have it any more."
+    Cause.SUPERSEDED: Told(
+        lambda one: f"{one.store} has {one.item}, and does not show it: {one.row['version']} was made upon it.",
+        "F27", lambda one: f"{one.row['version']} was made upon {one.item}", "changes",
     ),
-    Cause.REFUSED_HERE: lambda one: (
-        f"{one.store} refused {one.item}, which {one.of} sent: {lines.words(one.row['reason'] or Reason.NO_REPLICA_HERE)}."
+    Cause.DELETED: Told(
+        lambda one: f"{one.store} has {one.item}; {one.row['version']} deletes the item.",
+        "F28", lambda one: f"{one.row['version']} is a deletion", "changes",
     ),
-    Cause.NOT_HEARD: lambda one: (
-        f"{one.store} gave {one.item} in an earlier life of its replica, and has not heard of it since{one.then()}."
-        if one.is_own
-        else f"{one.store} does not know that {one.item} exists{one.then()}."
+    Cause.EXPIRED: Told(
+        lambda one: f"{one.store} has settled {one.item} without content: it has expired.",
+        "F56", lambda one: f"{one.store} says that it has {one.item} without content", "state",
     ),
-}
+    Cause.LOSER: Told(
+        lambda one: f"{one.store} has {one.item}, which lost a conflict to {one.row['version']}; both are kept.",
+        "F31", lambda one: f"{one.row['version']} comes before {one.item} in the order of winners", "changes",
+    ),
+    Cause.NO_REPLICA: Told(
+        lambda one: f"{one.store} {one.absence()}.",
+        "R1", lambda one: f"{one.store} {one.absence()}", "replicas",
+    ),
+    Cause.SUSPENDED: Told(
+        lambda one: f"Content replication is suspended, which holds {one.item} back from {one.store}.",
+        "F69", lambda one: "content waits while replication is suspended", "organizations",
+    ),
+    Cause.NOT_SENT: Told(
+        lambda one: f"{one.of} has not sent {one.item} to anybody yet{one.then()}.",
+        "R46", lambda one: f"{one.item} comes after what {one.of} sent last", "state",
+    ),
+    Cause.ON_ITS_WAY: Told(
+        lambda one: f"A message from {one.of} is under way to {one.store} with {one.item}{one.then()}.",
+        "R59", lambda one: f"{one.of} sent {one.row['message_id']}", "messages",
+    ),
+    Cause.ASKED: Told(
+        lambda one: f"{one.store} asked {one.of or 'somebody'} for {one.item}, attempt {one.row['attempt']}{one.then()}.",
+        "R94", lambda one: f"{one.store} sent a request", "backfill",
+    ),
+    Cause.WAITING_TO_ASK: Told(
+        lambda one: f"{one.store} lacks {one.item} and waits before it asks{one.then()}.",
+        "R91", lambda one: f"{one.store} heard that others have it", "backfill",
+    ),
+    Cause.NOBODY_HAS_IT: Told(
+        lambda one: f"{one.store} has heard of {one.item}, and nobody whom it may ask claims to have it any more.",
+        "R88", lambda one: f"{one.store} heard that others have it", "backfill",
+    ),
+    Cause.REFUSED_HERE: Told(
+        lambda one: (
+            f"{one.store} refused {one.item}, which {one.of} sent: {lines.words(one.row['reason'] or Reason.NO_REPLICA_HERE)}."
+        ),
+        "R74", lambda one: f"{one.store} refused {one.row['message_id']}", "receipts",
+    ),
+    Cause.NOT_HEARD: Told(
+        lambda one: (
+            f"{one.store} gave {one.item} in an earlier life of its replica, and has not heard of it since{one.then()}."
+            if one.is_own
+            else f"{one.store} does not know that {one.item} exists{one.then()}."
+        ),
+        "R85",
+        lambda one: f"{one.origin} gave the number; no message told {one.store} of it{' since' * one.is_own}",
+        "changes",
+    ),
+}  # fmt: skip
 CITED: Mapping[str, str] = {
     "F27": "One version includes another if for each origin it names a number that is as high.",
     "F28": "A version that strictly includes another stands in its place; if neither includes the other, they are in conflict.",
@@ -211,24 +261,3 @@ CITED: Mapping[str, str] = {
     "Q10": "A number that is missing keeps its place and its time in the array, whatever is heard of others later.",
 }
 """What is cited beside the rules of the articles: facts about Exchange, and how an open question is read."""
-_RULES: Mapping[Cause, tuple[str, Callable[[_Teller], str], str]] = {
-    Cause.HERE: ("R75", lambda one: f"{one.store} says that it has {one.item}", "state"),
-    Cause.SUPERSEDED: ("F27", lambda one: f"{one.row['version']} was made upon {one.item}", "changes"),
-    Cause.DELETED: ("F28", lambda one: f"{one.row['version']} is a deletion", "changes"),
-    Cause.EXPIRED: ("F56", lambda one: f"{one.store} says that it has {one.item} without content", "state"),
-    Cause.LOSER: ("F31", lambda one: f"{one.row['version']} comes before {one.item} in the order of winners", "changes"),
-    Cause.NO_REPLICA: ("R1", lambda one: f"{one.store} {one.absence()}", "replicas"),
-    Cause.SUSPENDED: ("F69", lambda one: "content waits while replication is suspended", "organizations"),
-    Cause.NOT_SENT: ("R46", lambda one: f"{one.item} comes after what {one.of} sent last", "state"),
-    Cause.ON_ITS_WAY: ("R59", lambda one: f"{one.of} sent {one.row['message_id']}", "messages"),
-    Cause.ASKED: ("R94", lambda one: f"{one.store} sent a request", "backfill"),
-    Cause.WAITING_TO_ASK: ("R91", lambda one: f"{one.store} heard that others have it", "backfill"),
-    Cause.NOBODY_HAS_IT: ("R88", lambda one: f"{one.store} heard that others have it", "backfill"),
-    Cause.REFUSED_HERE: ("R74", lambda one: f"{one.store} refused {one.row['message_id']}", "receipts"),
-    Cause.NOT_HEARD: (
-        "R85",
-        lambda one: f"{one.origin} gave the number; no message told {one.store} of it{' since' * one.is_own}",
-        "changes",
-    ),
-}
-"""The rule that decided, what was found, and where."""

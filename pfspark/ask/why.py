@@ -249,13 +249,6 @@ def _cause() -> Column:
     )
 
 
-NEXT = {
-    Cause.NOT_SENT: "send", Cause.ON_ITS_WAY: "arrive", Cause.ASKED: "ask_again", Cause.WAITING_TO_ASK: "ask",
-    Cause.NOT_HEARD: "hear",
-}  # fmt: skip
-"""What happens next to numbers that are not there, by why they are not."""
-
-
 @rule("explained")
 def explain(causes: DataFrame, *, evidence: DataFrame, cycle: DataFrame, conditions: DataFrame, grid: DataFrame) -> DataFrame:
     """One row for each range of which one thing can be said: its cause, and what is known with it.
@@ -297,14 +290,17 @@ def _next() -> dict[str, Column]:
     come = F.when(~F.coalesce("out", F.lit(False)), F.col("cited.due"))
     go = F.when(~F.coalesce("origin_down", F.lit(False)), F.col("goes_at"))
     by, asked, cited = F.col("by"), F.col("source"), F.col("cited.of")
-    at = {Cause.NOT_SENT: go, Cause.ON_ITS_WAY: come, Cause.ASKED: ask, Cause.WAITING_TO_ASK: ask, Cause.NOT_HEARD: come}
-    of = {
-        Cause.NOT_SENT: by, Cause.ON_ITS_WAY: cited, Cause.ASKED: asked, Cause.WAITING_TO_ASK: asked, Cause.NOT_HEARD: cited,
-    }  # fmt: skip
+    follows = {
+        Cause.NOT_SENT: ("send", go, by),
+        Cause.ON_ITS_WAY: ("arrive", come, cited),
+        Cause.ASKED: ("ask_again", ask, asked),
+        Cause.WAITING_TO_ASK: ("ask", ask, asked),
+        Cause.NOT_HEARD: ("hear", come, cited),
+    }
     return {
-        "next_at": on_grid(_by_cause(at)),
-        "next_what": _by_cause({cause: F.lit(what) for cause, what in NEXT.items()}),
-        "next_of": _by_cause(of),
+        "next_at": on_grid(_by_cause({cause: at for cause, (_, at, _) in follows.items()})),
+        "next_what": _by_cause({cause: F.lit(what) for cause, (what, _, _) in follows.items()}),
+        "next_of": _by_cause({cause: of for cause, (_, _, of) in follows.items()}),
         "next_type": F.col("cited.type"),
     }
 
