@@ -1,4 +1,4 @@
-"""The examples in docstrings, run as written; those of modules that use Spark have `spark` and `F` at hand."""
+"""The examples in docstrings, run as written; those of modules that use Spark have `spark`, `F` and `frame` at hand."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ import doctest
 import importlib
 import inspect
 import re
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import TimestampType
 
 import pfspark.lake
+from pfspark.rows import arrow, local, struct
+from pfspark.tables import EVERY, FRAMES
+from pfspark.units import parse_time
 
 PACKAGE = Path(__file__).parents[1] / "pfspark"
 
@@ -25,6 +30,18 @@ def dotted(file: Path) -> str:
 WITH_EXAMPLES = [file for file in sorted(PACKAGE.rglob("*.py")) if ">>>" in file.read_text()]
 
 
+def frame_in(spark: SparkSession) -> Callable[..., DataFrame]:
+    """What makes a table, a view or a frame of a round of some rows: what they do not say is null, times are UTC."""
+
+    def frame(name: str, *rows: Mapping[str, Any]) -> DataFrame:
+        schema = struct({**FRAMES, **EVERY}[name].ddl)
+        times = {field.name for field in schema if isinstance(field.dataType, TimestampType)}
+        said = [{key: parse_time(value) if key in times else value for key, value in row.items()} for row in rows]
+        return local(spark, arrow(schema, said), schema)
+
+    return frame
+
+
 @pytest.mark.parametrize("file", WITH_EXAMPLES, ids=dotted)
 def test_examples_run_as_written(file: Path, request: pytest.FixtureRequest) -> None:
     module = importlib.import_module(dotted(file))
@@ -32,7 +49,8 @@ def test_examples_run_as_written(file: Path, request: pytest.FixtureRequest) -> 
     if "pyspark" in file.read_text():
         from pyspark.sql import functions
 
-        at_hand = {"spark": request.getfixturevalue("spark"), "F": functions}
+        spark = request.getfixturevalue("spark")
+        at_hand = {"spark": spark, "F": functions, "frame": frame_in(spark)}
     flags = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
     done = doctest.testmod(module, extraglobs=at_hand, optionflags=flags)
     assert done.attempted and not done.failed

@@ -15,4 +15,6 @@
 | `referral` | where a store sends a reader |
 | `violations`, `checks`, `history` | the promises: of a round, of the world after it, of all that was written down |
 | `frames` | what a round does with any frame |
+
+In examples `frame(name, row, ...)` is that table, view or frame of `pfspark.tables`, of these rows; what they do not say is null.
 """

@@ -82,8 +82,18 @@ def note(missing: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFr
     One row a piece of the coverage, with `claimed`, `near` and `leaving` (how many replicas claim content, how many of them
     in the same site, how many are leaving). A number in the array keeps its age; one that others claim and that is new
     to the array was heard of now. A number that nobody claims any more stays open: it is `lost` until somebody does.
-    A replica that is to be deleted now, or is erased, misses nothing (D8). PFS3 holds `PFS1:1-3:6`, PFS2 claims `PFS1:1-6`,
-    the array is empty: one row, `PFS1:4-5`, heard of now, attempt 0, claimed by one.
+    A replica that is to be deleted now, or is erased, misses nothing (D8).
+
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> missing = frame("coverage", {**here, "origin": "PFS2", "cn_min": 4, "cn_max": 5, "open": 0, "claimed": 1, "attempt": 0})
+    >>> active = frame("replicas", {**here, "standing": "active"})
+    >>> clock = frame("clock", {"org": "o", "now": "2026-01-05T12:00Z"})
+    >>> note(missing, replicas=active, clock=clock).select("origin", "cn_min", "cn_max", "heard", "attempt", "claimed").show()
+    +------+------+------+-------------------+-------+-------+
+    |origin|cn_min|cn_max|              heard|attempt|claimed|
+    +------+------+------+-------------------+-------+-------+
+    |  PFS2|     4|     5|2026-01-05 12:00:00|      0|      1|
+    +------+------+------+-------------------+-------+-------+
 
     Source: R76, R85, R88-R90, R144 (Exchange 2007, "Backfill Requests and Backfill Messages"); Q10.
     """
@@ -110,6 +120,17 @@ def due(array: DataFrame, *, clock: DataFrame) -> DataFrame:
 
     A piece is local if any replica of the same site is believed to have it, decided anew each time; a retry counts from
     the request before (V28, V29). Pieces that nobody claims are not due: there is nobody to ask.
+
+    >>> heard = {"org": "o", "cn_min": 4, "cn_max": 5, "claimed": 1, "leaving": 0, "attempt": 0, "heard": "2026-01-05T12:00Z"}
+    >>> waits = {"backfill_local_s": [21600, 43200, 86400], "backfill_remote_s": [43200, 86400, 172800]}
+    >>> array = frame("noted", {**heard, "near": 1}, {**heard, "near": 0})
+    >>> due(array, clock=frame("clock", {"org": "o", **waits})).select("near", "attempt", "due").show()
+    +----+-------+-------------------+
+    |near|attempt|                due|
+    +----+-------+-------------------+
+    |   1|      0|2026-01-05 18:00:00|
+    |   0|      0|2026-01-06 00:00:00|
+    +----+-------+-------------------+
 
     Source: R91-R93.
     """
@@ -160,6 +181,17 @@ def answer(requests: DataFrame, *, applied: DataFrame, empty: DataFrame) -> Data
 
     Of numbers settled without content there is nothing to give; the status of any message tells so (Q13). What a store
     does not show of itself yet is given all the same: who asks for it has heard of it before a restore.
+
+    >>> asked = {"org": "o", "recipient": "PFS1", "folder": "PFS1:1", "store": "PFS3"}
+    >>> requests = frame("delivered", {**asked, "asks": [{"origin": "PFS2", "cn_min": 3, "cn_max": 9}]})
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> held, empty = (frame("ranges", {**here, "origin": "PFS2", "cn_min": low, "cn_max": 7}) for low in (1, 6))
+    >>> answer(requests, applied=held, empty=empty).select("store", "asker", "origin", "cn_min", "cn_max").show()
+    +-----+-----+------+------+------+
+    |store|asker|origin|cn_min|cn_max|
+    +-----+-----+------+------+------+
+    | PFS1| PFS3|  PFS2|     3|     5|
+    +-----+-----+------+------+------+
 
     Source: R67, R68, R96, R129: whoever is asked answers with all it has of what was asked.
     """

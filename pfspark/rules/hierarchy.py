@@ -176,6 +176,17 @@ def lists(tree: DataFrame, *, folders: DataFrame) -> DataFrame:
     A list that merging would leave empty keeps the replica whose removal has the highest stamp: the last copy stays. That of
     the hierarchy itself is not said in the tree: see `everywhere`.
 
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> said = {"replica:PFS1": "listed", "replica:PFS2": "removed"}
+    >>> tree = frame("tree", *({**here, "property": name, "value": value} for name, value in said.items()))
+    >>> lists(tree, folders=frame("folders", {**here, "dead": False})).select("peer", "listing").orderBy("peer").show()
+    +----+-------+
+    |peer|listing|
+    +----+-------+
+    |PFS1| listed|
+    |PFS2|removed|
+    +----+-------+
+
     Source: R14, R58; D2, D4, D10.
     """
     entries = tree.where(F.col("property").startswith(REPLICA) & F.col("value").isin(*Listing)).select(

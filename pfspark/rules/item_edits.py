@@ -115,6 +115,20 @@ def validate(changing: DataFrame, *, posted: DataFrame, lineage: DataFrame) -> D
 def number(validated: DataFrame, *, replicas: DataFrame, numbers: DataFrame) -> DataFrame:
     """The edits with `label` and `cn`, their number in their folder; those that are refused have none, and use none up.
 
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> said = (("a", None), ("b", "unknown_item"), ("c", None))
+    >>> edits = ({**here, "edit_id": edit, "nth": nth, "reason": reason} for nth, (edit, reason) in enumerate(said))
+    >>> replicas, last = frame("replicas", {**here, "life": 2}), frame("last_numbers", {**here, "last": 6})
+    >>> found = number(frame("validated_items", *edits), replicas=replicas, numbers=last)
+    >>> found.select("edit_id", "label", "cn").orderBy("edit_id").show()
+    +-------+------+----+
+    |edit_id| label|  cn|
+    +-------+------+----+
+    |      a|PFS1~2|   7|
+    |      b|  NULL|NULL|
+    |      c|PFS1~2|   8|
+    +-------+------+----+
+
     Source: R30-R33, R41, R47.
     """
     lives = replicas.select(*HERE, cnset.label_of("store", "life").alias("_label"))

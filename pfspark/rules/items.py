@@ -60,6 +60,16 @@ def readable(versions: DataFrame) -> DataFrame:
     `losers` are the other undominated versions, written `PFS2:21`, in the order of their numbers; dominated versions are
     the item's past and are not listed.
 
+    >>> item = {"org": "o", "store": "PFS1", "folder": "PFS1:1", "object": "PFS1:1", "action": "modify", "dominated": False}
+    >>> said = (("PFS1", 2, "2026-01-05T12:00Z"), ("PFS2", 5, "2026-01-05T12:01Z"))
+    >>> versions = frame("versions", *({**item, "origin": origin, "cn": cn, "made_at": at} for origin, cn, at in said))
+    >>> readable(versions).select("object", "version", "losers", "conflict", "deleted").show()
+    +------+-------+--------+--------+-------+
+    |object|version|  losers|conflict|deleted|
+    +------+-------+--------+--------+-------+
+    |PFS1:1| PFS2:5|[PFS1:2]|    true|  false|
+    +------+-------+--------+--------+-------+
+
     Source: F28-F32; nothing is silently dropped.
     """
     version = cnset.number_of("origin", "cn").alias("version")

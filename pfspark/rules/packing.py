@@ -121,6 +121,18 @@ def pack(updates: DataFrame, *, stores: DataFrame, limits: DataFrame, clock: Dat
     is larger than the limit travels alone. Content of two folders, and hierarchy and content, are never together, for
     the folder is part of the key.
 
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> updates = frame("updates", *({**here, "origin": "PFS1", "cn": cn, "bytes": 40} for cn in (1, 2, 3)))
+    >>> limits = {"limits": frame("limits", {**here, "size_limit": 100}), "clock": frame("clock", {"org": "o"})}
+    >>> stores = frame("stores", {"org": "o", "store": "PFS1"})
+    >>> pack(updates, stores=stores, **limits).select("batch", "carries", "bytes").orderBy("batch").show()
+    +-----+--------------+-----+
+    |batch|       carries|bytes|
+    +-----+--------------+-----+
+    |    0|[{PFS1, 1, 2}]|   80|
+    |    1|[{PFS1, 3, 3}]|   40|
+    +-----+--------------+-----+
+
     Source: R49-R54, V34, V35, Q16, Q17; F46, F53.
     """
     queues = _queued(_limited(updates, stores=stores, limits=limits, clock=clock))

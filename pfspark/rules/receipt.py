@@ -32,6 +32,20 @@ def validate(delivered: DataFrame, *, replicas: DataFrame, folders: DataFrame) -
     A replica that is active or delete pending receives; one that is to be deleted now, or is none, does not. What is
     refused is left to backfill, should the recipient ever get a replica.
 
+    >>> to = {"org": "o", "recipient": "PFS1"}
+    >>> mail = frame("delivered", *({**to, "folder": folder} for folder in ("PFS1:1", "PFS1:2", "PFS1:3")))
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> known = frame("folders", {**here, "dead": False}, {**here, "folder": "PFS1:2", "dead": False})
+    >>> active = frame("replicas", {**here, "standing": "active"})
+    >>> validate(mail, replicas=active, folders=known).select("folder", "reason").orderBy("folder").show()
+    +------+---------------+
+    |folder|         reason|
+    +------+---------------+
+    |PFS1:1|           NULL|
+    |PFS1:2|no_replica_here|
+    |PFS1:3| unknown_folder|
+    +------+---------------+
+
     Source: R1, R74; F52 holds such content for hours, which backfill makes needless.
     """
     standing = replicas.select("org", F.col("store").alias("recipient"), "folder", "standing")

@@ -23,7 +23,21 @@ def refer(readers: DataFrame, *, lists: DataFrame, replicas: DataFrame, stores: 
     with nobody. Inside a site the cost is 0, between two sites that of the direct link; without a link it is 1, as for
     backfill. A reader to whom nobody can be named has no row: no replica is available to him (1129).
 
-        PFS3 in Paris; /Sales at PFS1 (cost 10), PFS2 (cost 5) and PFS4 (delete pending)  ->  PFS2 nth 1, PFS1 nth 2
+    >>> here = {"org": "o", "store": "PFS3", "folder": "PFS1:1"}
+    >>> sites = {"PFS1": "Redmond", "PFS2": "London", "PFS3": "Paris", "PFS4": "Paris"}
+    >>> stores = frame("stores", *({"org": "o", "store": name, "site": site, "retired": False} for name, site in sites.items()))
+    >>> costs = (("Redmond", 10), ("London", 5))
+    >>> links = frame("links", *({"org": "o", "from_site": "Paris", "to_site": site, "cost": cost} for site, cost in costs))
+    >>> seen = (("PFS1", "listed"), ("PFS2", "listed"), ("PFS4", "removed"))
+    >>> lists = frame("lists", *({**here, "peer": peer, "listing": listing} for peer, listing in seen))
+    >>> found = refer(frame("keys", here), lists=lists, replicas=frame("replicas"), stores=stores, links=links)
+    >>> found.select("peer", "cost", "nth", "cheapest").orderBy("nth").show()
+    +----+----+---+--------+
+    |peer|cost|nth|cheapest|
+    +----+----+---+--------+
+    |PFS2|   5|  1|    true|
+    |PFS1|  10|  2|   false|
+    +----+----+---+--------+
 
     Source: R10 (the hierarchy refers clients), R146, D2, D4 (delete pending: no reader here, nobody referred to it); F78, F79.
     """

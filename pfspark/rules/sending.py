@@ -23,6 +23,16 @@ def waiting(held: DataFrame, *, sent: DataFrame, returned: DataFrame, replicas: 
 
     Replicas that are to be deleted now have nothing to send any more.
 
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> held, sent = (frame("ranges", {**here, "origin": "PFS1", "cn_min": 1, "cn_max": last}) for last in (8, 6))
+    >>> active = frame("replicas", {**here, "life": 1, "standing": "active"})
+    >>> waiting(held, sent=sent, returned=frame("ranges"), replicas=active).select("origin", "cn_min", "cn_max").show()
+    +------+------+------+
+    |origin|cn_min|cn_max|
+    +------+------+------+
+    |  PFS1|     7|     8|
+    +------+------+------+
+
     Source: R46, R80: all numbers after "last sent".
     """
     sends = replicas.where(F.col("standing").isin(*LIVE)).select(*HERE)
@@ -46,6 +56,18 @@ def cycle(
     before they were taken in, once the schedule is open: the folder's own, else the store's. Where no cycle meets the
     open time, the first after it serves, or they would wait for ever. The hierarchy waits for no schedule, be it Never or
     hours that are closed. What a leaver still has to send waits for no schedule and no suspension.
+
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> waits = frame("ranges", {**here, "origin": "PFS1", "cn_min": 7, "cn_max": 8})
+    >>> views = {name: frame(name) for name in ("agenda", "replicas", "limits")}
+    >>> stores = frame("stores", {"org": "o", "store": "PFS1", "interval_s": 900})
+    >>> clock = frame("clock", {"org": "o", "now": "2026-01-05T12:05Z", "start": "2026-01-05T00:00Z", "suspended": False})
+    >>> cycle(waits, stores=stores, clock=clock, **views).select("since", "due", "goes").show()
+    +-------------------+-------------------+-----+
+    |              since|                due| goes|
+    +-------------------+-------------------+-----+
+    |2026-01-05 12:05:00|2026-01-05 12:15:00|false|
+    +-------------------+-------------------+-----+
 
     Source: R4, R43; F42-F44, Q21; F69, Q22; D7.
     """

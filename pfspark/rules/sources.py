@@ -136,7 +136,20 @@ def choose(due: DataFrame, *, ranked: DataFrame, gives: DataFrame) -> DataFrame:
     """Each due piece with the first source that can give it: org, store, folder, origin, range, `peer`, attempt, asked, now.
 
     What an earlier source can give is not asked of a later one; a piece that is split over two sources yields a row each.
-    `PFS1:4-9` is due, PFS2 comes first and can give `PFS1:4-6`, PFS3 can give `PFS1:5-9`: 4-6 of PFS2, 7-9 of PFS3.
+
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> numbers = {**here, "origin": "PFS1"}
+    >>> piece = frame("timed", {**numbers, "cn_min": 4, "cn_max": 9, "near": 1, "leaving": 0, "attempt": 0})
+    >>> ranked = frame("ranked", {**here, "peer": "PFS2", "nth": 1}, {**here, "peer": "PFS3", "nth": 2})
+    >>> spans = (("PFS2", 4, 6), ("PFS3", 5, 9))
+    >>> gives = frame("gives", *({**numbers, "peer": peer, "cn_min": low, "cn_max": high} for peer, low, high in spans))
+    >>> choose(piece, ranked=ranked, gives=gives).select("peer", "cn_min", "cn_max").orderBy("peer").show()
+    +----+------+------+
+    |peer|cn_min|cn_max|
+    +----+------+------+
+    |PFS2|     4|     6|
+    |PFS3|     7|     9|
+    +----+------+------+
 
     Source: R103, R104, R118, R151.
     """

@@ -110,6 +110,21 @@ def claims(beliefs: DataFrame, *, holders: DataFrame, lives: DataFrame, stores: 
     One row a range, with `peer`, its label (`about`), whether it is in the store's own site (`near`), whether it is
     `leaving`, and `entry`. Replicas that are gone, and lives that are over, claim nothing.
 
+    >>> here = {"org": "o", "store": "PFS1", "folder": "PFS1:1"}
+    >>> sites = {"PFS1": "Redmond", "PFS2": "Redmond", "PFS3": "Paris"}
+    >>> stores = frame("stores", *({"org": "o", "store": store, "site": site} for store, site in sites.items()))
+    >>> told = {**here, "entry": "reported", "origin": "PFS2", "cn_min": 1, "cn_max": 9}
+    >>> beliefs = frame("beliefs", *({**told, "about": peer} for peer in ("PFS2", "PFS3", "PFS4")))
+    >>> holders = frame("holders", {**here, "peer": "PFS2", "listing": "listed"}, {**here, "peer": "PFS3", "listing": "removed"})
+    >>> found = claims(beliefs, holders=holders, lives=frame("lives"), stores=stores)
+    >>> found.select("peer", "near", "leaving", "cn_min", "cn_max").orderBy("peer").show()
+    +----+-----+-------+------+------+
+    |peer| near|leaving|cn_min|cn_max|
+    +----+-----+-------+------+------+
+    |PFS2| true|  false|     1|     9|
+    |PFS3|false|   true|     1|     9|
+    +----+-----+-------+------+------+
+
     Source: R9, R88, R97.
     """
     askable = sites.between(holders, stores).select(
