@@ -104,12 +104,24 @@ def connected(place: Path, *, may_start: bool) -> tuple[Line | None, bool]:
 
 def _is_its_turn(lock: TextIO) -> bool:
     """Of several at once one starts an engine, and the others wait until it listens, whatever became of who started it."""
+    if _is_locked(lock):
+        return True
+    from pfspark.edge import live
+
     latest = time.monotonic() + STARTING_S
-    while time.monotonic() < latest:
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            return True
-        time.sleep(0.05)
+    with live.doing(STARTING):
+        while time.monotonic() < latest:
+            if _is_locked(lock):
+                return True
+            time.sleep(0.05)
+    return False
+
+
+def _is_locked(lock: TextIO) -> bool:
+    """Whether it is ours now."""
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
     return False
 
 
