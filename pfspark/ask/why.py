@@ -18,6 +18,7 @@ from pfspark.frame import rule, source
 from pfspark.keys import FOLDER, HERE, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.rules import addressing, backfill, hierarchy, items, sending, sources, state, status
 from pfspark.rules.frames import once, together
+from pfspark.suspension import content_waits
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY, Cause, Entry, MessageType, Standing, Why
 
@@ -229,7 +230,7 @@ def _cause() -> Column:
     """The first cause that applies to a piece."""
     has_replica = F.coalesce(F.col("standing") == Standing.ACTIVE, F.lit(False))
     goes_on = (F.col("is_on_its_way") > 0) | (F.col("freely") > 0) | ((F.col("n_open") > 0) & (F.col("leaving") > 0))
-    held_back = F.col("suspended") & (F.col("folder") != HIERARCHY) & ~goes_on
+    held_back = content_waits() & ~goes_on
     held, open_ = F.col("n_held") > 0, F.col("n_open") > 0
     return (
         F.when(held & (F.col("n_settled") > 0), Cause.EXPIRED)

@@ -10,8 +10,9 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
+from pfspark.suspension import content_waits
 from pfspark.timeouts import TIMEOUTS, timeout
-from pfspark.words import HIERARCHY, LIVE, BackfillStep, Listing
+from pfspark.words import LIVE, BackfillStep, Listing
 
 TIMES = ("heard", "attempt", "asked")
 
@@ -148,7 +149,7 @@ def asked_now(due: DataFrame) -> DataFrame:
 def held_back() -> Column:
     """Whether a piece is not asked for, whatever its time: content waits while replication is suspended (F69), but of a leaver
     (D7)."""
-    return F.col("suspended") & (F.col("folder") != HIERARCHY) & (F.col("leaving") == 0)
+    return content_waits() & (F.col("leaving") == 0)
 
 
 @rule("chosen", inline=True)
@@ -156,7 +157,7 @@ def unless_suspended(asks: DataFrame, *, lists: DataFrame, clock: DataFrame) -> 
     """The pieces that may be asked for of whom they were chosen for: while replication is suspended, of leavers alone (D7)."""
     leavers = lists.where(F.col("listing") == Listing.REMOVED).select(*HERE, "peer", F.lit(True).alias("leaves"))
     chosen = asks.join(leavers, [*HERE, "peer"], "left").join(clock.select("org", "suspended"), "org")
-    waits = F.col("suspended") & (F.col("folder") != HIERARCHY) & F.col("leaves").isNull()
+    waits = content_waits() & F.col("leaves").isNull()
     return chosen.where(~waits).drop("leaves", "suspended")
 
 
@@ -234,8 +235,7 @@ def next_due(timed: DataFrame, *, asks: DataFrame) -> DataFrame:
 
     Of content that is suspended a piece may be due and not asked for (F69): it stays due. The hierarchy is never held back.
     """
-    held_back = F.col("suspended") & (F.col("folder") != HIERARCHY)
-    waiting = timed.where((F.col("due") > F.col("now")) | held_back).select(*HERE, "due")
+    waiting = timed.where((F.col("due") > F.col("now")) | content_waits()).select(*HERE, "due")
     return waiting.unionByName(asks.select(*HERE, "due")).groupBy(*HERE).agg(F.min("due").alias("due"))
 
 

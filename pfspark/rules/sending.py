@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, NUMBER, OBJECT, ORIGIN, ORIGIN_HERE, STORE
+from pfspark.suspension import content_waits
 from pfspark.words import HIERARCHY, LARGEST, LIVE, LONGEST_S, PRIORITIES, SLOTS, Action, Listing, Standing, Why
 
 WEEK_MINUTES = 7 * 24 * 60
@@ -93,7 +94,7 @@ def cycle(
             "due": _next_cycle(counted, F.col("start"), F.coalesce(interval, "of_policy"), schedule),
         }
     )
-    held = F.col("suspended") & ~hierarchy & ~leaving
+    held = content_waits() & ~leaving
     goes = ~held & (F.col("due") <= F.col("now"))
     return timed.select(*HERE, "since", "due", F.coalesce(goes, F.lit(False)).alias("goes"))
 

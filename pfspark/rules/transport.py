@@ -7,7 +7,8 @@ from pyspark.sql import functions as F
 
 from pfspark.frame import rule
 from pfspark.keys import STORE
-from pfspark.words import HIERARCHY, Flag, MessageType, Reason, Standing
+from pfspark.suspension import content_waits
+from pfspark.words import Flag, MessageType, Reason, Standing
 
 DRAWS = 2**32
 """A draw is one of so many, the first 32 bits of a hash."""
@@ -67,9 +68,8 @@ def arrive(mail: DataFrame, *, conditions: DataFrame, replicas: DataFrame, clock
     leavers = replicas.where(F.col("standing") == Standing.DELETE_PENDING).select(
         "org", F.col("store").alias("recipient"), "folder", F.lit(True).alias("leaves")
     )
-    asks = (F.col("type") == MessageType.BACKFILL_REQUEST) & (F.col("folder") != HIERARCHY)
     out = F.coalesce(F.col("down") | F.col("cut"), F.lit(False))
-    waits = F.col("suspended") & asks & F.col("leaves").isNull() & ~out
+    waits = content_waits() & (F.col("type") == MessageType.BACKFILL_REQUEST) & F.col("leaves").isNull() & ~out
     at_the_door = (
         mail.join(clock.select("org", "now", "suspended"), "org")
         .where("due <= now")
