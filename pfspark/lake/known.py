@@ -83,8 +83,10 @@ class Known:
         at = snapshot.row.round, self._tables.version("edits")
         if self._trees is None or self._trees[0] != at:
             known = as_between(self._tables, trees(snapshot)).tables
-            changes = carried.naming(named_by(known["edits"]), snapshot, "changes", [*EDIT, "object", "at"])
-            self._trees = at, {**known, "edits": resolved(known["edits"], changes)}
+            if (named := named_by(known["edits"])).num_rows:
+                changes = carried.naming(named, snapshot, "changes", [*EDIT, "object", "at"])
+                known = {**known, "edits": resolved(known["edits"], changes)}
+            self._trees = at, known
         return self._trees[1]
 
     def _clock(self, org: str, store: str, *about: str | None) -> datetime:
