@@ -666,7 +666,8 @@ def pack(world: World, known: Known, edits: Edits, cycle: Cycle, replies: Replie
     revisions = together(
         sending.revisions(world.changes, items=changes), sending.revisions(sending.upon_others(edits.written), items=changes)
     )
-    superseded = sending.superseded(revisions, ranges=going_now, changes=changes, applied=known.applied)
+    contents = state.contents(in_folders(known.applied, going_now), empty=known.empty)
+    superseded = sending.superseded(revisions, ranges=going_now, changes=changes, contents=contents)
     updates = sending.updates(going_now, changes=changes, superseded=superseded, empty=known.empty)
     return Packed(going=going_now, messages=packing.pack(updates, stores=world.stores, limits=cycle.limits, clock=clock))
 

@@ -161,13 +161,16 @@ def revisions(changes: DataFrame, *, items: DataFrame) -> DataFrame:
 
 
 @rule("superseded", needs=("revisions", "ranges"))
-def superseded(revisions: DataFrame, *, ranges: DataFrame, changes: DataFrame, applied: DataFrame) -> DataFrame:
-    """The numbers in `ranges` upon which a change was made that the sender holds too: org, store, folder, origin, cn."""
+def superseded(revisions: DataFrame, *, ranges: DataFrame, changes: DataFrame, contents: DataFrame) -> DataFrame:
+    """The numbers in `ranges` upon which a change was made whose content the sender holds too: org, store, folder, origin, cn.
+
+    One that it has settled without content it does not know: its readers, and whoever gets the version before, are shown that.
+    """
     later = revisions.select(*OBJECT, F.col("origin").alias("by"), F.col("cn").alias("by_cn"), "predecessors")
     revised = changes.select(*OBJECT, "origin", "cn").join(later.select(*OBJECT), list(OBJECT), "left_semi")
     candidates = cnset.within(revised, ranges, ORIGIN).select(*ORIGIN_HERE, "cn", "object").distinct().join(later, list(OBJECT))
     upon = F.exists("predecessors", lambda p: (p["origin"] == F.col("origin")) & (p["cn"] >= F.col("cn")))
-    held = applied.select(*HERE, F.col("origin").alias("by"), F.col("cn_min").alias("_low"), F.col("cn_max").alias("_high"))
+    held = contents.select(*HERE, F.col("origin").alias("by"), F.col("cn_min").alias("_low"), F.col("cn_max").alias("_high"))
     known = candidates.where(upon).join(held, [*HERE, "by"]).where("by_cn between _low and _high")
     return known.select(*ORIGIN_HERE, "cn").distinct()
 

@@ -216,7 +216,7 @@ def test_a_version_is_superseded_where_one_is_held_that_was_made_upon_it(spark: 
         sending.upon_others(changes),
         ranges=ranges(spark, ("P1", SALES, "P1", 1, 5), ("P2", SALES, "P1", 2, 2)).selectExpr("*", "null asker"),
         changes=changes,
-        applied=ranges(spark, ("P1", SALES, "P1", 1, 5), ("P1", SALES, "P2", 7, 7), ("P2", SALES, "P1", 1, 5)),
+        contents=ranges(spark, ("P1", SALES, "P1", 1, 5), ("P1", SALES, "P2", 7, 7), ("P2", SALES, "P1", 1, 5)),
     )
     assert sorted((row["store"], row["origin"], row["cn"]) for row in found.collect()) == [("P1", "P1", 1), ("P1", "P1", 2)]
 

@@ -116,12 +116,13 @@ def poisoned(scenario: Scenario) -> Scenario:
     return replace(scenario, steps=tuple(sorted(steps, key=lambda step: step.at)))
 
 
-FOUND = (1177, 2248, 2293, 2700, 2919, 3408, 3920, 4208, 9236, 40827, 56184, 71214, 81078)
+FOUND = (1177, 2248, 2293, 2700, 2919, 3408, 3920, 4208, 9236, 40827, 56184, 71214, 81078, 202941)
 """Seeds by which something was found: a leaver that says so itself and is the last of its list, a replica back on its list in
 the round of its night (two), a request that waits while content is suspended, whom a restored store had asked, who has most of
 what is missing (two), a leaver that is let go, put back and taken off in one round, a folder of which nothing is held but that a
 leaver is gone, who is asked and heard by a message of its bygone life, who hears of numbers from one that had to ask for them, a
-leaver that is proven while it has still to say that it leaves, one that is restored while its store is down.
+leaver that is proven while it has still to say that it leaves, one that is restored while its store is down, a version that
+goes to others when what was made upon it has been settled without content.
 They are played always."""
 
 
