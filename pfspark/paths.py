@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import TypeVar
 
 Folder = TypeVar("Folder")
 
 
-def upwards(folder: Folder | None, parent_of: Callable[[Folder], Folder | None]) -> list[Folder]:
-    """That folder and those above it, up to one that has no parent (None); a ring, as two moves at once can make, ends where it
-    closes.
+def upwards(folder: Folder | None, seen: Container[object], parent_of: Callable[[Folder], Folder | None]) -> list[Folder]:
+    """That folder and those above it, as far as they are `seen`; a ring, as two moves at once can make, ends where it closes.
 
-    >>> upwards("North", {"North": "Sales", "Sales": None}.get)
+    >>> parents = {"North": "Sales", "Sales": ""}
+    >>> upwards("North", parents, parents.__getitem__)
     ['North', 'Sales']
     """
     line: list[Folder] = []
-    while folder is not None and folder not in line:
+    while folder is not None and folder in seen and folder not in line:
         line.append(folder)
         folder = parent_of(folder)
     return line

@@ -22,6 +22,7 @@ from pfspark.keyed import ByName, distinct, semi_join, together
 from pfspark.keys import FOLDER
 from pfspark.materializer import Materializer
 from pfspark.printed import Line
+from pfspark.references import became, named
 from pfspark.rows import arrow, local, schema_of, struct
 from pfspark.schedules import Grid
 from pfspark.tables import FRAMES
@@ -84,10 +85,8 @@ def numbers_of(tables: ByName, org: str, folder: str, item: str) -> cntext.CnSet
         numbers = cntext.parse(item)
     changes = tables["changes"]
     changes = changes.filter(pc.and_(pc.equal(changes["org"], org), pc.equal(changes["folder"], folder)))
-    called = pc.equal(changes["name"], item)
-    if item.startswith("@"):
-        called = pc.or_kleene(called, pc.equal(changes["edit_id"], item[1:]))
-    objects = changes.filter(called)["object"]
+    made = became(changes, named(pa.array([org]), pa.array([item])))["object"]
+    objects = pa.chunked_array([*changes.filter(pc.equal(changes["name"], item))["object"].chunks, *made.chunks], pa.string())
     versions = changes.filter(pc.is_in(changes["object"], objects)).select(["origin", "cn"]).to_pylist()
     of_name = set_of({"origin": row["origin"], "cn_min": row["cn"], "cn_max": row["cn"]} for row in versions)
     return cntext.union(numbers, of_name)

@@ -188,12 +188,7 @@ class Stores:
     def above(self, store: str, folder: str) -> list[str]:
         """That folder and those above it, as far as the store sees them: see `paths.upwards`."""
         seen = self.tree[store]
-
-        def above(each: str) -> str | None:
-            parent = seen[each].get(PARENT, ROOT)
-            return parent if parent in seen else None
-
-        return paths.upwards(folder if folder in seen else None, above)
+        return paths.upwards(folder, seen, lambda each: seen[each].get(PARENT, ROOT))
 
     def held(self, store: str, folder: str, entry: Entry = Entry.APPLIED) -> cntext.CnSet:
         """What a store says of its own replica: `applied`, `empty` or `sent`."""

@@ -120,14 +120,15 @@ class _Tree:
         self._redraw()
 
     def _upwards(self, ref: FolderRef) -> list[FolderRef]:
-        return paths.upwards(ref, lambda each: self.places.get(each, (None, ""))[0])
+        return paths.upwards(ref, self.places, lambda each: self.places[each][0])
 
     def _path(self, ref: FolderRef) -> str | None:
         """As stores show it."""
         line = self._upwards(ref)
-        if not all(each in self.places for each in line):
+        top = self.places[line[-1]][0] if line else ref
+        if top is not None and top not in self.places:
             return None
-        return paths.shown([self.places[each][1] for each in line], reaches_root=self.places[line[-1]][0] is None)
+        return paths.shown([self.places[each][1] for each in line], reaches_root=top is None)
 
     def _redraw(self) -> None:
         self.past |= {path: refs[-1] for path, refs in self.current.items()}

@@ -82,12 +82,7 @@ class View:
 
     def upwards(self, folder: str) -> list[str]:
         """That folder and those above it, as far as the store sees them: see `paths.upwards`."""
-
-        def above(each: str) -> str | None:
-            parent = self.folders[each].parent
-            return parent if parent in self.folders else None
-
-        return paths.upwards(folder if folder in self.folders else None, above)
+        return paths.upwards(folder, self.folders, lambda each: self.folders[each].parent)
 
     def beneath(self, folder: str) -> dict[str, int]:
         """That folder and all that lie beneath it, each with how many levels they go down to it."""
