@@ -235,9 +235,9 @@ def test_the_header(at: datetime, told: str) -> None:
         (V40.replace("12-1B67,12-1B67", "12-1B67"), "line 4 of the log: not a set of change numbers: column 1: found '12-1B67'"),
         (V40.replace("12-1B67,12-1B67", "12-1B69,12-1B67"), "line 4 of the log: not a set"),
         (V39.replace("5-2B19,5-38B6", "5-2B19"), "line 7 of the log: found '5-2B19', expected an id and a number"),
-        (V39.replace("RFIs: 0", "RFIs: some"), "line 6 of the log: invalid literal"),
+        (V39.replace("RFIs: 0", "RFIs: some"), "line 6 of the log: found 'some', expected a number or nothing"),
         (V41.replace("0x10", "0x40"), "line 1 of the log: found a message of type 0x40, expected one of 0x2, 0x4, 0x8"),
-        ("\nDate: 19/5/2010 4:16:12 PM\n" + V41, "line 2 of the log: month must be in 1..12"),
+        ("\nDate: 19/5/2010 4:16:12 PM\n" + V41, "line 2 of the log: found '19/5/2010 4:16:12 PM', expected month/day/year"),
     ],
 )
 def test_what_cannot_be_read_is_named_with_its_line(text: str, told: str) -> None:

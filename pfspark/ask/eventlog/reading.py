@@ -110,10 +110,10 @@ class _Draft:
         moment = f"{self.head.get('Date', '')} {self.head.get('Time', '')}".strip()
         if said.event not in OF_REPLICAS and said.type not in {*MessageType}:
             raise ValueError(f"found a message of type {said.type or 'nothing'}, expected one of {', '.join(MessageType)}")
-        number = self.head.get("Event ID") or said.event
+        number = _count(self.head.get("Event ID", "")) or said.event
         number = number or event_of(said.type, incoming=self.incoming, hierarchy=said.id == HIERARCHY)
         at = _read_moment(moment) if "/" in moment and ":" in moment else None
-        return replace(said, event=int(number), at=at, store=self.head.get("Computer", ""))
+        return replace(said, event=number, at=at, store=self.head.get("Computer", ""))
 
     def _open(self, line: str) -> None:
         found = _OPENING.match(line)
@@ -135,10 +135,10 @@ class _Draft:
         self._tell(message_id=value)
 
     def _message_ids(self, line: str, value: str, after: list[str]) -> None:
-        self._tell(message_ids=int(value) if value else None)
+        self._tell(message_ids=_count(value))
 
     def _rfis(self, line: str, value: str, after: list[str]) -> None:
-        self._tell(rfis=int(value) if value else None)
+        self._tell(rfis=_count(value))
 
     def _database(self, line: str, value: str, after: list[str]) -> None:
         name, _, rest = line.partition('"')[2].rpartition('"')
@@ -233,4 +233,13 @@ def _read_moment(text: str) -> datetime:
     hour, minute, second = clock.split(":")
     whole, _, fraction = second.partition(".")
     hours = int(hour) % 12 + 12 * (half == ["PM"]) if half else int(hour)
-    return datetime(year, month, date, hours, int(minute), int(whole), int(fraction.ljust(6, "0") or 0), UTC)
+    try:
+        return datetime(year, month, date, hours, int(minute), int(whole), int(fraction.ljust(6, "0") or 0), UTC)
+    except ValueError as error:
+        raise ValueError(f"found {text!r}, expected month/day/year and a time of day that there are: {error}") from None
+
+
+def _count(text: str) -> int | None:
+    if text and not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise ValueError(f"found {text!r}, expected a number or nothing")
+    return int(text) if text else None
