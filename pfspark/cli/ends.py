@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 
 from pfspark import engine
-from pfspark.errors import PfsparkError, SparkStartError
+from pfspark.errors import PfsparkError, SparkStartError, UsageError
+from pfspark.units import shown
 
 INTERRUPTED = engine.INTERRUPTED
 CUT_SHORT = 141  # 128 + SIGPIPE
@@ -38,12 +40,15 @@ def interrupted(error: BaseException | None) -> bool:
 
 
 def known(error: BaseException) -> PfsparkError | None:
-    """What an error says in words of ours: itself, that there is no Spark, or the damage that it has met in a lake."""
+    """What an error says in words of ours: itself, that there is no Spark, that no file can be called so, or the damage that it
+    has met in a lake."""
     if isinstance(error, PfsparkError):
         return error
     if isinstance(error, ModuleNotFoundError) and error.name in OF_SPARK:
         lacking = f"Spark is not installed here: Python finds no `{error.name}`. `pip install 'pfspark[local]'` brings it."
         return SparkStartError(lacking)
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        return UsageError(f"found {shown(error.filename)}, expected a path: a name in one has 255 bytes at most, all of it 4,095")
     if not isinstance(error, Exception) or "pyspark" not in sys.modules:
         return None
     from pfspark.edge.delta.damage import damage
