@@ -101,7 +101,7 @@ class _Tree:
     def put(self, ref: FolderRef, parent: FolderRef | None, name: str, store: str) -> None:
         self.makers[ref] = store
         self.places[ref] = parent, name
-        self._redraw()
+        self._draw(ref)  # nothing lies beneath it yet: all else stays where it is
         if (path := self._path(ref)) is not None:  # where it lies beneath a folder that somebody else deletes
             self.past[path] = ref
 
@@ -134,8 +134,11 @@ class _Tree:
         self.past |= {path: refs[-1] for path, refs in self.current.items()}
         self.current = {}
         for ref in self.places:
-            if self.deleted.isdisjoint(self._upwards(ref)) and (path := self._path(ref)) is not None:
-                self.current.setdefault(path, []).append(ref)
+            self._draw(ref)
+
+    def _draw(self, ref: FolderRef) -> None:
+        if self.deleted.isdisjoint(self._upwards(ref)) and (path := self._path(ref)) is not None:
+            self.current.setdefault(path, []).append(ref)
 
 
 def resolved(
