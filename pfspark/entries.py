@@ -28,7 +28,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from pfspark.errors import UsageError
-from pfspark.units import nearest, unknown
+from pfspark.units import nearest, shown, unknown
 
 Reader = Callable[[Any], Any]
 """What makes a value of what TOML or JSON gave; what does not fit is a UsageError that says what was seen and expected."""
@@ -89,7 +89,7 @@ class Entry(BaseModel):
         place, found, keys = [str(each) for each in mistake["loc"]], mistake["input"], cls.known_keys()
         match mistake["type"]:
             case "model_type":
-                said = f"found {found!r}, expected a table with {', '.join(keys)}"
+                said = f"found {shown(found)}, expected a table with {', '.join(keys)}"
             case "extra_forbidden" | "invalid_key":
                 key = place.pop()
                 said = str(unknown("key", key, keys, expected=", ".join(keys)))
@@ -97,11 +97,11 @@ class Entry(BaseModel):
                 said = f"key {place.pop()!r} is missing"
             case "literal_error":
                 known = _QUOTED.findall(mistake["ctx"]["expected"])
-                said = f"found {found!r}, expected {' or '.join(known)}{nearest(found, known)}"
+                said = f"found {shown(found)}, expected {' or '.join(known)}{nearest(found, known)}"
             case str(kind) if kind == _UNFIT:
                 said = mistake["ctx"]["said"]
             case other:
-                said = f"found {found!r}, expected {_EXPECTED[other]}"
+                said = f"found {shown(found)}, expected {_EXPECTED[other]}"
         return ": ".join([*place, said])
 
 

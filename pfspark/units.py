@@ -24,6 +24,8 @@ CENTURY = timedelta(days=36_500)
 """The longest wait, and by how much a clock may be wrong at most: what comes of it lies in a year that there is."""
 AHEAD = timedelta(days=1)
 """How far ahead of the clock on the wall a time may be without being confirmed: further than clocks go wrong."""
+SHOWN = 300
+"""Characters of what was seen that stand in a sentence about it: names have 255 at most."""
 
 _DURATION = re.compile(r"(?:(\d{1,6})d)?(?:(\d{1,6})h)?(?:(\d{1,8})m)?(?:(\d{1,9})s)?", re.ASCII)
 _SIZE = re.compile(r"(\d{1,15})\s*([KMG]?B)?", re.ASCII)
@@ -167,13 +169,23 @@ def nearest(seen: object, known: Iterable[object]) -> str:
     >>> nearest("relay", ["relay_status", "interval"])
     "; the nearest known is 'relay_status'"
     """
-    close = difflib.get_close_matches(str(seen), [str(each) for each in known], 1, cutoff=0)
+    close = difflib.get_close_matches(str(seen)[:SHOWN], [str(each) for each in known], 1, cutoff=0)
     return f"; the nearest known is {close[0]!r}" if close else ""
 
 
 def unfit(seen: object, expected: str) -> UsageError:
     """What is said of a value that is no such thing; a time as a file has it."""
-    return UsageError(f"found {seen if isinstance(seen, date | time) else repr(seen)}, expected {expected}")
+    return UsageError(f"found {seen if isinstance(seen, date | time) else shown(seen)}, expected {expected}")
+
+
+def shown(seen: object) -> str:
+    """What was seen, as it stands in a sentence: of one that is long the beginning, else nobody finds what was expected.
+
+    >>> shown("x" * 1000) == "'" + "x" * (SHOWN - 1) + "…"
+    True
+    """
+    text = repr(seen[: SHOWN + 1] if isinstance(seen, str) else seen)
+    return text if len(text) <= SHOWN + 2 else f"{text[:SHOWN]}…"
 
 
 def unknown(what: str, seen: object, known: Iterable[object], where: str = "", *, expected: str = "") -> UsageError:
@@ -183,4 +195,4 @@ def unknown(what: str, seen: object, known: Iterable[object], where: str = "", *
     "the store 'PFS' is not known in 'main'; the nearest known is 'PFS1'"
     """
     told = f", expected {expected}" if expected else ""
-    return UsageError(f"{what} {seen!r} is not known{where}{told}{nearest(seen, known)}")
+    return UsageError(f"{what} {shown(seen)} is not known{where}{told}{nearest(seen, known)}")

@@ -35,7 +35,7 @@ def text_of(path: Path) -> str:
         with path.open("rb") as opened:
             return _short(opened.read(LONGEST_FILE + 1), str(path)).decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: cannot be read as text: {error}") from None
+        raise ScenarioError(f"{path}: cannot be read as text: {error}. Expected UTF-8: save it so") from None
     except (OSError, ValueError) as error:  # a name may hold what no path can
         reason = error.strerror if isinstance(error, OSError) else error
         raise UsageError(f"{path}: cannot be read: {reason}. Expected a TOML file, or a folder of scenario files") from None

@@ -11,8 +11,13 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.schedules import parse_schedule
-from pfspark.units import CENTURY, nearest, parse_duration, parse_time, parse_wait, unfit, unknown
+from pfspark.units import CENTURY, nearest, parse_duration, parse_time, parse_wait, shown, unfit, unknown
 from pfspark.words import HIERARCHY, LARGEST, LAST, LEVELS, PRIORITIES
+
+LEFT = 2**32
+"""So many numbers are left for what is done after the start, more than any story takes: after the last comes none."""
+LEFT_LIVES = 2**20
+"""And so many lives, of which each restore begins one."""
 
 
 @contextmanager
@@ -48,7 +53,7 @@ def organization(name: str) -> str:
 
 
 def number(least: int, most: int = LARGEST - 1) -> Callable[[object], int]:
-    range = f"from {least} on" if most == LARGEST - 1 else f"from {least} to {most:,}"
+    range = f"from {least} on, at most {most:,}" if most == LARGEST - 1 else f"from {least} to {most:,}"
 
     def read_number(value: object) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
@@ -161,8 +166,9 @@ def cnset(stores: Sequence[str]) -> Callable[[object], cntext.CnSet]:
         for origin, ranges in cnset.items():
             store, life = cntext.split_label(origin)
             one_of("store", stores)(store)
-            if ranges[-1][1] == cntext.MAX_CN or life == cntext.MAX_LIFE:
-                raise UsageError(f"found {value!r}, after which no number is left that {store} could give")
+            if ranges[-1][1] > cntext.MAX_CN - LEFT or life > cntext.MAX_LIFE - LEFT_LIVES:
+                bounds = f"numbers up to {cntext.MAX_CN - LEFT:,} and lives up to {cntext.MAX_LIFE - LEFT_LIVES:,}"
+                raise UsageError(f"found {shown(value)}, after which too few are left that {store} could give; expected {bounds}")
         return cnset
 
     return read_cnset
