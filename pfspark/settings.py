@@ -273,14 +273,18 @@ def text_of(value: Any) -> str:
 
 
 def single(options: Mapping[str, Any]) -> Iterable[tuple[str, Any]]:
-    """Single options with their values; a group that is written as one is its options."""
-    for name, value in options.items():
-        if name not in GROUPS:
-            yield name, value
-        elif isinstance(value, Mapping):
-            yield from ((f"{name}_{part}", each) for part, each in value.items())
-        else:
-            yield from ((each, value) for each in GROUPS[name])
+    """Single options with their values; a group that is written as one is its options. What is said of one of them alone counts
+    more, wherever it stands.
+
+    >>> dict(single({"responders_restore": "three", "responders": "all"}))
+    {'responders_list_change': 'all', 'responders_restore': 'three'}
+    """
+    of_groups = [name for name in options if name in GROUPS]
+    for group in of_groups:
+        said = options[group]
+        parts = {f"{group}_{part}": each for part, each in said.items()} if isinstance(said, Mapping) else None
+        yield from (dict.fromkeys(GROUPS[group], said) if parts is None else parts).items()
+    yield from ((name, value) for name, value in options.items() if name not in of_groups)
 
 
 # --- profiles ---------------------------------------------------------------------------------------------------------

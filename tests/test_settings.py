@@ -114,6 +114,8 @@ def test_unknown_profile_names_the_nearest() -> None:
         ({"backfill_timeouts_remote": "1h 2h 3h"}, {"backfill_timeouts_remote": (HOUR, 2 * HOUR, 3 * HOUR)}),
         ({"responders": "three"}, {"responders_list_change": "three", "responders_restore": "three"}),
         ({"responders": {"restore": "all"}}, {"responders_restore": "all"}),
+        ({"responders_restore": "all", "responders": "three"}, {"responders_list_change": "three", "responders_restore": "all"}),
+        ({"responders": "three", "responders_restore": "all"}, {"responders_list_change": "three", "responders_restore": "all"}),
         ({"status_clock": "12:15,00:15"}, {"status_clock": (time(0, 15), time(12, 15))}),
         ({"status_clock": []}, {"status_clock": ()}),
         ({"status_again": "30m doubling to 4h"}, {"status_again": (HOUR / 2, 4 * HOUR)}),

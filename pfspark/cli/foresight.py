@@ -60,6 +60,7 @@ def whatif(
     with given.opened(lake, "playing") as there:
         from pfspark.files.documents import text_of, toml
         from pfspark.lake.foresight import WITH_STEPS
+        from pfspark.settings import single
         from pfspark.sim.ground import expect_change
 
         said = toml(text_of(steps), str(steps)) if steps else {}
@@ -72,7 +73,7 @@ def whatif(
         todo = [*said.get("steps", []), *done, *({**each, "at": "0m"} for each in _by_whom(lists, known))]
         whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile is not None else {})}
         variants = {
-            name or WITH_STEPS: {**whole, "policy": {**said.get("policy", {}), **policy}}
+            name or WITH_STEPS: {**whole, "policy": {**dict(single(said.get("policy", {}))), **dict(single(policy))}}
             for name, policy in _sweep(options, profile)
         }
         nothing = not (whole or options)

@@ -162,6 +162,8 @@ def values(pairs: Iterable[str], *, texts: Collection[str] = ()) -> dict[str, An
         name, equals, value = pair.partition("=")
         if not (name and equals):
             raise UsageError(f"found {pair!r}, expected NAME=VALUE")
+        if name in read:
+            raise UsageError(f"found {name} twice, expected each once")
         said = _value(value)
         read[name] = value if name in texts and not isinstance(said, str) else said
     return read
@@ -173,7 +175,7 @@ def options(pairs: Iterable[str]) -> dict[str, Any]:
     >>> options(["backfill_timeouts.local=[6h]"])
     {'backfill_timeouts_local': '[6h]'}
     """
-    return {name.replace(".", "_"): value for name, value in values(pairs).items()}
+    return values(f"{name.replace('.', '_')}{equals}{value}" for name, equals, value in (pair.partition("=") for pair in pairs))
 
 
 def _value(text: str) -> Any:

@@ -82,7 +82,6 @@ REFUSED: list[tuple[list[str], int, str]] = [
     (["run", "--lake", "x", "--until-quiet", "--until", "2026-01-05"], 2, "expected --until TIME or --until-quiet"),
     (["init", "--lake", "x", "--option", "relay"], 2, "found 'relay', expected NAME=VALUE"),
     (["init", "--lake", "x", "--option", "interval=1h", "--option", "interval=2h"], 2, "found interval twice"),
-    (["init", "--lake", "x", "--option", "responders=all", "--option", "responders_restore=three"], 2, "found it twice"),
     (["state", "--lake", "x" * 300], 2, "expected a path: a name in one has 255 bytes at most"),
     (["play", "x" * 300], 2, "expected a path: a name in one has 255 bytes at most"),
     (["init", "--lake", "x", "--option", "relay=true"], 2, "option 'relay' is not known; the nearest known is"),

@@ -232,8 +232,8 @@ def _read_moment(text: str) -> datetime:
     month, date, year = map(int, day.split("/"))
     hour, minute, second = clock.split(":")
     whole, _, fraction = second.partition(".")
-    hours = int(hour) % 12 + 12 * (half == ["PM"]) if half else int(hour)
     try:
+        hours = int(hour) % 12 + 12 * (half == ["PM"]) if half else int(hour)
         return datetime(year, month, date, hours, int(minute), int(whole), int(fraction.ljust(6, "0") or 0), UTC)
     except ValueError as error:
         raise ValueError(f"found {text!r}, expected month/day/year and a time of day that there are: {error}") from None
