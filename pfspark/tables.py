@@ -22,6 +22,7 @@ PROPERTY = f"struct<name:string,value:string,stamp:{STAMP}>"
 CLAIM = "struct<about:string,entry:string,origin:string,cn_min:bigint,cn_max:bigint>"
 PREDECESSOR = "struct<origin:string,cn:bigint>"
 RECIPIENT = "struct<store:string,due:timestamp,lost:string>"
+BROUGHT = "struct<carried:bigint,new:bigint>"
 
 
 @dataclass(frozen=True)
@@ -220,6 +221,7 @@ outcome | string | {_one_of(Outcome)}
 reason | string | why it was refused or lost
 place | bigint | the edit's place among those of its moment
 {_FACT.strip()}
+counts | {BROUGHT} | of a message with changes: numbers it carried, and those of them that were not held here
 """),
         ),
         Table(
@@ -311,6 +313,10 @@ facts | map<string,string> | SHA-256 over this round's rows in each table; of a 
         ),
     ]
 )
+
+ADDED = {"rounds": ("facts",), "receipts": ("counts",)}
+"""Columns that came with a later format (2, 3; `ledger.FORMAT`): tables made before get them with the next row that is written,
+and in rows of before they are null."""
 
 VIEWS = _by_name(
     [
@@ -552,6 +558,7 @@ within | string | the folder, as it is called by then
 delays | map<string,bigint> | seconds that mail takes to each store where it takes any
 priority | string | {", ".join(PRIORITIES)} (F48)
 outcome | string | {_one_of(Outcome)}
+counts | {BROUGHT} | of a message with changes: numbers it carried, and those of them that were not held
 asker | string | who has asked for it; null: nobody, it goes to all
 batch | int | which message of several, from 0
 applied | bigint | how many ranges of what is held cover it
@@ -617,7 +624,7 @@ _OF_VERSION = f"properties | array<{PROPERTY}> | all properties, each with the s
 _SINCE = "since | int | place of the deletion among the edits of its store"
 _PIECE = f"{_RANGES} open heard attempt asked claimed near leaving"
 _ENTRY = f"{_KEYS} why peer attempt since due"
-_RECEIPT = "org store message_id edit_id type sender folder outcome reason place at"
+_RECEIPT = "org store message_id edit_id type sender folder outcome reason place at counts"
 
 FRAMES = _by_name(
     [

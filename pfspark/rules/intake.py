@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset, naming
 from pfspark.frame import rule
 from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE, STORE
+from pfspark.tables import BROUGHT
 from pfspark.words import (
     DELETED,
     FIRST,
@@ -272,4 +273,5 @@ def receipts(edits: DataFrame, folder_edits: DataFrame, item_edits: DataFrame) -
         "reason",
         "place",
         F.col("now").alias("at"),
+        F.lit(None).cast(BROUGHT).alias("counts"),
     )

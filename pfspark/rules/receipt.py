@@ -8,6 +8,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import ORIGIN_HERE
+from pfspark.tables import BROUGHT
 from pfspark.words import CARRYING, LIVE, MessageType, Outcome, Reason
 
 
@@ -98,16 +99,39 @@ def sift_each(carried: DataFrame, *, applied: DataFrame) -> DataFrame:
 
 @rule("receipts", inline=True)
 def receipts(validated: DataFrame, *, news: DataFrame) -> DataFrame:
-    """What became of each message at each recipient; `news` names the messages (org, store, message) that brought some."""
+    """What became of each message at each recipient, and how many of the numbers it carried were `news` (`sift_each`) there.
+
+    A message that is lost or refused brings none; one that carries no changes has no counts.
+
+    >>> here = {"org": "o", "folder": "PFS1:1", "message_id": "m1"}
+    >>> carries = [{"origin": "PFS1", "cn_min": 1, "cn_max": 9}]
+    >>> mail = {**here, "type": "0x4", "carries": carries}
+    >>> validated = frame("validated", {**mail, "recipient": "PFS2"}, {**mail, "recipient": "PFS3"})
+    >>> news = frame("carried", {**here, "store": "PFS3", "origin": "PFS1", "cn_min": 8, "cn_max": 9})
+    >>> receipts(validated, news=news).select("store", "outcome", "counts").orderBy("store").show()
+    +-----+-----------+------+
+    |store|    outcome|counts|
+    +-----+-----------+------+
+    | PFS2|nothing_new|{9, 0}|
+    | PFS3|    applied|{9, 2}|
+    +-----+-----------+------+
+
+    Source: R72-R74.
+    """
     carries = F.col("type").isin(*CARRYING)
-    brought = news.select("org", F.col("store").alias("recipient"), "message_id", F.lit(True).alias("new")).distinct()
+    message = ["org", "recipient", "message_id"]
+    brought = cnset.size(news.withColumnRenamed("store", "recipient"), message).withColumnRenamed("size", "new")
+    sizes = F.transform("carries", lambda each: each["cn_max"] - each["cn_min"] + 1)
+    carried = F.aggregate(sizes, F.lit(0).cast("bigint"), lambda sum, size: sum + size)
     outcome = (
         F.when(F.col("lost").isNotNull(), Outcome.LOST)
         .when(F.col("reason").isNotNull() & carries, Outcome.REFUSED)
-        .when(F.col("new"), Outcome.APPLIED)
+        .when(F.col("new").isNotNull(), Outcome.APPLIED)
         .otherwise(Outcome.NOTHING_NEW)
     )
-    return validated.join(brought, ["org", "recipient", "message_id"], "left").select(
+    # Cast where it is used, for Arrow takes no null of a struct whose fields are never null.
+    counts = F.struct(carried.alias("carried"), F.coalesce("new", F.lit(0)).alias("new"))
+    return validated.join(brought, message, "left").select(
         "org",
         F.col("recipient").alias("store"),
         "message_id",
@@ -119,4 +143,5 @@ def receipts(validated: DataFrame, *, news: DataFrame) -> DataFrame:
         F.coalesce("lost", "reason").alias("reason"),
         F.lit(None).cast("bigint").alias("place"),
         F.col("now").alias("at"),
+        F.when(carries, counts).cast(BROUGHT).alias("counts"),
     )

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import shutil
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from pyspark.sql import SparkSession
 
+from pfspark.edge.delta import native
+from pfspark.edge.delta.digests import digests_by_round
 from pfspark.edge.delta.ledger import FORMAT
+from pfspark.edge.delta.tables import Tables
 from pfspark.lake import Lake
+from pfspark.rows import rows_of
 from pfspark.tables import TABLES
 from tests.edge.lakes import DAY, LAKES, broken
 
@@ -43,3 +48,25 @@ def test_what_was_begun_by_an_earlier_version_is_finished(spark: SparkSession, t
         assert held == dict.fromkeys(("PFS1", "PFS2"), "PFS1:1,PFS2:1-2")
         assert lake.export_mail("PFS1", "/Sales", tmp_path / "eml", form="eml") == 3
     assert (tmp_path / "eml" / "one.eml").read_bytes() == MAIL.partition(b"\n")[2][:-1]
+
+
+@pytest.mark.parametrize("is_native", [True, False])
+def test_a_column_of_a_later_format_comes_with_the_next_row(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_native: bool
+) -> None:
+    """Null in the rows of before, whoever reads them; and each round has the digest that the ledger of before has."""
+    shutil.unpack_archive(LAKES[2], tmp_path / "lake")
+    tables, before = Tables.open(spark, tmp_path / "lake"), Tables.open(spark, tmp_path / "lake").version("receipts")
+    told = {row.round: row.facts["receipts"] for row in tables.snapshot().rounds() if "receipts" in row.facts}
+    monkeypatch.setattr(native, "IS_HERE", is_native)
+    more = {"org": "main", "store": "PFS1", "message_id": "m", "outcome": "applied", "counts": {"carried": 2, "new": 1}}
+    assert tables.stored("receipts").columns[-1] == "counts"
+    tables.append("receipts", rows_of("receipts", [more, {**more, "store": "PFS2", "counts": None}]).drop(["round"]), 10)
+    for native_reads in (True, False):
+        monkeypatch.setattr(native, "IS_HERE", native_reads)
+        rows = tables.stored("receipts").toArrow() if not native_reads else tables.arrow("receipts")
+        assert rows is not None
+        counts = Counter((row["round"] == 10, str(row["counts"])) for row in rows.to_pylist())
+        assert counts == {(False, "None"): 14, (True, str(more["counts"])): 1, (True, "None"): 1}
+        assert {number: found for number, found in digests_by_round("receipts", rows).items() if number < 10} == told
+        assert tables.stored("receipts", before).columns[-1] == "counts"

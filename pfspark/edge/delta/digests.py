@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark.rows import schema_of
+from pfspark.tables import ADDED
 
 ROWS = 1 << 14
 """Rows of which there are texts at a time."""
@@ -69,10 +70,12 @@ def _in_order(rows: Iterable[pa.Array]) -> Iterator[pa.Array]:
 
 def _row_digests(name: str, rows: pa.Table) -> Iterator[pa.Array]:
     """Of each batch the digests of its rows: of as many rows as a million there is no list."""
-    schema = schema_of(name)
+    schema, added = schema_of(name), ADDED.get(name, ())
     columns = to_arrow_schema(schema, timezone="UTC")
     for batch in rows.select(schema.names).to_batches(ROWS):
-        said = _texts(batch.cast(columns)).to_pylist()
+        typed = batch.cast(columns)
+        later = (_text_of_added(column, typed[column]) for column in added)
+        said = pc.binary_join_element_wise(_texts(typed.drop_columns(added)), *later, "").to_pylist()
         yield pa.array([hashlib.sha256(text.encode()).digest() for text in said], DIGEST)
 
 
@@ -83,6 +86,11 @@ def texts(rows: pa.Table) -> pa.ChunkedArray:
 
 def _texts(batch: pa.RecordBatch) -> pa.Array:
     return pc.binary_join_element_wise(*map(_text, batch.columns), "")
+
+
+def _text_of_added(name: str, column: pa.Array) -> pa.Array:
+    """Each value of a column that a later format has added; a null says nothing, so rows of before keep the digest they had."""
+    return pc.if_else(column.is_valid(), pc.binary_join_element_wise(name, _text(column), ""), "")
 
 
 def _is_one(column: pa.Array) -> bool:

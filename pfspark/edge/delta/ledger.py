@@ -22,8 +22,9 @@ from pfspark.words import Kind
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
 
-FORMAT = 2
-"""The version of these tables; a lake of a higher one was made by a newer pfspark. Format 1 knew no digests of facts."""
+FORMAT = 3
+"""The version of these tables; a lake of a higher one was made by a newer pfspark. Format 1 knew no digests of facts, format 2
+no counts of receipts (`tables.ADDED`)."""
 LEDGER = "rounds"
 
 FACTS = tuple(name for name, table in TABLES.items() if "round" in table.names and name != LEDGER)

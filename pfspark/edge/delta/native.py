@@ -52,8 +52,9 @@ def reaches(folder: Path) -> bool:
     return IS_HERE and not any(map(_OTHERWISE.search, (str(folder.absolute()), os.path.realpath(folder))))
 
 
-def append(place: Path, rows: pa.Table, said: str | None) -> None:
-    """More rows of a table that is there, in one commit; `said` is its `userMetadata`.
+def append(place: Path, rows: pa.Table, said: str | None, *, widening: bool = False) -> None:
+    """More rows of a table that is there, in one commit; `said` is its `userMetadata`. Where it is `widening`, a column that the
+    table does not have yet is added.
 
     Raises whatever delta-rs does: the caller knows the lake, and what to say of it.
     """
@@ -61,7 +62,10 @@ def append(place: Path, rows: pa.Table, said: str | None) -> None:
 
     table = _table(place)
     told = CommitProperties(custom_metadata={"userMetadata": said} if said else None)
-    write_deltalake(table, rows, mode="append", commit_properties=told, post_commithook_properties=_nothing_more())
+    write_deltalake(
+        table, rows, mode="append", schema_mode="merge" if widening else None, commit_properties=told,
+        post_commithook_properties=_nothing_more(),
+    )  # fmt: skip
     _after_commit(table)
 
 

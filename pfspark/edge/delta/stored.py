@@ -36,7 +36,7 @@ from pfspark.edge.spark.quietly import quietly
 from pfspark.errors import LakeError
 from pfspark.rows import Session, columns_of, schema_of
 from pfspark.rules import intake
-from pfspark.tables import TABLES
+from pfspark.tables import ADDED, TABLES
 from pfspark.threads import callers_threads
 
 APP = "pfspark"
@@ -328,7 +328,7 @@ class Stored:
         """More rows of a table of this machine, without Spark."""
         assert self.folder is not None
         with self._committing(name):
-            native.append(self.folder / name, rows, None if round is None else str(round))
+            native.append(self.folder / name, rows, None if round is None else str(round), widening=name in ADDED)
 
     def append_once(self, name: str, rows: pa.Table, app: str, number: int) -> bool:
         """More rows of a table under a number that is taken once; whether it was not taken before."""
@@ -339,7 +339,7 @@ class Stored:
     def save(self, name: str, frame: DataFrame, mode: str, options: Mapping[str, str]) -> None:
         """Rows of a table, written by Spark: in that `mode` of its, and with those options of Delta's."""
         with self._committing(name):
-            writer = frame.write.format("delta").mode(mode).options(**options)
+            writer = frame.write.format("delta").mode(mode).options(**options).option("mergeSchema", name in ADDED)
             if self._schema:
                 writer.saveAsTable(self.name(name))
             else:
@@ -368,9 +368,8 @@ class Stored:
             if isinstance(error, PySparkException):
                 raise
             raise damage(error) or unread(self.where, name, error) from error  # a store that cannot be reached, say
-        if name == LEDGER and "facts" not in rows.columns:  # of format 1
-            return rows.withColumn("facts", F.lit(None).cast("map<string,string>"))
-        return rows
+        later = [column for column in ADDED.get(name, ()) if column not in rows.columns]
+        return rows.withColumns({column: F.lit(None).cast(schema_of(name)[column].dataType) for column in later})
 
     def flaws(self, name: str) -> list[str]:
         """Files of a table's log that are gone or torn, as far as its folder tells: see `log.flaws`."""

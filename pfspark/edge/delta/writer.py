@@ -117,7 +117,7 @@ class Writer:
     def _record_by_spark(self, round: int, told: pa.Table) -> None:
         tables = self._tables
         # A number that is committed already is skipped in silence, also by one who slept meanwhile: hence the reading back.
-        options = {"userMetadata": str(round), "txnAppId": APP, "txnVersion": str(round), "mergeSchema": "true"}
+        options = {"userMetadata": str(round), "txnAppId": APP, "txnVersion": str(round)}
         try:
             tables.save(LEDGER, tables.frame_of(LEDGER, told, None), "append", options)
         except LakeError as error:

@@ -62,6 +62,12 @@ def test_another_row_has_another_digest(other: dict[str, Any]) -> None:
     assert of(CHANGE, CHANGE) != of(CHANGE)
 
 
+def test_what_a_later_format_adds_is_told_apart() -> None:
+    row = {"org": "main", "store": "PFS1", "message_id": "m", "at": MONDAY, "round": 3}
+    counts = [None, {"carried": 1, "new": 0}, {"carried": 1, "new": 1}, {"carried": None, "new": None}]
+    assert len({digest("receipts", rows_of("receipts", [{**row, "counts": each}])) for each in counts}) == len(counts)
+
+
 def test_each_round_has_its_own() -> None:
     rows = rows_of("changes", [CHANGE, {**CHANGE, "round": 4}, {**CHANGE, "round": 4, "cn": 2}])
     assert digests_by_round("changes", rows) == {3: of(CHANGE), 4: of({**CHANGE, "round": 4}, {**CHANGE, "round": 4, "cn": 2})}

@@ -74,7 +74,7 @@ def test_either_reads_what_the_other_wrote(tables: Tables, name: str, monkeypatc
     written = rows(name)
     by_whom = []
     right = native.append
-    monkeypatch.setattr(native, "append", lambda *given: (by_whom.append(name), right(*given)))
+    monkeypatch.setattr(native, "append", lambda *given, **how: (by_whom.append(name), right(*given, **how)))
     tables.append(name, written)
     once = said_by(tables, name)
     assert len(once) == 3 and by_whom == [name]
@@ -117,7 +117,7 @@ def test_a_round_is_told_of_its_facts(tables: Tables) -> None:
 
 
 def test_what_cannot_be_written_is_told_as_ever(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*given: Any) -> None:
+    def full(*given: Any, **how: Any) -> None:
         raise OSError("Generic LocalFileSystem error: No space left on device (os error 28)")
 
     monkeypatch.setattr(native, "append", full)

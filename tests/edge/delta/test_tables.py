@@ -273,7 +273,7 @@ def test_a_place_that_is_taken_is_refused(lake: Tables, spark: SparkSession, tmp
 
 def test_a_lake_of_a_newer_pfspark_is_refused(lake: Tables, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(delta, "FORMAT", 0)
-    with pytest.raises(LakeError, match=r"newer pfspark .format 2, this one knows 0"):
+    with pytest.raises(LakeError, match=r"newer pfspark .format 3, this one knows 0"):
         Tables.open(spark, lake.where)
 
 
