@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -104,6 +105,21 @@ def _by_what_is_left(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> list
 
 def _stands_in(column: pa.ChunkedArray, some: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.is_in(column, value_set=pc.unique(some).cast(column.type), skip_nulls=True)
+
+
+def runs(column: pa.ChunkedArray) -> tuple[list[Any], list[int]]:
+    """The values of a column in which equal ones stand together, each once, and the place after the last of each."""
+    if not len(column):
+        return [], []
+    found = pc.run_end_encode(column.combine_chunks())
+    return found.values.to_pylist(), found.run_ends.to_pylist()
+
+
+def parted(table: pa.Table, by: str) -> dict[Any, pa.Table]:
+    """The rows of each value of a column in which equal ones stand together."""
+    values, ends = runs(table[by])
+    between = pairwise([0, *ends])
+    return {value: table.slice(start, end - start) for value, (start, end) in zip(values, between, strict=True)}
 
 
 def placed(table: pa.Table) -> pa.Table:

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from pfspark import cntext
 from pfspark.ask.stores import Stores, set_of
 from pfspark.keyed import ByName
 from pfspark.printed import Line
 from pfspark.words import Entry, Flag, Listing, MessageType, Standing
+
+Keep = Callable[[Line], bool]
+"""Whether a line that begins like that, with org, store and how its folder is called, is asked for: if not, it is not made."""
 
 TYPE_ORDER = {kind: place for place, kind in enumerate(("0x2", "0x4", "0x8", "0x80000002", "0x80000004", "0x10", "0x20"))}
 
@@ -38,9 +42,23 @@ def number_of(row: Mapping[str, Any]) -> str:
     return f"{row['origin']}:{row['cn']}"
 
 
-def state(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
+def everything(line: Line) -> bool:
+    """That each line is asked for."""
+    return True
+
+
+def kept(stores: Stores, org: str, here: Iterable[tuple[str, str]], keep: Keep) -> tuple[Stores, list[tuple[str, str, Line]]]:
+    """Those stores and folders of which lines are asked for, each with how the folder is called; and what is known of these
+    folders alone."""
+    named = ((store, folder, stores.called(store, folder)) for store, folder in here)
+    asked = [each for each in named if keep({"org": org, "store": each[0], **each[2]})]
+    return stores if keep is everything else stores.about(folder for _, folder, _ in asked), asked
+
+
+def state(whole: Stores, org: str, at: datetime, keep: Keep = everything) -> Iterator[Line]:
     """One line for each replica that is not erased: its sets, what it believes of others, what it misses."""
-    for store, folder in stores.present():
+    stores, asked = kept(whole, org, whole.present(), keep)
+    for store, folder, called in asked:
         replica = stores.replicas[store, folder]
         missing, lost = stores.missing(store, folder)
         yield {
@@ -48,7 +66,7 @@ def state(stores: Stores, org: str, at: datetime) -> Iterator[Line]:
             "at": moment(at),
             "kind": "state",
             "store": store,
-            **stores.called(store, folder),
+            **called,
             "applied": cntext.show(stores.held(store, folder)),
             "empty": cntext.show(stores.held(store, folder, Entry.EMPTY)),
             "sent": cntext.show(stores.held(store, folder, Entry.SENT)),
@@ -131,9 +149,11 @@ def last_writer_only(tables: ByName, defaults: Mapping[str, int]) -> set[tuple[s
 
     `defaults`: the method of each organization where a folder says none.
     """
-    told = [row for row in tables["tree"].to_pylist() if row["property"] == "conflict"]
+    told = tables["tree"].filter(pc.field("property") == "conflict").to_pylist()
     said = {(row["org"], row["store"], row["folder"]): row["value"] for row in told}
-    seen = {(row["org"], row["store"], row["folder"]) for row in tables["folders"].to_pylist()}
+    if "1" not in {*said.values(), *map(str, defaults.values())}:
+        return set()
+    seen = zip(*(tables["folders"][name].to_pylist() for name in ("org", "store", "folder")), strict=True)
     return {here for here in seen if said.get(here, str(defaults.get(here[0], 0))) == "1"}
 
 
@@ -142,22 +162,27 @@ def items(rows: Iterable[Mapping[str, Any]], views: Mapping[str, Stores], at: Ma
     lines = []
     for row in rows:
         named = views[row["org"]].called(row["store"], row["folder"])
-        line = {
-            "org": row["org"],
-            "at": moment(at[row["org"]]),
-            "kind": "item",
-            "store": row["store"],
-            **named,
-            "item": row["object"],
-            "name": row["name"],
-            "version": row["version"],
-            "deleted": row["deleted"],
-            "conflict": row["conflict"],
-            "losers": list(row["losers"]),
-        }
         label, _, number = row["object"].rpartition(":")
-        lines.append(((row["org"], row["store"], named["folder"], cntext.label_key(label), int(number)), line))
+        place = row["org"], row["store"], named["folder"], cntext.label_key(label), int(number)
+        lines.append((place, item(row, row["store"], named, at[row["org"]])))
     return (line for _, line in sorted(lines, key=lambda pair: pair[0]))
+
+
+def item(row: Mapping[str, Any], store: str, called: Line, at: datetime) -> Line:
+    """The line of an item as that store sees it, in a folder that is so `called`."""
+    return {
+        "org": row["org"],
+        "at": moment(at),
+        "kind": "item",
+        "store": store,
+        **called,
+        "item": row["object"],
+        "name": row["name"],
+        "version": row["version"],
+        "deleted": row["deleted"],
+        "conflict": row["conflict"],
+        "losers": list(row["losers"]),
+    }
 
 
 def about(
@@ -167,14 +192,14 @@ def about(
 
     `called`: what else those that tell of it may call that folder, its id or its path: org, store, name.
     """
-    for line in found:
-        stores = (line.get("store"), line.get("from"), *line.get("to", ()))
-        if store in (None, *stores) and (folder is None or _is_about(line, folder, called)):
-            yield line
+    return (line for line in found if is_about(line, store, folder, called))
 
 
-def _is_about(line: Line, folder: str, called: Container[tuple[str, str, str]]) -> bool:
-    if folder in (line.get("folder"), line.get("path"), line.get("id")):
+def is_about(line: Line, store: str | None, folder: str | None, called: Container[tuple[str, str, str]] = ()) -> bool:
+    """Whether a line is one of those: see `about`."""
+    if store not in (None, line.get("store"), line.get("from"), *line.get("to", ())):
+        return False
+    if folder is None or folder in (line.get("folder"), line.get("path"), line.get("id")):
         return True
     names = [line["id"]] if line.get("id") else [line.get("folder"), line.get("path")]
     viewer = str(line.get("org")), str(line.get("store") or line.get("from"))

@@ -64,7 +64,7 @@ def overdue(tables: ByName, stores: Stores, org: str, since: datetime) -> Iterat
         yield f"{org}: edits wait, {len(waiting):,} of them, the oldest since {oldest:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def replicas(tables: ByName, stores: Stores, org: str, at: datetime) -> Iterator[Line]:
+def replicas(tables: ByName, whole: Stores, org: str, at: datetime, keep: lines.Keep = lines.everything) -> Iterator[Line]:
     """One line for each replica that is not erased.
 
     `missing` counts its backfill array, `since` says when the oldest number of it was heard of; `lacks` counts what
@@ -75,7 +75,8 @@ def replicas(tables: ByName, stores: Stores, org: str, at: datetime) -> Iterator
     heard = {
         (row["store"], row["peer"]): row["heard"] for row in tables["contacts"].to_pylist() if row["org"] == org and row["heard"]
     }
-    for store, folder in stores.present():
+    stores, asked = lines.kept(whole, org, whole.present(), keep)
+    for store, folder, called_so in asked:
         mine = stores.content(store, folder)
         others = [
             (other, stores.content(other, folder)) for other in stores.stores
@@ -95,7 +96,7 @@ def replicas(tables: ByName, stores: Stores, org: str, at: datetime) -> Iterator
             for other, _ in others
         }
         yield {
-            "org": org, "at": lines.moment(at), "kind": "replica", "store": store, **stores.called(store, folder),
+            "org": org, "at": lines.moment(at), "kind": "replica", "store": store, **called_so,
             "standing": stores.replicas[store, folder]["standing"], "holds": cntext.size(mine),
             "missing": cntext.size(missing), "lost": cntext.size(lost), "since": lines.when(since),
             "lacks": cntext.size(lacking), "peers": peers,

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext, paths
-from pfspark.keyed import ByName, labels, semi_join
+from pfspark.keyed import ByName, labels, parted, semi_join
 from pfspark.printed import Line
 from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Listing, Standing
 
@@ -40,14 +40,7 @@ class ByOrg:
     def part(self, name: str, org: str) -> pa.Table:
         """The rows of a table about an organization."""
         if name not in self._parts:
-            table = self._tables[name].sort_by("org").combine_chunks()
-            runs = pc.run_end_encode(table["org"].combine_chunks()) if table.num_rows else None
-            ends = runs.run_ends.to_pylist() if runs else []
-            orgs = runs.values.to_pylist() if runs else []
-            starts = [0, *ends]
-            self._parts[name] = {
-                each: table.slice(start, end - start) for each, start, end in zip(orgs, starts[:-1], ends, strict=True)
-            }
+            self._parts[name] = parted(self._tables[name].sort_by("org").combine_chunks(), by="org")
         return self._parts[name].get(org, self._tables[name].slice(0, 0))
 
     def rows(self, name: str, org: str) -> list[Any]:
@@ -268,13 +261,13 @@ class Stores:
         return sorted(here, key=lambda key: (key[0].encode(), self.path(*key).encode(), key[1]))
 
 
-def unlike(stores: Stores) -> bool:
-    """Whether active replicas of a folder hold different content: then their readers may see different winners of one set."""
+def unlike(stores: Stores) -> set[str]:
+    """The folders of which active replicas hold different content: their readers may see different winners of one set."""
     few = stores.about(stores.unlike(Entry.APPLIED, Entry.EMPTY))
     content = defaultdict(set)
     for store, folder in _active(few):
         content[folder].add(cntext.show(few.content(store, folder)))
-    return any(len(held) > 1 for held in content.values())
+    return {folder for folder, held in content.items() if len(held) > 1}
 
 
 def equal(stores: Stores) -> bool:
@@ -288,8 +281,8 @@ def equal(stores: Stores) -> bool:
 def converged(stores: Stores, items: Iterable[Mapping[str, Any]] = ()) -> bool:
     """Whether every active replica of every folder holds the same set and winners, and all members see the same hierarchy (I2).
 
-    Of content that is alike the winners are too, by a total order that all stores share. Where it is `unlike`, one having
-    expired what another still shows, `items` are needed: what readers see, as `rules.items.readable` gives it.
+    Of content that is alike the winners are too, by a total order that all stores share. Of folders where it is `unlike`, one
+    having expired what another still shows, `items` are needed: what readers see, as `rules.items.readable` gives it.
     """
     winners = defaultdict(set)
     for row in items:

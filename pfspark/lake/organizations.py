@@ -164,7 +164,8 @@ class Organizations(Directory, Folders):
     ) -> Iterator[Line]:
         """A folder as each store sees it that does, or one: its replicas, and what is set on it."""
         seen = self.answers(as_of, org)
-        for line in self._about(seen.folders(), store, as_of, org, folder, seen):
+        found = filter(self._asked(seen, store, folder), seen.folders())
+        for line in self._known(found, store, as_of, org, folder):
             sets = properties_of(seen.views[line["org"]].tree[line["store"]][line["id"]])
             yield {**line, "properties": plan.spelled(plan.spell_properties(sets))}
 

@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines
+from pfspark.ask.lines import Keep
 from pfspark.ask.stores import ByOrg, Stores
 from pfspark.edge.asked import naming
 from pfspark.edge.asked.answers import Answers
@@ -51,6 +52,10 @@ KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
     "edits": Answers.edits,
 }  # fmt: skip
 """What can be asked for as lines."""
+OF_REPLICAS: dict[str, Callable[[Answers, Keep], Iterator[dict[str, Any]]]] = {
+    "state": Answers.state, "items": Answers.items, "replicas": Answers.replicas,
+}  # fmt: skip
+"""Those of which no more is made than what is asked about one store or folder."""
 
 
 class Questions(Known):
@@ -314,7 +319,7 @@ class Questions(Known):
 
         `folder`: its path at either moment, or its id. Raises UsageError for a store or folder that is not known.
         """
-        return self._about(self._changes(before, after, org, folder), store, after, org)
+        return self._known(lines.about(self._changes(before, after, org, folder), store, None), store, after, org)
 
     def _changes(self, before: When, after: When, org: str | None, folder: str | None) -> Iterator[Line]:
         from pfspark.ask import diff
@@ -364,24 +369,25 @@ class Questions(Known):
         if kind not in KINDS:
             raise unfit(kind, ", ".join(KINDS) + nearest(kind, KINDS))
         seen = self.answers(as_of, org)
+        asked = self._asked(seen, store, folder)
+        if kind in OF_REPLICAS and (store, folder) != (None, None):
+            return self._known(OF_REPLICAS[kind](seen, asked), store, as_of, org, folder)
         found: Iterable[Line] = KINDS[kind](seen)
         if kind == "rounds" and org is not None:
             found = (line for line in found if org in line["turns"])
-        return self._about(found, store, as_of, org, folder, seen)
+        return self._known(filter(asked, found), store, as_of, org, folder)
 
-    def _about(
-        self,
-        found: Iterable[Line],
-        store: str | None,
-        as_of: When,
-        org: str | None,
-        folder: str | None = None,
-        seen: Answers | None = None,
-    ) -> Iterator[Line]:
-        """The lines about that store or folder, as any store calls it; where there is none, both must be known."""
+    def _asked(self, seen: Answers, store: str | None, folder: str | None) -> Keep:
+        """Whether a line is about that store and folder, as any store calls it."""
         name = None if folder is None else naming.as_lines_name(folder)
-        asked = lines.about(found, store, name, set() if name in (None, HIERARCHY) or seen is None else {*_names(seen, name)})
-        if (some := _if_any(asked)) is None:
+        called = set() if name in (None, HIERARCHY) else {*_names(seen, name)}
+        return partial(lines.is_about, store=store, folder=name, called=called)
+
+    def _known(
+        self, found: Iterator[Line], store: str | None, as_of: When, org: str | None, folder: str | None = None
+    ) -> Iterator[Line]:
+        """The lines found about that store or folder; where there is none, both must be known."""
+        if (some := _if_any(found)) is None:
             self.expect(store, folder, as_of, org=org)
         return some or iter(())
 

@@ -182,8 +182,9 @@ class Rounds(Questions):
         """
         seen = self.answers(org=org)
         views = seen.views.values()
-        read = [*shown.everywhere(seen.world, seen.views)] if any(map(unlike, views)) else []
-        alike = [converged(stores, [row for row in read if row["org"] == name]) for name, stores in seen.views.items()]
+        alike = [
+            converged(stores, shown.in_folders(seen.world, name, stores, unlike(stores))) for name, stores in seen.views.items()
+        ]
         missing = sum(cntext.size(claimed) for stores in views for _, _, claimed, _ in stores.holes())
         due = {name: lines.moment(due) for name, due in seen.next_due.items() if name in seen.views}
         unfit = any(org in (None, of) for of in self.unfit)

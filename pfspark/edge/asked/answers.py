@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import heapq
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from itertools import groupby
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +17,7 @@ from pyspark.sql import functions as F
 from pfspark import said
 from pfspark.ask import edits, gaps, lines, standing
 from pfspark.ask.stores import Stores
-from pfspark.edge.asked import shown
+from pfspark.edge.asked import naming, shown
 from pfspark.edge.asked.pages import paged
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta.ledger import Row
@@ -54,15 +56,15 @@ class Answers:
         """A table or view of the world as a frame."""
         return as_frame(self.snapshot.tables.spark, name, self.world[name])
 
-    def state(self) -> Iterator[Line]:
+    def state(self, keep: lines.Keep = lines.everything) -> Iterator[Line]:
         """Each replica: its sets, what it believes of others, what it misses."""
         for org, stores in self.views.items():
-            yield from lines.state(stores, org, self.at[org])
+            yield from lines.state(stores, org, self.at[org], keep)
 
-    def replicas(self) -> Iterator[Line]:
+    def replicas(self, keep: lines.Keep = lines.everything) -> Iterator[Line]:
         """Each replica: what it misses since when, belief and truth about others."""
         for org, stores in self.views.items():
-            yield from standing.replicas(self.world, stores, org, self.at[org])
+            yield from standing.replicas(self.world, stores, org, self.at[org], keep)
 
     def folders(self) -> Iterator[Line]:
         """Each folder as each store sees it."""
@@ -174,15 +176,26 @@ class Answers:
         """Folders, by viewer, that show no conflict."""
         return lines.last_writer_only(self.world, {org: policy.conflict for org, policy in self.policies.items()})
 
-    def items(self) -> Iterator[Line]:
-        """Each item as each store sees it."""
+    def items(self, keep: lines.Keep = lines.everything) -> Iterator[Line]:
+        """Each item as each store sees it, told as it is read: of a large folder they are never all here."""
         quiet = self.quiet()
-        rows = [
-            {**row, "conflict": row["conflict"] and (row["org"], row["store"], row["folder"]) not in quiet}
-            for row in shown.everywhere(self.world, self.views)
-        ]
-        for org in self.views:
-            yield from lines.items([row for row in rows if row["org"] == org], self.views, self.at)
+        for org, whole in self.views.items():
+            stores, asked = lines.kept(whole, org, whole.replicas, keep)
+            changes = shown.by_folder(self.world, org, {folder for _, folder, _ in asked})
+            with_items = [each for each in asked if each[1] in changes]
+            for _, of_one_path in groupby(sorted(with_items, key=_by_path), key=_by_path):
+                told = [
+                    self._items(shown.in_order(changes[each[1]], stores, *each[:2]), org, *each, quiet) for each in of_one_path
+                ]
+                yield from heapq.merge(*told, key=lambda line: naming.place_of(line["item"]))
+
+    def _items(
+        self, rows: Iterable[Line], org: str, store: str, folder: str, called: Line, quiet: Container[tuple[str, str, str]]
+    ) -> Iterator[Line]:
+        """The items of one replica, those of a `quiet` folder without their conflicts."""
+        shows = (org, store, folder) not in quiet
+        for row in rows:
+            yield lines.item({**row, "conflict": row["conflict"] and shows}, store, called, self.at[org])
 
     def messages(self) -> Iterator[Line]:
         """All messages, by round; read by pages, not all at once."""
@@ -210,3 +223,8 @@ class Answers:
                 "began": lines.moment(row.began), "ended": lines.moment(row.ended), "counts": row.counts,
                 "next_due": {org: lines.moment(due) for org, due in row.next_due.items()},
             }  # fmt: skip
+
+
+def _by_path(replica: tuple[str, str, Line]) -> tuple[str, str]:
+    store, _, called = replica
+    return store, called["folder"]

@@ -5,9 +5,9 @@ So who names an item starts no Spark. `tests/edge/asked/test_shown.py` holds eac
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -19,13 +19,15 @@ from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import Stores
 from pfspark.edge.asked.naming import place_of
-from pfspark.keyed import ByName
+from pfspark.keyed import ByName, parted, runs, with_columns
 from pfspark.keys import NUMBER
 from pfspark.words import HIERARCHY, Action, Standing
 
 Row = dict[str, Any]
 TOLD = [*NUMBER, "object", "action", "name", "predecessors", "made_at"]
 """What a change says of which version is shown, and by which name."""
+PAGE = 20_000
+"""Changes that become dicts at once, and the others of the last item."""
 
 
 def items(world: ByName, org: str, store: str, folder: str, item: str | None = None) -> list[Row]:
@@ -46,13 +48,39 @@ def in_conflict(world: ByName, org: str, store: str, folder: str, item: str) -> 
 
 def everywhere(world: ByName, views: Mapping[str, Stores]) -> Iterator[Row]:
     """Each item as readers at each store of those organizations see it, with its `store`."""
-    changes = defaultdict(list)
-    for row in world["changes"].select(TOLD).to_pylist():
-        changes[row["org"], row["folder"]].append(row)
     for org, stores in views.items():
-        for store, folder in stores.replicas:
-            for versions in _undominated(changes[org, folder], _held(stores, store, folder)):
-                yield {**_read(versions), "store": store}
+        yield from in_folders(world, org, stores, {folder for _, folder in stores.replicas})
+
+
+def in_folders(world: ByName, org: str, stores: Stores, folders: Collection[str]) -> Iterator[Row]:
+    """Each item of those folders as readers at each store see it, with its `store`."""
+    changes = by_folder(world, org, folders)
+    for store, folder in stores.replicas:
+        if folder in changes:
+            yield from (dict(row, store=store) for row in in_order(changes[folder], stores, store, folder))
+
+
+def by_folder(world: ByName, org: str, folders: Collection[str]) -> dict[str, pa.Table]:
+    """The changes of each of those folders that has any, one item after another (`place_of`)."""
+    asked = (pc.field("org") == org) & pc.field("folder").isin(pa.array(folders, pa.string()))
+    told = world["changes"].select(TOLD).filter(asked)
+    named = pc.extract_regex(told["object"], r"(?P<label>.*):(?P<number>[0-9]+)\z").combine_chunks()
+    labels, numbers = named.field("label"), named.field("number").cast(pa.int64())
+    in_turn = pa.array(sorted(labels.unique().to_pylist(), key=cntext.label_key), pa.string())
+    told = with_columns(told, _label=pc.index_in(labels, in_turn), _number=numbers)
+    return parted(told.sort_by([(name, "ascending") for name in ("folder", "_label", "_number")]), by="folder")
+
+
+def in_order(changes: pa.Table, stores: Stores, store: str, folder: str) -> Iterator[Row]:
+    """Each item of a folder as readers at a store see it, of those `changes` (`by_folder`), one after another: of a million there
+    is never more than a page here."""
+    held = _held(stores, store, folder)
+    _, ends = runs(changes["object"]) if held else ([], [])
+    start = 0
+    while start < changes.num_rows and held:
+        end = ends[min(bisect_left(ends, start + PAGE), len(ends) - 1)]
+        yield from map(_read, _undominated(changes.slice(start, end - start).to_pylist(), held))
+        start = end
 
 
 def _held_at(world: ByName, org: str, store: str, folder: str) -> cntext.CnSet:
