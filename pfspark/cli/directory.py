@@ -101,12 +101,16 @@ def _expect_new(made: Lake, org: str) -> None:
 
 
 def _opened_or_made(where: str) -> Lake:
+    from pfspark.edge import session
+    from pfspark.edge.delta import places
     from pfspark.lake import Lake
 
-    start = partial(given.started, where)
+    is_given, start = session.is_given(), partial(given.started, where)
     try:
         return Lake.open(where, start)
     except NoLakeError:
+        if not is_given:
+            places.expect_lasting(where, start)
         return Lake.create(where, start)
 
 

@@ -65,7 +65,7 @@ def open_session(
     Raises SparkStartError, which says what was seen and what to do.
     """
     take_pandas_in()
-    if any(name in os.environ for name in GIVEN) or _session_is_active():
+    if is_given():
         return _given_session()
     spark_home()
     java = find_java()
@@ -125,6 +125,11 @@ def stop_java(*, at_once: bool) -> None:
     elif context is not None:
         with suppress(Exception):  # it may be at anything, and who is interrupted is told that alone
             context.cancelAllJobs()
+
+
+def is_given() -> bool:
+    """Whether the session to work in is there already, or is one that somebody else starts."""
+    return any(name in os.environ for name in GIVEN) or _session_is_active()
 
 
 def _session_is_active() -> bool:

@@ -11,13 +11,19 @@ from pathlib import Path
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from pfspark.edge.delta import sql
 from pfspark.edge.spark.files import files_are_local
 from pfspark.edge.spark.installed import GIVEN
+from pfspark.edge.spark.quietly import quietly
+from pfspark.edge.spark.temporary import is_in_ours
+from pfspark.errors import LakeError
 
 REMOTE = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:/")
 PART = re.compile(r"`((?:[^`]|``)+)`|([^./\\:`]+)")
 SCHEMA = re.compile(rf"(?:{PART.pattern})(?:\.(?:{PART.pattern}))+")
 """A catalog, and the schema in it: two names, or more where schemas lie in each other. Who likes may quote them as SQL does."""
+SPARKS_OWN = "spark_catalog"
+"""The catalog that every session has."""
 
 
 def path_of(named: str) -> str:
@@ -78,3 +84,21 @@ def is_catalog(spark: SparkSession, schema: str) -> bool:
     with contextlib.suppress(PySparkException):  # not every session lets its settings be read
         return spark.conf.get(f"spark.sql.catalog.{name}", None) is not None  # one that nobody has used yet is not listed
     return False
+
+
+def expect_lasting(named: str, session: Callable[[], SparkSession]) -> None:
+    """Raises LakeError where a schema is named whose tables would lie in a temporary folder of this process: they end with it,
+    whatever its catalog remembers."""
+    path = path_of(named)
+    if Path(path).exists() or not SCHEMA.fullmatch(path) or parts_of(path)[0].casefold() != SPARKS_OWN:
+        return
+    spark = session()
+    place = spark.conf.get("spark.sql.warehouse.dir") or ""
+    with contextlib.suppress(PySparkException), quietly():  # it is to be made
+        described = spark.sql(f"DESCRIBE SCHEMA {sql.named(*parts_of(path))}").collect()
+        place = {row["info_name"]: row["info_value"] for row in described}.get("Location", place)
+    if is_in_ours(place):
+        raise LakeError(
+            f"{path} would lie in a temporary folder of the Spark that this command has started, and be gone with it. Name a "
+            "folder; a lake in a catalog needs a Spark that somebody else starts (SPARK_REMOTE, spark-submit, Databricks)."
+        )

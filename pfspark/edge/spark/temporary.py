@@ -37,6 +37,12 @@ def are_there() -> bool:
     return False
 
 
+def is_in_ours(path: str) -> bool:
+    """Whether a path, or the address of a file, lies in a temporary folder of this process."""
+    there = Path(path.removeprefix("file:"))
+    return any(place.resolve() in there.resolve().parents for place, _ in _OURS)
+
+
 def sweep() -> None:
     """Removes the temporary folders of processes of this user that were killed: nobody holds their locks any more."""
     for place in Path(tempfile.gettempdir()).glob(f"{TEMPORARY}*"):

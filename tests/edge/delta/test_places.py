@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from pfspark.cli import given
+from pfspark.edge import session
 from pfspark.edge.delta import making, places
 from pfspark.edge.delta.beside import APPEND_LOCK, WRITER_LOCK
 from pfspark.edge.delta.tables import Tables
@@ -79,6 +81,21 @@ def test_a_folder_may_be_named_like_a_schema(spark: SparkSession, tmp_path: Path
     assert Tables(spark, "mail.lake").folder == tmp_path / "mail.lake"
     for name in ("spark_catalog.lake", "Spark_Catalog.lake"):  # Spark knows it in any case
         assert Tables(spark, name).folder is None
+
+
+def test_no_lake_is_made_that_ends_with_the_command(
+    spark: SparkSession, tmp_path: Path, run: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where no session is given, the catalog's tables would lie in the temporary folder of the one that a command starts."""
+    monkeypatch.setattr(session, "is_given", lambda: False)
+    monkeypatch.setattr(given, "started", lambda where: spark)
+    run("init", "--lake", "spark_catalog.brief", code=1, told="would lie in a temporary folder")
+    assert "brief" not in [each.name for each in spark.catalog.listDatabases()]
+    spark.sql(f"CREATE SCHEMA spark_catalog.lasting LOCATION '{tmp_path}/lasting.db'")
+    try:
+        places.expect_lasting("spark_catalog.lasting", lambda: spark)
+    finally:
+        spark.sql("DROP SCHEMA spark_catalog.lasting CASCADE")
 
 
 def test_a_path_of_another_file_system_is_not_the_folder_that_is_here_too(
