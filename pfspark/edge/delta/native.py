@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -38,6 +38,10 @@ FILES, THREADS = 16, min(os.cpu_count() or 2, 8)
 """From so many files on they are read by so many threads."""
 CHECKPOINT_EVERY = 10
 """Commits, where a table does not say it otherwise: as Delta does."""
+BY_FEATURES = 7
+"""The version of the protocol from which on a table names what it asks of who writes it."""
+WRITTEN = {"appendOnly", "invariants", "changeDataFeed", "columnMapping", "deletionVectors", "timestampNtz"}
+"""What delta-rs writes as Spark does, of that."""
 _OTHERWISE = re.compile(r"%[0-9A-Fa-f]{2}|[\\\[\]|^#?\x00-\x1f\x7f]")
 """What delta-rs takes for something else in a path: it would read from one place and delete in another, or panic."""
 _RETENTION = re.compile(r"interval \d+ (?:hour|day|week)s?")
@@ -52,43 +56,59 @@ def reaches(folder: Path) -> bool:
     return IS_HERE and not any(map(_OTHERWISE.search, (str(folder.absolute()), os.path.realpath(folder))))
 
 
-def append(place: Path, rows: pa.Table, said: str | None, *, widening: bool = False) -> None:
-    """More rows of a table that is there, in one commit; `said` is its `userMetadata`. Where it is `widening`, a column that the
-    table does not have yet is added.
+class LeftToSparkError(Exception):
+    """That a table asks more of who writes it than delta-rs does, as one that is clustered: nothing of it is written."""
 
-    Raises whatever delta-rs does: the caller knows the lake, and what to say of it.
+
+def append(place: Path, rows: pa.Table, said: str | None) -> None:
+    """More rows of a table that is there, in one commit; `said` is its `userMetadata`. What the rows or the table have in columns
+    of their own is null in the other.
+
+    Raises LeftToSparkError, or whatever delta-rs does: the caller knows the lake, and what to say of it.
     """
     from deltalake import CommitProperties, write_deltalake
 
-    table = _table(place)
+    table = _to_write(place)
     told = CommitProperties(custom_metadata={"userMetadata": said} if said else None)
-    write_deltalake(
-        table, rows, mode="append", schema_mode="merge" if widening else None, commit_properties=told,
-        post_commithook_properties=_nothing_more(),
-    )  # fmt: skip
+    mode, more = _schema_mode(table, rows), _nothing_more()
+    write_deltalake(table, rows, mode="append", schema_mode=mode, commit_properties=told, post_commithook_properties=more)
     _after_commit(table)
 
 
 def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -> bool:
-    """More rows of a table under a number of an application (Spark's `txnAppId` and `txnVersion`), unless that is taken, or is
-    taken while they are written; whether they are there now. A column that the table does not have yet is added.
+    """More rows of a table, as `append` has it, under a number of an application (Spark's `txnAppId` and `txnVersion`), unless
+    that is taken, or is taken while they are written; whether they are there now.
+
+    Raises as `append` does.
     """
     from deltalake import CommitProperties, Transaction, write_deltalake
 
-    table = _table(place)
+    table = _to_write(place)
     told = CommitProperties(custom_metadata={"userMetadata": said}, app_transactions=[Transaction(app, number)])
     try:
         if (table.transaction_version(app) or 0) < number:
-            more = _nothing_more()
-            write_deltalake(
-                table, rows, mode="append", schema_mode="merge", commit_properties=told, post_commithook_properties=more
-            )  # fmt: skip
+            mode, more = _schema_mode(table, rows), _nothing_more()
+            write_deltalake(table, rows, mode="append", schema_mode=mode, commit_properties=told, post_commithook_properties=more)
             _after_commit(table)
             return True
     except Exception:
         if (_table(place).transaction_version(app) or 0) < number:
             raise
     return False
+
+
+def _to_write(place: Path) -> DeltaTable:
+    table = _table(place)
+    protocol = table.protocol()
+    if protocol.min_writer_version >= BY_FEATURES and not {*(protocol.writer_features or ())} <= WRITTEN:
+        raise LeftToSparkError(place)
+    return table
+
+
+def _schema_mode(table: DeltaTable, rows: pa.Table) -> Literal["merge"] | None:
+    """How rows come into a table of other columns than theirs. Of one whose columns are mapped to names of their own delta-rs
+    takes rows of the same columns alone."""
+    return None if {field.name for field in table.schema().fields} == {*rows.column_names} else "merge"
 
 
 def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Expression | None = None) -> pa.Table | None:

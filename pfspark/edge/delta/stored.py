@@ -222,10 +222,11 @@ class Stored:
         with self._appending(name), self._clearing(name):
             expect()
             if self.is_native and not isinstance(rows, DataFrame):
-                self.append_natively(name, self.fit(name, rows, round), round)
-            else:
-                said = {} if round is None else {"userMetadata": str(round)}
-                self.save(name, self.frame_of(name, rows, round), "append", said)
+                with contextlib.suppress(native.LeftToSparkError):
+                    self.append_natively(name, self.fit(name, rows, round), round)
+                    return
+            said = {} if round is None else {"userMetadata": str(round)}
+            self.save(name, self.frame_of(name, rows, round), "append", said)
 
     def rewrite(self, name: str, rows: DataFrame, round: int) -> None:
         """Other rows, no more than those, in place of the ones up to that `round`, of a table that rounds write; older versions
@@ -325,13 +326,13 @@ class Stored:
         return rows.select(list(TABLES[name].names)).cast(columns_of(name))
 
     def append_natively(self, name: str, rows: pa.Table, round: int | None) -> None:
-        """More rows of a table of this machine, without Spark."""
+        """More rows of a table of this machine, without Spark. Raises LeftToSparkError where that cannot be."""
         assert self.folder is not None
         with self._committing(name):
-            native.append(self.folder / name, rows, None if round is None else str(round), widening=name in ADDED)
+            native.append(self.folder / name, rows, None if round is None else str(round))
 
     def append_once(self, name: str, rows: pa.Table, app: str, number: int) -> bool:
-        """More rows of a table under a number that is taken once; whether it was not taken before."""
+        """More rows of a table under a number that is taken once; whether nobody had. Raises as `append_natively`."""
         assert self.folder is not None
         with self._committing(name):
             return native.append_once(self.folder / name, rows, str(number), app, number)
@@ -351,6 +352,8 @@ class Stored:
         self.hook(f"before {name}")
         try:
             yield
+        except native.LeftToSparkError:
+            raise
         except Exception as error:
             raise unwritten(self.where, name, error) from error
         self.hook(f"after {name}")

@@ -16,6 +16,7 @@ from pfspark.edge.delta.beside import WRITER_LOCK
 from pfspark.edge.delta.damage import damaged
 from pfspark.edge.delta.ledger import LEDGER, REWRITTEN, Row
 from pfspark.edge.delta.locks import lock, lock_file, read_left, unlock
+from pfspark.edge.delta.native import LeftToSparkError
 from pfspark.edge.delta.stored import APP, Stored
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.rows import rows_of
@@ -103,16 +104,25 @@ class Writer:
         sealed = row.sealed(last.digest if last else "")
         told = rows_of(LEDGER, [sealed.written()])
         self.last = None
-        if row.kind == Kind.CREATED and tables.is_native:  # nobody else can know of it yet
-            tables.append_natively(LEDGER, tables.fit(LEDGER, told, None), row.round)
-        elif tables.is_native:
-            if not tables.append_once(LEDGER, tables.fit(LEDGER, told, None), APP, row.round):
-                raise self._taken_over(row.round)
-            self._tell(tables.version(LEDGER))
-        else:
+        if not (tables.is_native and self._record_natively(row, tables.fit(LEDGER, told, None))):
             self._record_by_spark(row.round, told)
         self.last = sealed
         return sealed
+
+    def _record_natively(self, row: Row, told: pa.Table) -> bool:
+        """Appends a row to the ledger without Spark; whether that can be."""
+        tables = self._tables
+        try:
+            if row.kind == Kind.CREATED:  # nobody else can know of it yet
+                tables.append_natively(LEDGER, told, row.round)
+                return True
+            taken = tables.append_once(LEDGER, told, APP, row.round)
+        except LeftToSparkError:
+            return False
+        if not taken:
+            raise self._taken_over(row.round)
+        self._tell(tables.version(LEDGER))
+        return True
 
     def _record_by_spark(self, round: int, told: pa.Table) -> None:
         tables = self._tables

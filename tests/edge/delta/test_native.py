@@ -116,6 +116,41 @@ def test_a_round_is_told_of_its_facts(tables: Tables) -> None:
     assert tables.stored("state").where("round = 7").count() == 1
 
 
+def test_a_column_that_somebody_has_added_is_null(spark: SparkSession, tmp_path: Path) -> None:
+    """Who keeps notes beside the rows of a lake keeps nobody from writing more of them."""
+    tables = Tables.create(spark, tmp_path / "lake")
+    for name in ("stores", "state"):
+        note = deltalake.Field("note", deltalake.schema.PrimitiveType("string"))
+        deltalake.DeltaTable(tmp_path / "lake" / name).alter.add_columns([note])
+        tables.append(name, rows(name))
+        found = tables.arrow(name)
+        assert found is not None and found.equals(tables.fit(name, rows(name), None))
+        assert tables.stored(name).toArrow()["note"].to_pylist() == [None] * 3
+
+
+def test_a_number_is_taken_in_a_ledger_whose_columns_have_other_names_in_files(spark: SparkSession, tmp_path: Path) -> None:
+    tables = Tables.create(spark, tmp_path / "lake")
+    spark.sql(f"ALTER TABLE {tables.name(LEDGER)} SET TBLPROPERTIES ('delta.columnMapping.mode' = 'name')")
+    with tables.writing() as writer:
+        assert writer.open().row.round == 2
+    assert tables.snapshot().row.round == 2
+
+
+@pytest.mark.parametrize(
+    "asks",
+    ["CLUSTER BY (org)", "SET TBLPROPERTIES ('delta.enableRowTracking' = 'true', 'delta.enableInCommitTimestamps' = 'true')"],
+)
+def test_what_asks_more_of_who_writes_is_left_to_spark(spark: SparkSession, tmp_path: Path, asks: str) -> None:
+    tables = Tables.create(spark, tmp_path / "lake")
+    for name in ("edits", "state", LEDGER):
+        spark.sql(f"ALTER TABLE {tables.name(name)} {asks.replace('(org)', '(round)' if name == LEDGER else '(org)')}")
+    for name in ("edits", "state"):
+        tables.append(name, rows(name))
+        assert said_by(tables, name) == sorted(json.dumps(row, default=str, sort_keys=True) for row in rows(name).to_pylist())
+    with tables.writing() as writer:
+        assert [writer.open().row.round, tables.snapshot().row.round] == [2, 2]
+
+
 def test_what_cannot_be_written_is_told_as_ever(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
     def full(*given: Any, **how: Any) -> None:
         raise OSError("Generic LocalFileSystem error: No space left on device (os error 28)")
