@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
+import signal
 import stat
+import subprocess
+import sys
 import tempfile
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -20,7 +25,7 @@ from pfspark.edge.spark import installed, temporary, tuned
 from pfspark.errors import SparkStartError
 from pfspark.lake import Lake
 from pfspark.rows import IN_ONE_PART, local, struct
-from tests.edge.processes import DELTA, kill, python, talking, with_delta
+from tests.edge.processes import DELTA, environment, kill, python, talking, with_delta
 
 
 def java_that(says: str, folder: Path) -> Path:
@@ -384,6 +389,32 @@ def test_what_a_killed_process_left_is_swept_away(tmp_path: Path, monkeypatch: p
     finally:
         for child in children:
             kill(child)
+
+
+def test_who_is_interrupted_while_java_starts_leaves_none(tmp_path: Path) -> None:
+    """By a Ctrl-C as soon as Spark begins in it: Java had found nobody to tell where it listens, and stayed for ever."""
+    began = [sys.executable, "-c", "from pfspark.edge.session import open_session; open_session()"]
+    with subprocess.Popen(began, env=environment(TMPDIR=str(tmp_path)), stderr=subprocess.PIPE, text=True) as child:
+        java = next(pid for _ in iter(int, 1) if (pid := _java_of(child.pid)))
+        time.sleep(0.05)
+        child.send_signal(signal.SIGINT)
+        assert child.stderr is not None and "KeyboardInterrupt" in child.stderr.read()
+    ends = time.monotonic() + 20
+    while Path(f"/proc/{java}").exists() and time.monotonic() < ends:
+        time.sleep(0.1)
+    left = Path(f"/proc/{java}").exists()
+    if left:
+        os.kill(java, signal.SIGKILL)
+    assert not left
+
+
+def _java_of(pid: int) -> int | None:
+    """The Java that a process has begun, once it is no longer the script that begins it."""
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        with contextlib.suppress(OSError):
+            if b"SparkSubmit" in Path(f"/proc/{child}/cmdline").read_bytes():
+                return int(child)
+    return None
 
 
 def test_who_tidies_temporary_files_is_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
