@@ -37,25 +37,33 @@ def refused(receipts: DataFrame) -> DataFrame:
     return told.where(F.coalesce(F.col("reason") != Reason.ALREADY_TAKEN_IN, F.lit(True)))
 
 
-def lines_of(edits: pa.Table, receipts: pa.Table, changes: pa.Table, *, stores: Stores) -> Iterator[dict[str, Any]]:
-    """One line for each edit, by its time: of one that was made twice only the first; times that no calendar has come last.
-
-    `name` is that of an item, of a new folder its own; `item` and `folder` are what the edit became where it made them. Rows
-    are looked up in Arrow, and are Python's a page at a time: there may be as many as there are changes.
+def looked_up(edits: pa.Table, receipts: pa.Table, changes: pa.Table) -> pa.Table:
+    """Each edit with what became of it, by its time: of one that was made twice only the first; times that no calendar has come
+    last. A row has the columns of the edit, `outcome`, `reason` and `round` of its receipt, and those of its change as `its_…`.
     """
     made = edits.set_column(edits.column_names.index("place"), "place", pc.fill_null(edits["place"], 0))
     rows = _first_of_each(made.filter(pc.is_valid(made["store"])).sort_by([(name, "ascending") for name in _ORDER]))
     told = receipts.filter(~REPEATED)
     taken_in = changes.sort_by([(name, "ascending") for name in ("at", "origin", "cn")])
-    looked_up = {
+    found = {
         **{name: _of(told, rows["edit_id"])[name] for name in ("outcome", "reason", "round")},
         **{f"its_{name}": _of(taken_in, rows["edit_id"])[name] for name in ("folder", "object", "origin", "cn")},
     }
     rows = resolved(rows, changes)
-    for name, column in looked_up.items():
+    for name, column in found.items():
         rows = rows.append_column(name, column)
-    for page in rows.to_batches(max_chunksize=PAGE):
-        yield from (_line(row, stores) for row in page.to_pylist())
+    return rows
+
+
+def lines_of(edits: pa.Table, stores: Stores, *, newest_first: bool = False) -> Iterator[dict[str, Any]]:
+    """One line for each edit (`looked_up`).
+
+    `name` is that of an item, of a new folder its own; `item` and `folder` are what the edit became where it made them. Rows
+    are Python's a page at a time: there may be as many as there are changes.
+    """
+    step = -1 if newest_first else 1
+    for page in edits.to_batches(max_chunksize=PAGE)[::step]:
+        yield from (_line(row, stores) for row in page.to_pylist()[::step])
 
 
 def _line(row: dict[str, Any], stores: Stores) -> dict[str, Any]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,9 +16,6 @@ from pfspark.ask.stores import Stores, set_of
 from pfspark.keyed import ByName
 from pfspark.printed import Line
 from pfspark.words import Entry, Flag, Listing, MessageType, Standing
-
-Keep = Callable[[Line], bool]
-"""Whether a line that begins like that, with org, store and how its folder is called, is asked for: if not, it is not made."""
 
 TYPE_ORDER = {kind: place for place, kind in enumerate(("0x2", "0x4", "0x8", "0x80000002", "0x80000004", "0x10", "0x20"))}
 
@@ -42,23 +40,44 @@ def number_of(row: Mapping[str, Any]) -> str:
     return f"{row['origin']}:{row['cn']}"
 
 
-def everything(line: Line) -> bool:
-    """That each line is asked for."""
-    return True
+@dataclass(frozen=True)
+class Asked:
+    """Which lines are asked for: those about one store, and about one folder; None: about any."""
+
+    store: str | None = None
+    folder: str | None = None
+    """Its path or its id."""
+    called: Collection[tuple[str, str, str]] = ()
+    """What else those that tell of it may call that folder, its id or its path: org, store, name."""
+
+    def about(self, line: Line) -> bool:
+        """Whether a line is about them; of a message, a store is who sends or gets it."""
+        if self.store not in (None, line.get("store"), line.get("from"), *line.get("to", ())):
+            return False
+        if self.folder is None or self.folder in (line.get("folder"), line.get("path"), line.get("id")):
+            return True
+        names = [line["id"]] if line.get("id") else [line.get("folder"), line.get("path")]
+        viewer = str(line.get("org")), str(line.get("store") or line.get("from"))
+        return any((*viewer, name) in self.called for name in names if name)
+
+    def replicas(self, whole: Stores, org: str) -> tuple[Stores, list[tuple[str, str, Line]]]:
+        """The replicas that are not erased of which lines are asked for, with how their folder is called; and those stores with
+        what is known of these folders alone. No other folder is looked at."""
+        if self == ALL:
+            return whole, [(store, folder, whole.called(store, folder)) for store, folder in whole.present()]
+        might = None if self.folder is None else whole.ending_with(self.folder) | {name for _, _, name in self.called}
+        named = ((store, folder, whole.called(store, folder)) for store, folder in whole.present(might))
+        some = [each for each in named if self.about({"org": org, "store": each[0], **each[2]})]
+        return whole.about(folder for _, folder, _ in some), some
 
 
-def kept(stores: Stores, org: str, here: Iterable[tuple[str, str]], keep: Keep) -> tuple[Stores, list[tuple[str, str, Line]]]:
-    """Those stores and folders of which lines are asked for, each with how the folder is called; and what is known of these
-    folders alone."""
-    named = ((store, folder, stores.called(store, folder)) for store, folder in here)
-    asked = [each for each in named if keep({"org": org, "store": each[0], **each[2]})]
-    return stores if keep is everything else stores.about(folder for _, folder, _ in asked), asked
+ALL = Asked()
 
 
-def state(whole: Stores, org: str, at: datetime, keep: Keep = everything) -> Iterator[Line]:
+def state(whole: Stores, org: str, at: datetime, asked: Asked = ALL) -> Iterator[Line]:
     """One line for each replica that is not erased: its sets, what it believes of others, what it misses."""
-    stores, asked = kept(whole, org, whole.present(), keep)
-    for store, folder, called in asked:
+    stores, replicas = asked.replicas(whole, org)
+    for store, folder, called in replicas:
         replica = stores.replicas[store, folder]
         missing, lost = stores.missing(store, folder)
         yield {
@@ -183,24 +202,3 @@ def item(row: Mapping[str, Any], store: str, called: Line, at: datetime) -> Line
         "conflict": row["conflict"],
         "losers": list(row["losers"]),
     }
-
-
-def about(
-    found: Iterable[Line], store: str | None, folder: str | None, called: Container[tuple[str, str, str]] = ()
-) -> Iterator[Line]:
-    """The lines about one store (of a message, who sends or gets it), or about one folder, by its path or id.
-
-    `called`: what else those that tell of it may call that folder, its id or its path: org, store, name.
-    """
-    return (line for line in found if is_about(line, store, folder, called))
-
-
-def is_about(line: Line, store: str | None, folder: str | None, called: Container[tuple[str, str, str]] = ()) -> bool:
-    """Whether a line is one of those: see `about`."""
-    if store not in (None, line.get("store"), line.get("from"), *line.get("to", ())):
-        return False
-    if folder is None or folder in (line.get("folder"), line.get("path"), line.get("id")):
-        return True
-    names = [line["id"]] if line.get("id") else [line.get("folder"), line.get("path")]
-    viewer = str(line.get("org")), str(line.get("store") or line.get("from"))
-    return any((*viewer, name) in called for name in names if name)

@@ -64,7 +64,7 @@ def overdue(tables: ByName, stores: Stores, org: str, since: datetime) -> Iterat
         yield f"{org}: edits wait, {len(waiting):,} of them, the oldest since {oldest:%Y-%m-%dT%H:%M:%SZ}"
 
 
-def replicas(tables: ByName, whole: Stores, org: str, at: datetime, keep: lines.Keep = lines.everything) -> Iterator[Line]:
+def replicas(tables: ByName, whole: Stores, org: str, at: datetime, asked: lines.Asked = lines.ALL) -> Iterator[Line]:
     """One line for each replica that is not erased.
 
     `missing` counts its backfill array, `since` says when the oldest number of it was heard of; `lacks` counts what
@@ -75,8 +75,8 @@ def replicas(tables: ByName, whole: Stores, org: str, at: datetime, keep: lines.
     heard = {
         (row["store"], row["peer"]): row["heard"] for row in tables["contacts"].to_pylist() if row["org"] == org and row["heard"]
     }
-    stores, asked = lines.kept(whole, org, whole.present(), keep)
-    for store, folder, called_so in asked:
+    stores, some = asked.replicas(whole, org)
+    for store, folder, called in some:
         mine = stores.content(store, folder)
         others = [
             (other, stores.content(other, folder)) for other in stores.stores
@@ -96,7 +96,7 @@ def replicas(tables: ByName, whole: Stores, org: str, at: datetime, keep: lines.
             for other, _ in others
         }
         yield {
-            "org": org, "at": lines.moment(at), "kind": "replica", "store": store, **called_so,
+            "org": org, "at": lines.moment(at), "kind": "replica", "store": store, **called,
             "standing": stores.replicas[store, folder]["standing"], "holds": cntext.size(mine),
             "missing": cntext.size(missing), "lost": cntext.size(lost), "since": lines.when(since),
             "lacks": cntext.size(lacking), "peers": peers,

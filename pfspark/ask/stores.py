@@ -6,7 +6,7 @@ Who others are, and what is missing, is decided as `rules.status.holders` and `r
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -163,11 +163,24 @@ class Stores:
         return {"folder": path, "id": folder} if path in self._of_two(store) else {"folder": path}
 
     def _of_two(self, store: str) -> set[str]:
-        """The paths that more than one living folder has in the eyes of a store."""
+        """The paths that more than one living folder has in the eyes of a store; who is alone with its name is with its path,
+        unless names have slashes."""
         if store not in self._shared:
-            seen = Counter(self.path(store, folder) for folder in self.tree[store] if self._lists.get((store, folder)))
+            tree = self.tree[store]
+            named = {folder: tree[folder].get(NAME, folder) for folder in tree if self._lists.get((store, folder))}
+            share, have_slashes = Counter(named.values()), any("/" in name for name in named.values())
+            seen = Counter(self.path(store, folder) for folder, name in named.items() if have_slashes or share[name] > 1)
             self._shared[store] = {path for path, count in seen.items() if count > 1}
         return self._shared[store]
+
+    def ending_with(self, path: str) -> set[str]:
+        """The folders whose path, in the eyes of any store, might be that one, dead ones too: those of its last name (which may
+        have slashes), and those that have no name."""
+        steps = path.split("/")
+        ends = {"/".join(steps[first:]) for first in range(len(steps))}
+        tree = self._part("tree")
+        is_name = pc.and_(pc.equal(tree["property"], NAME), pc.is_in(tree["value"], pa.array(sorted(ends))))
+        return {*ends, *tree.filter(is_name)["folder"].unique().to_pylist()}
 
     def path(self, store: str, folder: str) -> str:
         """The path of a folder as that store sees it, its id where it does not; one that cannot reach the root is shown beneath
@@ -246,9 +259,10 @@ class Stores:
         for store, folder in self._in_order(key for key, rows in few._array.items() if rows and few._stands(key)):
             yield store, folder, *few.missing(store, folder)
 
-    def present(self) -> list[tuple[str, str]]:
-        """Stores and folders with a replica that is not erased, by store and path, the hierarchy first."""
-        return self._in_order(filter(self._stands, self.replicas))
+    def present(self, folders: Container[str] | None = None) -> list[tuple[str, str]]:
+        """Stores and folders, or those among them, with a replica that is not erased, by store and path, the hierarchy first."""
+        some = self.replicas if folders is None else (here for here in self.replicas if here[1] in folders)
+        return self._in_order(filter(self._stands, some))
 
     def count(self) -> int:
         """How many replicas are not erased."""

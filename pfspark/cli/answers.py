@@ -3,14 +3,18 @@ or as of an earlier round."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from pfspark.cli import completion, given, screen
+from pfspark.cli.looks import at_rest
 from pfspark.edge import live
 from pfspark.errors import UsageError, ViolationError
+from pfspark.printed import Line
 from pfspark.units import counted, parse_duration
 
 PANEL = "Answers"
@@ -23,6 +27,9 @@ NONE = {
     "events": "no events",
 }  # fmt: skip
 """What a person is told where an answer has no line."""
+
+MANY = 1_000
+"""Replicas of which nobody reads all."""
 
 OfStore = Annotated[str | None, typer.Option("--store", help="Only this store.", autocompletion=completion.stores)]
 OfFolder = Annotated[
@@ -54,7 +61,11 @@ def status(
             found = list(there.status_lines(when, org=org))
             screen.lines(found, json=json, none="no organizations yet")
             replicas = there.lines("replicas", when, org=org, store=store, folder=folder)
-            screen.lines(replicas, json=json, orgs=len(found) > 1)
+            some, left_out = _worth_a_look(replicas, found) if not (json or store or folder) else (replicas, Counter[str]())
+            screen.lines(some, json=json, orgs=len(found) > 1)
+            if left_out:
+                others = counted(left_out.total(), "other replica")
+                screen.note((f"and {others} at rest, which --store, --folder or --json tell of", "dim"))
             for why in there.unfit.values():
                 screen.note(why)
         late = there.overdue(age, as_of=when, org=org) if check else []
@@ -62,6 +73,20 @@ def status(
         for each in late:
             screen.note((each, "yellow"))
         raise ViolationError(f"{counted(len(late), 'thing')} late, by more than {max_age or '0m'}")
+
+
+def _worth_a_look(replicas: Iterable[Line], organizations: Sequence[Line]) -> tuple[Iterator[Line], Counter[str]]:
+    """Of many replicas those that are not at rest; and how many others were left out, by organization, as they are told."""
+    many, left_out = sum(line["replicas"] for line in organizations) > MANY, Counter[str]()
+
+    def worth() -> Iterator[Line]:
+        for line in replicas:
+            if many and at_rest(line):
+                left_out[line["org"]] += 1
+            else:
+                yield line
+
+    return worth(), left_out
 
 
 @verbs.command(rich_help_panel=PANEL)

@@ -57,10 +57,16 @@ def log_edits(
 ) -> None:  # fmt: skip
     """Print what was done at stores, and what became of it: waiting, applied under which number, or refused and why."""
 
-    def keep(line: dict[str, Any]) -> bool:
-        return not refused or line["outcome"] == Outcome.REFUSED
+    outcome = Outcome.REFUSED if refused else None
 
-    _log("edits", store, folder, since, limit, follow, lake, org, as_of, json, keep)
+    def keep(line: dict[str, Any]) -> bool:
+        return outcome in (None, line["outcome"])
+
+    def last(there: Lake, most: int) -> Iterable[dict[str, Any]]:
+        when = given.round_or_moment(as_of)
+        return there.last_edits(most, when, org=org, store=store, folder=folder, outcome=outcome)
+
+    _log("edits", store, folder, since, limit, follow, lake, org, as_of, json, keep, last)
 
 
 @log.command("events")
@@ -112,8 +118,10 @@ def log_rounds(
 def _log(
     kind: str, store: str | None, folder: str | None, since: str | None, limit: int | None, follow: bool, lake: str | None,
     org: str | None, as_of: str | None, json: bool, keep: Callable[[dict[str, Any]], bool] = lambda line: True,
+    last: Callable[[Lake, int], Iterable[dict[str, Any]]] | None = None,
 ) -> None:  # fmt: skip
-    """Prints what happened, from a time on, or the last of it; and what happens next, until Ctrl-C."""
+    """Prints what happened, from a time on, or the last of it; and what happens next, until Ctrl-C. `last` tells no more than the
+    last so many of each organization, where nothing else is asked."""
     when, begin = given.round_or_moment(as_of), given.since(since)
     _expect_no_end(follow, as_of)
     with given.opened(lake) as there:
@@ -121,6 +129,8 @@ def _log(
         none = NONE[kind]
 
         def look() -> Iterable[dict[str, Any]]:
+            if last and limit is not None and since is None and not follow:
+                return last(there, limit)
             return filter(keep, there.lines(kind, when, org=org, store=store, folder=folder))
 
         for found in _looks(there, look, begin, limit, follow, at=_at, of=lambda line: line.get("org")):
@@ -182,17 +192,17 @@ def _at(line: Mapping[str, Any]) -> datetime | None:
 def _told(logs: Iterable[Log], store: str | None, folder: str | None, *, said: set[str] | None) -> Iterator[Told]:
     """Each event about a store or folder, with its text. Before those of an organization its table of REPLIDs, by which texts
     are read, is said, unless it was; None: nobody reads them."""
-    from pfspark.ask.lines import about
+    from pfspark.ask.lines import Asked
     from pfspark.edge.asked.naming import as_lines_name
 
-    named = None if folder is None else as_lines_name(folder)
+    asked = Asked(store, None if folder is None else as_lines_name(folder))
     for each in logs:
         table = ", ".join(f"{number:X} {origin}" for origin, number in each.replids.items())
         note = f"REPLIDs{f' of {each.org}' if each.org else ''}: {table}"
         if said is not None and note not in said:
             said.add(note)
             screen.note(note)
-        yield from ((line, text) for line, text in each.lines() if any(about([line], store, named)))
+        yield from ((line, text) for line, text in each.lines() if asked.about(line))
 
 
 def _when_told(told: Told) -> datetime | None:

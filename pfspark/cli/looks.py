@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from pfspark.printed import Line
 from pfspark.units import counted, show_duration
-from pfspark.words import Planned
+from pfspark.words import Planned, Standing
 
 Part = str | tuple[str, str]
 """A text, or a text and its style."""
@@ -184,6 +184,12 @@ def _referral(line: Line) -> Sequence[Part]:
     named = [f"{store} ({cost})" for store, cost in zip(line["stores"], line["costs"], strict=True)]
     first, others = ", ".join(named[: line["cheapest"]]), ", ".join(named[line["cheapest"] :])
     return line["store"], line["folder"], first or ("nobody", "yellow"), others
+
+
+def at_rest(line: Line) -> bool:
+    """Whether a replica is active, and neither it nor another lacks anything of the two, in truth."""
+    behind = any(each["truth"] for each in line["peers"].values())
+    return line["standing"] == Standing.ACTIVE and not (line["missing"] or line["lost"] or line["lacks"] or behind)
 
 
 def _replica(line: Line) -> Sequence[Part]:

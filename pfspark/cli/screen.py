@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, islice
 from typing import TYPE_CHECKING, Any
 
 from pfspark.cli import looks
@@ -30,6 +30,7 @@ FORMAT: ContextVar[Format | None] = ContextVar("FORMAT", default=None)
 
 WIDE = 160  # columns of an output that is no terminal
 READABLE = 100
+BLOCK = 500  # rows under one head: of a table of thousands the first are there at once, and the head is never far
 SHOWN = 10  # of a long list that is only a reminder
 
 
@@ -130,7 +131,10 @@ def lines(found: Iterable[Line], *, json: bool, orgs: bool = False, none: str = 
                 say(*looks.SAID[kind](line))
         else:
             name, columns, row = looks.TABLES[kind]
-            table(columns, map(row, group), f"{name} at {looks.clock(at)}" if at else name)
+            title = f"{name} at {looks.clock(at)}" if at else name
+            while block := [*islice(group, BLOCK)]:
+                table(columns, map(row, block), title)
+                title = ""
         none = ""
     if none:
         note((none, "dim"))

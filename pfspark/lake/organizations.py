@@ -164,7 +164,7 @@ class Organizations(Directory, Folders):
     ) -> Iterator[Line]:
         """A folder as each store sees it that does, or one: its replicas, and what is set on it."""
         seen = self.answers(as_of, org)
-        found = filter(self._asked(seen, store, folder), seen.folders())
+        found = filter(self._asked(seen, store, folder).about, seen.folders())
         for line in self._known(found, store, as_of, org, folder):
             sets = properties_of(seen.views[line["org"]].tree[line["store"]][line["id"]])
             yield {**line, "properties": plan.spelled(plan.spell_properties(sets))}

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
 from pfspark.ask import lines
-from pfspark.ask.lines import Keep
+from pfspark.ask.lines import Asked
 from pfspark.ask.stores import ByOrg, Stores
 from pfspark.edge.asked import naming
 from pfspark.edge.asked.answers import Answers
@@ -52,7 +52,7 @@ KINDS: dict[str, Callable[[Answers], Iterator[dict[str, Any]]]] = {
     "edits": Answers.edits,
 }  # fmt: skip
 """What can be asked for as lines."""
-OF_REPLICAS: dict[str, Callable[[Answers, Keep], Iterator[dict[str, Any]]]] = {
+OF_REPLICAS: dict[str, Callable[[Answers, Asked], Iterator[dict[str, Any]]]] = {
     "state": Answers.state, "items": Answers.items, "replicas": Answers.replicas,
 }  # fmt: skip
 """Those of which no more is made than what is asked about one store or folder."""
@@ -319,7 +319,7 @@ class Questions(Known):
 
         `folder`: its path at either moment, or its id. Raises UsageError for a store or folder that is not known.
         """
-        return self._known(lines.about(self._changes(before, after, org, folder), store, None), store, after, org)
+        return self._known(filter(Asked(store).about, self._changes(before, after, org, folder)), store, after, org)
 
     def _changes(self, before: When, after: When, org: str | None, folder: str | None) -> Iterator[Line]:
         from pfspark.ask import diff
@@ -375,13 +375,23 @@ class Questions(Known):
         found: Iterable[Line] = KINDS[kind](seen)
         if kind == "rounds" and org is not None:
             found = (line for line in found if org in line["turns"])
-        return self._known(filter(asked, found), store, as_of, org, folder)
+        return self._known(filter(asked.about, found), store, as_of, org, folder)
 
-    def _asked(self, seen: Answers, store: str | None, folder: str | None) -> Keep:
-        """Whether a line is about that store and folder, as any store calls it."""
+    def last_edits(
+        self, most: int, as_of: When = None, *, org: str | None = None, store: str | None = None, folder: str | None = None,
+        outcome: str | None = None,
+    ) -> Iterator[Line]:  # fmt: skip
+        """The last edits of each organization, at `most` so many, as lines: about a store or folder, of one outcome."""
+        seen = self.answers(as_of, org)
+        asked = self._asked(seen, store, folder)
+        found = seen.last_edits(lambda line: asked.about(line) and outcome in (None, line["outcome"]), most)
+        return self._known(found, store, as_of, org, folder)
+
+    def _asked(self, seen: Answers, store: str | None, folder: str | None) -> Asked:
+        """Lines about that store and folder, as any store calls it."""
         name = None if folder is None else naming.as_lines_name(folder)
         called = set() if name in (None, HIERARCHY) else {*_names(seen, name)}
-        return partial(lines.is_about, store=store, folder=name, called=called)
+        return Asked(store, name, called)
 
     def _known(
         self, found: Iterator[Line], store: str | None, as_of: When, org: str | None, folder: str | None = None
@@ -399,10 +409,13 @@ class Questions(Known):
             raise unknown("the store", store, stores)
         if folder is not None and folder != HIERARCHY:
             world = self._world(as_of, org)
+            path = naming.as_lines_name(folder)
+            if path.startswith("/") and any(naming.of_path(world, of, viewer, path) for of, viewer in viewers):
+                return
             seen = [naming.seen_paths(world, of, viewer) for of, viewer in viewers]
             ids = {each for paths in seen for named in paths.values() for each in named}
             paths = sorted({path for each in seen for path in each})
-            if naming.as_lines_name(folder) not in {*paths, *ids}:
+            if path not in {*paths, *ids}:
                 raise naming.unknown_folder(world, sorted({of for of, _ in viewers}), folder, paths)
 
     def answers(self, as_of: When = None, org: str | None = None, as_found: bool = False) -> Answers:

@@ -19,7 +19,8 @@ from pyspark.sql import SparkSession
 
 from pfspark import cli
 from pfspark.ask import edits
-from pfspark.cli import ends, files, logs, playing
+from pfspark.cli import answers as cli_answers
+from pfspark.cli import ends, files, logs, playing, screen
 from pfspark.edge import live
 from pfspark.lake import Lake
 from pfspark.printed import LINES
@@ -64,7 +65,9 @@ def test_what_became_of_each_edit(monkeypatch: pytest.MonkeyPatch) -> None:
     tables = (done, receipts, changes)
     schemas = (rows_of(name, ()).select(edits.COLUMNS[name]).schema for name in edits.COLUMNS)
     given = [pa.Table.from_pylist(rows, schema=schema) for rows, schema in zip(tables, schemas, strict=True)]
-    found = list(edits.lines_of(*given, stores=stores))
+    told = edits.looked_up(*given)
+    found = list(edits.lines_of(told, stores))
+    assert list(edits.lines_of(told, stores, newest_first=True)) == found[::-1]
     for line in found:
         assert_declared(line)
     assert [(line["edit"], line["folder"], line["item"], line["name"], line["outcome"], line["number"]) for line in found] == [
@@ -116,6 +119,41 @@ def test_the_log_of_edits(answers: Answers) -> None:
     assert {line["folder"] for line in lines} == {"/Sales"}
     assert answers("log", "edits", "--refused") == []
     assert answers("log", "edits", "--store", "PFS2") == lines[2:4]
+
+
+def test_of_the_last_edits_none_before_them_is_looked_at(answers: Answers, monkeypatch: pytest.MonkeyPatch) -> None:
+    lines, looked_at = answers("log", "edits"), []
+    line_of = edits._line
+    monkeypatch.setattr(edits, "_line", lambda row, stores: (looked_at.append(row["name"]), line_of(row, stores))[1])
+    assert answers("log", "edits", "--limit", "2") == lines[-2:] and looked_at == ["third", "second"]
+    assert answers("log", "edits", "--limit", "1", "--store", "PFS2") == lines[3:4]
+    assert answers("log", "edits", "--limit", "9", "--folder", "/Sales") == lines
+    assert answers("log", "edits", "--limit", "0") == answers("log", "edits", "--limit", "3", "--refused") == []
+
+
+def test_of_many_replicas_a_person_is_told_those_not_at_rest(
+    lake: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def told(*words: str) -> tuple[list[list[str]], str]:
+        assert cli.run(["status", *words, "--lake", lake]) == 0
+        said = capsys.readouterr()
+        return [line.split()[:2] for line in said.out.splitlines() if line.startswith(" PFS")], said.err
+
+    every = [["PFS1", "/Sales"], ["PFS1", "1-1"], ["PFS2", "/Sales"], ["PFS2", "1-1"]]
+    assert told() == (every, "")
+    monkeypatch.setattr(cli_answers, "MANY", 3)
+    assert told() == (every[::2], "and 2 other replicas at rest, which --store, --folder or --json tell of\n")
+    assert told("--store", "PFS1") == (every[:2], "")
+
+
+def test_a_long_table_is_printed_in_blocks(
+    lake: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each under the same head, for nobody waits for the last row to see the first."""
+    monkeypatch.setattr(screen, "BLOCK", 3)
+    assert cli.run(["state", "--lake", lake]) == 0
+    out = capsys.readouterr().out
+    assert (out.count("state at "), out.count(" store "), out.count("\n PFS")) == (1, 2, 4)
 
 
 def test_parts_of_the_logs(answers: Answers) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -56,15 +56,15 @@ class Answers:
         """A table or view of the world as a frame."""
         return as_frame(self.snapshot.tables.spark, name, self.world[name])
 
-    def state(self, keep: lines.Keep = lines.everything) -> Iterator[Line]:
+    def state(self, asked: lines.Asked = lines.ALL) -> Iterator[Line]:
         """Each replica: its sets, what it believes of others, what it misses."""
         for org, stores in self.views.items():
-            yield from lines.state(stores, org, self.at[org], keep)
+            yield from lines.state(stores, org, self.at[org], asked)
 
-    def replicas(self, keep: lines.Keep = lines.everything) -> Iterator[Line]:
+    def replicas(self, asked: lines.Asked = lines.ALL) -> Iterator[Line]:
         """Each replica: what it misses since when, belief and truth about others."""
         for org, stores in self.views.items():
-            yield from standing.replicas(self.world, stores, org, self.at[org], keep)
+            yield from standing.replicas(self.world, stores, org, self.at[org], asked)
 
     def folders(self) -> Iterator[Line]:
         """Each folder as each store sees it."""
@@ -116,8 +116,16 @@ class Answers:
     def edits(self) -> Iterator[Line]:
         """What was done at stores, and what became of it, in the order of its time."""
         for org, stores in self.views.items():
-            told = [self._of(name, org) for name in ("edits", "receipts", "changes")]
-            yield from edits.lines_of(*told, stores=stores)
+            yield from edits.lines_of(self._edits(org), stores)
+
+    def last_edits(self, some: Callable[[Line], bool], most: int) -> Iterator[Line]:
+        """The last `some` of each organization, at `most` so many; none before them is looked at."""
+        for org, stores in self.views.items():
+            newest_first = filter(some, edits.lines_of(self._edits(org), stores, newest_first=True))
+            yield from reversed([*islice(newest_first, most)])
+
+    def _edits(self, org: str) -> pa.Table:
+        return edits.looked_up(*(self._of(name, org) for name in ("edits", "receipts", "changes")))
 
     def _of(self, name: str, org: str) -> pa.Table:
         """The rows of an organization that are about edits."""
@@ -176,13 +184,13 @@ class Answers:
         """Folders, by viewer, that show no conflict."""
         return lines.last_writer_only(self.world, {org: policy.conflict for org, policy in self.policies.items()})
 
-    def items(self, keep: lines.Keep = lines.everything) -> Iterator[Line]:
+    def items(self, asked: lines.Asked = lines.ALL) -> Iterator[Line]:
         """Each item as each store sees it, told as it is read: of a large folder they are never all here."""
         quiet = self.quiet()
         for org, whole in self.views.items():
-            stores, asked = lines.kept(whole, org, whole.replicas, keep)
-            changes = shown.by_folder(self.world, org, {folder for _, folder, _ in asked})
-            with_items = [each for each in asked if each[1] in changes]
+            stores, replicas = asked.replicas(whole, org)
+            changes = shown.by_folder(self.world, org, {folder for _, folder, _ in replicas})
+            with_items = [each for each in replicas if each[1] in changes]
             for _, of_one_path in groupby(sorted(with_items, key=_by_path), key=_by_path):
                 told = [
                     self._items(shown.in_order(changes[each[1]], stores, *each[:2]), org, *each, quiet) for each in of_one_path

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
@@ -54,8 +53,9 @@ def test_no_other_is_looked_at(kind: str, store: str | None, folder: str | None,
         return held(self, of, about, *entry)
 
     monkeypatch.setattr(Stores, "held", watched)
-    asked: list[Any] = list(KINDS[kind](seen(), partial(lines.is_about, store=store, folder=folder)))
+    asked = lines.Asked(store, folder)
+    found: list[Any] = list(KINDS[kind](seen(), asked))
     assert looked_at <= ({folder} if folder else {"F", "G", "H"})
     everything: Iterator[Any] = KINDS[kind](seen())
-    assert asked == [*lines.about(everything, store, folder)]
-    assert bool(asked) == (folder != "none")
+    assert found == [*filter(asked.about, everything)]
+    assert bool(found) == (folder != "none")
