@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -107,19 +108,17 @@ def _stands_in(column: pa.ChunkedArray, some: pa.ChunkedArray) -> pa.ChunkedArra
     return pc.is_in(column, value_set=pc.unique(some).cast(column.type), skip_nulls=True)
 
 
-def runs(column: pa.ChunkedArray) -> tuple[list[Any], list[int]]:
-    """The values of a column in which equal ones stand together, each once, and the place after the last of each."""
-    if not len(column):
-        return [], []
-    found = pc.run_end_encode(column.combine_chunks())
-    return found.values.to_pylist(), found.run_ends.to_pylist()
+def run_ends(column: pa.ChunkedArray) -> npt.NDArray[np.integer[Any]]:
+    """Of a column in which equal values stand together, the place after the last of each."""
+    ends: npt.NDArray[np.integer[Any]] = pc.run_end_encode(column.combine_chunks()).run_ends.to_numpy()
+    return ends if len(column) else ends[:0]
 
 
 def parted(table: pa.Table, by: str) -> dict[Any, pa.Table]:
     """The rows of each value of a column in which equal ones stand together."""
-    values, ends = runs(table[by])
-    between = pairwise([0, *ends])
-    return {value: table.slice(start, end - start) for value, (start, end) in zip(values, between, strict=True)}
+    ends = run_ends(table[by]).tolist()
+    values = table[by].take(pa.array([end - 1 for end in ends], pa.int64())).to_pylist()
+    return {value: table.slice(start, end - start) for value, (start, end) in zip(values, pairwise([0, *ends]), strict=True)}
 
 
 def placed(table: pa.Table) -> pa.Table:

@@ -260,7 +260,7 @@ class Stores:
             yield store, folder, *few.missing(store, folder)
 
     def present(self, folders: Container[str] | None = None) -> list[tuple[str, str]]:
-        """Stores and folders, or those among them, with a replica that is not erased, by store and path, the hierarchy first."""
+        """Stores and folders, or those among them, with a replica that is not erased, by store and path."""
         some = self.replicas if folders is None else (here for here in self.replicas if here[1] in folders)
         return self._in_order(filter(self._stands, some))
 

@@ -5,13 +5,14 @@ So who names an item starts no Spark. `tests/edge/asked/test_shown.py` holds eac
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import reduce
 from operator import and_
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -19,7 +20,7 @@ from pfspark import cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import Stores
 from pfspark.edge.asked.naming import place_of
-from pfspark.keyed import ByName, parted, runs, with_columns
+from pfspark.keyed import ByName, parted, run_ends, with_columns
 from pfspark.keys import NUMBER
 from pfspark.words import HIERARCHY, Action, Standing
 
@@ -67,18 +68,18 @@ def by_folder(world: ByName, org: str, folders: Collection[str]) -> dict[str, pa
     named = pc.extract_regex(told["object"], r"(?P<label>.*):(?P<number>[0-9]+)\z").combine_chunks()
     labels, numbers = named.field("label"), named.field("number").cast(pa.int64())
     in_turn = pa.array(sorted(labels.unique().to_pylist(), key=cntext.label_key), pa.string())
-    told = with_columns(told, _label=pc.index_in(labels, in_turn), _number=numbers)
-    return parted(told.sort_by([(name, "ascending") for name in ("folder", "_label", "_number")]), by="folder")
+    placed = with_columns(told, _label=pc.index_in(labels, in_turn), _number=numbers)
+    placed = placed.sort_by([(name, "ascending") for name in ("folder", "_label", "_number")])
+    return parted(placed.select(TOLD), by="folder")
 
 
 def in_order(changes: pa.Table, stores: Stores, store: str, folder: str) -> Iterator[Row]:
     """Each item of a folder as readers at a store see it, of those `changes` (`by_folder`), one after another: of a million there
     is never more than a page here."""
-    held = _held(stores, store, folder)
-    _, ends = runs(changes["object"]) if held else ([], [])
-    start = 0
+    held, start = _held(stores, store, folder), 0
+    ends = run_ends(changes["object"])
     while start < changes.num_rows and held:
-        end = ends[min(bisect_left(ends, start + PAGE), len(ends) - 1)]
+        end = int(ends[min(int(np.searchsorted(ends, start + PAGE)), len(ends) - 1)])
         yield from map(_read, _undominated(changes.slice(start, end - start).to_pylist(), held))
         start = end
 

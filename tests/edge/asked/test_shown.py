@@ -8,6 +8,7 @@ from itertools import chain, product
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from pyspark.sql import Window
@@ -85,6 +86,23 @@ def test_three_are_in_conflict() -> None:
     assert told([first, gone]) == (["PFS2:7"], [], True)
     settled = ("PFS1", 2, "modify", [("PFS1", 1), ("PFS1~2", 5), ("PFS2", 7)], 0)
     assert told([first, later, gone, settled]) == (["PFS1:2"], [], False)
+
+
+def test_many_items_are_read_page_by_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the order of their numbers, and none is torn: each time as many changes as there may be, and the others of the last."""
+    monkeypatch.setattr(shown, "PAGE", 2)
+    made = [change("o", origin, cn, f"{origin}:{cn}", "post", None) for origin in ("PFS2", "PFS1~2", "PFS1") for cn in (10, 9, 1)]
+    made += [change("o", "PFS2", cn, "PFS1:1", "modify", None, [("PFS1", 1)]) for cn in (20, 21, 22)]
+    known = world(made, [replica("o", "PFS2")], [span("o", "PFS2", "PFS2", "applied", origin, 1, 99) for origin in ORIGINS])
+    seen, read = Stores(known, "o"), []
+    undominated = shown._undominated
+    monkeypatch.setattr(shown, "_undominated", lambda rows, held: (read.append(len(rows)), undominated(rows, held))[1])
+    [(folder, changes)] = shown.by_folder(known, "o", {"F", "G"}).items()
+    found = list(shown.in_order(changes, seen, "PFS2", folder))
+    assert [row["object"] for row in found] == [f"{origin}:{cn}" for origin in ("PFS1", "PFS1~2", "PFS2") for cn in (1, 9, 10)]
+    assert (read, len(found[0]["losers"])) == ([4, 2, 2, 2, 2], 2)
+    monkeypatch.undo()
+    assert found == shown.items(known, "o", "PFS2", "F")
 
 
 def test_what_may_be_meant_is_looked_at_alone() -> None:
