@@ -3,8 +3,7 @@ or as of an earlier round."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated
 
@@ -60,11 +59,14 @@ def status(
         for _ in live.changes(there.version, "waiting for a change") if watch else (0,):
             found = list(there.status_lines(when, org=org))
             screen.lines(found, json=json, none="no organizations yet")
-            replicas = there.lines("replicas", when, org=org, store=store, folder=folder)
-            some, left_out = _worth_a_look(replicas, found) if not (json or store or folder) else (replicas, Counter[str]())
-            screen.lines(some, json=json, orgs=len(found) > 1)
-            if left_out:
-                others = counted(left_out.total(), "other replica")
+            replicas: Iterable[Line] = there.lines("replicas", when, org=org, store=store, folder=folder)
+            of_all = sum(line["replicas"] for line in found)
+            if of_all <= MANY or json or store or folder:
+                screen.lines(replicas, json=json, orgs=len(found) > 1)
+            else:
+                some = [line for line in replicas if not at_rest(line)]
+                screen.lines(some, json=False, orgs=len(found) > 1)
+                others = counted(of_all - len(some), "other replica")
                 screen.note((f"and {others} at rest, which --store, --folder or --json tell of", "dim"))
             for why in there.unfit.values():
                 screen.note(why)
@@ -73,20 +75,6 @@ def status(
         for each in late:
             screen.note((each, "yellow"))
         raise ViolationError(f"{counted(len(late), 'thing')} late, by more than {max_age or '0m'}")
-
-
-def _worth_a_look(replicas: Iterable[Line], organizations: Sequence[Line]) -> tuple[Iterator[Line], Counter[str]]:
-    """Of many replicas those that are not at rest; and how many others were left out, by organization, as they are told."""
-    many, left_out = sum(line["replicas"] for line in organizations) > MANY, Counter[str]()
-
-    def worth() -> Iterator[Line]:
-        for line in replicas:
-            if many and at_rest(line):
-                left_out[line["org"]] += 1
-            else:
-                yield line
-
-    return worth(), left_out
 
 
 @verbs.command(rich_help_panel=PANEL)
