@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import chain
 
@@ -99,10 +99,11 @@ def when_asking(seen: Answers) -> ByName:
     return {name: tables[name].filter(pc.equal(tables[name]["org"], org)) for name in candidates.VIEWS}
 
 
-def _edits(seen: Answers, asked: Iterable[About], now: Mapping[str, datetime], grid: Mapping[str, Grid]) -> Iterator[Line]:
+def _edits(seen: Answers, asked: Sequence[About], now: Mapping[str, datetime], grid: Mapping[str, Grid]) -> Iterator[Line]:
     """The edits without a number that are asked about: those that wait, and of a name those that were refused."""
+    folders = pa.array({each.folder for each in asked}, pa.string())
     waiting = defaultdict(list)
-    for row in seen.world["edits"].to_pylist():
+    for row in seen.world["edits"].filter(pc.field("folder").isin(folders)).to_pylist():
         waiting[row["org"], row["folder"]].append(row)
     refused = _refused(seen, {(each.org, each.folder, each.item) for each in asked if each.item is not None and not each.numbers})
     for each in asked:
