@@ -65,8 +65,8 @@ class Asked:
         what is known of these folders alone. No other folder is looked at."""
         if self == ALL:
             return whole, [(store, folder, whole.called(store, folder)) for store, folder in whole.present()]
-        might = None if self.folder is None else whole.ending_with(self.folder) | {name for _, _, name in self.called}
-        named = ((store, folder, whole.called(store, folder)) for store, folder in whole.present(might))
+        near = whole if self.folder is None else whole.near({self.folder, *(name for _, _, name in self.called)})
+        named = ((store, folder, near.called(store, folder)) for store, folder in near.present())
         some = [each for each in named if self.about({"org": org, "store": each[0], **each[2]})]
         return whole.about(folder for _, folder, _ in some), some
 

@@ -6,7 +6,7 @@ Who others are, and what is missing, is decided as `rules.status.holders` and `r
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from datetime import datetime
 from functools import cached_property
 from typing import Any
@@ -173,14 +173,21 @@ class Stores:
             self._shared[store] = {path for path, count in seen.items() if count > 1}
         return self._shared[store]
 
-    def ending_with(self, path: str) -> set[str]:
-        """The folders whose path, in the eyes of any store, might be that one, dead ones too: those of its last name (which may
-        have slashes), and those that have no name."""
-        steps = path.split("/")
-        ends = {"/".join(steps[first:]) for first in range(len(steps))}
+    def near(self, named: Iterable[str]) -> Stores:
+        """The same of the folders alone which any store might call so, by path or id, dead ones too, and of those above them: of
+        the last name of a path (which may have slashes), or without one."""
+        ends = {"/".join(steps[first:]) for steps in (name.split("/") for name in named) for first in range(len(steps))}
+        found, further = set[str](), ends | self._told(NAME, "value", ends, "folder")
+        while further:
+            found |= further
+            further = self._told(PARENT, "folder", further, "value") - found
+        return self.about(found)
+
+    def _told(self, name: str, column: str, values: Collection[str], asked: str) -> set[str]:
+        """Of the rows of the tree about a property that have one of those values in a column, the values in another."""
         tree = self._part("tree")
-        is_name = pc.and_(pc.equal(tree["property"], NAME), pc.is_in(tree["value"], pa.array(sorted(ends))))
-        return {*ends, *tree.filter(is_name)["folder"].unique().to_pylist()}
+        is_so = pc.and_(pc.equal(tree["property"], name), pc.is_in(tree[column], pa.array(values, pa.string())))
+        return {*tree.filter(is_so)[asked].drop_null().unique().to_pylist()}
 
     def path(self, store: str, folder: str) -> str:
         """The path of a folder as that store sees it, its id where it does not; one that cannot reach the root is shown beneath
@@ -259,10 +266,9 @@ class Stores:
         for store, folder in self._in_order(key for key, rows in few._array.items() if rows and few._stands(key)):
             yield store, folder, *few.missing(store, folder)
 
-    def present(self, folders: Container[str] | None = None) -> list[tuple[str, str]]:
-        """Stores and folders, or those among them, with a replica that is not erased, by store and path."""
-        some = self.replicas if folders is None else (here for here in self.replicas if here[1] in folders)
-        return self._in_order(filter(self._stands, some))
+    def present(self) -> list[tuple[str, str]]:
+        """Stores and folders with a replica that is not erased, by store and path."""
+        return self._in_order(filter(self._stands, self.replicas))
 
     def count(self) -> int:
         """How many replicas are not erased."""

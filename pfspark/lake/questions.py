@@ -492,10 +492,11 @@ def _names(seen: Answers, folder: str) -> Iterator[tuple[str, str, str]]:
         else:
             own = {name: parted.part(name, org) for name in ("stores", "tree", "folders", "edits")}
             named = {each for viewer in naming.stores_of(own, org) for each in naming.of_path(own, org, viewer, folder)}
-        for viewer in stores.stores:
-            for each in named & stores.tree.get(viewer, {}).keys():
+        near = stores.near(named)
+        for viewer in near.stores:
+            for each in named & near.tree.get(viewer, {}).keys():
                 yield org, viewer, each
-                yield org, viewer, stores.path(viewer, each)
+                yield org, viewer, near.path(viewer, each)
 
 
 def _named_in(moments: Sequence[Answers], folder: str) -> set[str]:
