@@ -178,14 +178,14 @@ def unfit(seen: object, expected: str) -> UsageError:
     return UsageError(f"found {seen if isinstance(seen, date | time) else shown(seen)}, expected {expected}")
 
 
-def shown(seen: object) -> str:
+def shown(seen: object, most: int = SHOWN) -> str:
     """What was seen, as it stands in a sentence: of one that is long the beginning, else nobody finds what was expected.
 
     >>> shown("x" * 1000) == "'" + "x" * (SHOWN - 1) + "…"
     True
     """
-    text = repr(seen[: SHOWN + 1] if isinstance(seen, str) else seen)
-    return text if len(text) <= SHOWN + 2 else f"{text[:SHOWN]}…"
+    text = repr(seen[: most + 1] if isinstance(seen, str) else seen)
+    return text if len(text) <= most else f"{text[:most]}…"
 
 
 def unknown(what: str, seen: object, known: Iterable[object], where: str = "", *, expected: str = "") -> UsageError:

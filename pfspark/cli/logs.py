@@ -58,15 +58,7 @@ def log_edits(
     """Print what was done at stores, and what became of it: waiting, applied under which number, or refused and why."""
 
     outcome = Outcome.REFUSED if refused else None
-
-    def keep(line: dict[str, Any]) -> bool:
-        return outcome in (None, line["outcome"])
-
-    def last(there: Lake, most: int) -> Iterable[dict[str, Any]]:
-        when = given.round_or_moment(as_of)
-        return there.last_edits(most, when, org=org, store=store, folder=folder, outcome=outcome)
-
-    _log("edits", store, folder, since, limit, follow, lake, org, as_of, json, keep, last)
+    _log("edits", store, folder, since, limit, follow, lake, org, as_of, json, outcome)
 
 
 @log.command("events")
@@ -117,11 +109,10 @@ def log_rounds(
 
 def _log(
     kind: str, store: str | None, folder: str | None, since: str | None, limit: int | None, follow: bool, lake: str | None,
-    org: str | None, as_of: str | None, json: bool, keep: Callable[[dict[str, Any]], bool] = lambda line: True,
-    last: Callable[[Lake, int], Iterable[dict[str, Any]]] | None = None,
+    org: str | None, as_of: str | None, json: bool, outcome: Outcome | None = None,
 ) -> None:  # fmt: skip
-    """Prints what happened, from a time on, or the last of it; and what happens next, until Ctrl-C. `last` tells no more than the
-    last so many of each organization, where nothing else is asked."""
+    """Prints what happened, from a time on, or the last of it; and what happens next, until Ctrl-C. Of edits, those of one
+    outcome."""
     when, begin = given.round_or_moment(as_of), given.since(since)
     _expect_no_end(follow, as_of)
     with given.opened(lake) as there:
@@ -129,9 +120,10 @@ def _log(
         none = NONE[kind]
 
         def look() -> Iterable[dict[str, Any]]:
-            if last and limit is not None and since is None and not follow:
-                return last(there, limit)
-            return filter(keep, there.lines(kind, when, org=org, store=store, folder=folder))
+            if kind == "edits" and limit is not None and since is None and not follow:  # no more than these is looked at
+                return there.last_edits(limit, when, org=org, store=store, folder=folder, outcome=outcome)
+            found = there.lines(kind, when, org=org, store=store, folder=folder)
+            return found if outcome is None else (line for line in found if line["outcome"] == outcome)
 
         for found in _looks(there, look, begin, limit, follow, at=_at, of=lambda line: line.get("org")):
             screen.lines(found, json=json, orgs=several, none=none, kind=kind.removesuffix("s"))

@@ -12,6 +12,7 @@ from os import PathLike
 from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from pfspark.errors import UsageError
+from pfspark.units import shown
 
 T = TypeVar("T", bound=type)
 WORDS = {
@@ -46,9 +47,8 @@ def _checked(of: type, method: Callable[..., Any]) -> Callable[..., Any]:
                 values = value if kind.kind == Parameter.VAR_POSITIONAL else (value,)
                 if kind.kind != Parameter.VAR_KEYWORD and expected and not all(_is(each, expected) for each in values):
                     seen = next(each for each in values if not _is(each, expected))
-                    found = repr(seen) if len(repr(seen)) <= LONGEST else repr(seen)[:LONGEST] + "…"
                     called = f"{of.__name__}.{method.__name__}({argument}=…)"
-                    raise UsageError(f"{called}: found {found}, expected {_words(expected)}")
+                    raise UsageError(f"{called}: found {shown(seen, LONGEST)}, expected {_words(expected)}")
         return method(*args, **named)
 
     return checked

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from functools import reduce
 from operator import and_
 from typing import Any
@@ -45,12 +45,6 @@ def in_conflict(world: ByName, org: str, store: str, folder: str, item: str) -> 
     """The versions of an item between which a store has to choose, as rows of `changes`, the one that it shows first."""
     changes = _of(world["changes"], org=org, folder=folder, object=item).to_pylist()
     return next(_undominated(changes, _held_at(world, org, store, folder)), [])
-
-
-def everywhere(world: ByName, views: Mapping[str, Stores]) -> Iterator[Row]:
-    """Each item as readers at each store of those organizations see it, with its `store`."""
-    for org, stores in views.items():
-        yield from in_folders(world, org, stores, {folder for _, folder in stores.replicas})
 
 
 def in_folders(world: ByName, org: str, stores: Stores, folders: Collection[str]) -> Iterator[Row]:
