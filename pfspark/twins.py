@@ -127,6 +127,10 @@ def _edited(changes: pa.Table, edits: pa.Table) -> pa.Table:
     return semi_join(changes, items, OBJECT)
 
 
+def _of_items_asked(changes: pa.Table, *, asked: pa.Table) -> pa.Table:
+    return semi_join(changes, asked, OBJECT)
+
+
 def _upon_others(changes: pa.Table) -> pa.Table:
     return changes.filter(pc.is_in(changes["action"], pa.array([str(Action.MODIFY), str(Action.DELETE)])))
 
@@ -303,6 +307,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "backfill.fresh": _fresh,
     "backfill.missing": _missing,
     "backfill.settle_empty": _settle_empty,
+    "evidence.of_items": _of_items_asked,
     "frames.amend": _amend,
     "frames.append": together,
     "frames.elsewhere": _elsewhere,

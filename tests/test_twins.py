@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from pfspark import ancestors, keyed
+from pfspark.ask import evidence
 from pfspark.frame import RULES
 from pfspark.keys import HERE, RANGE_HERE
 from pfspark.rows import local, struct
@@ -121,8 +122,8 @@ NARROWED: dict[str, Sequence[Sequence[str]]] = {
 }
 """The columns of the frames of a rule that takes them as they are."""
 DECLARED = (
-    agenda, aging, ancestors, backfill, frames, hierarchy, intake, item_edits, sending, places, receipt, state, status,
-    violations,
+    agenda, aging, ancestors, backfill, evidence, frames, hierarchy, intake, item_edits, sending, places, receipt, state,
+    status, violations,
 )  # fmt: skip
 """Where the rules stand."""
 

@@ -33,23 +33,26 @@ def came(log: DataFrame) -> DataFrame:
 @rule("evidence", inline=True)
 def given(asked: DataFrame, *, log: DataFrame, changes: DataFrame) -> DataFrame:
     """When numbers were given by their origin, for every store that is asked about; of any cause. One that its origin knows
-    no more, as it was restored since, was given when its change was written."""
+    no more, as it was restored since, was given when its change was written: `changes` are those asked about."""
     span = ("cn_min", "cn_max", "at")
     own = log.where((cnset.store_of("origin") == F.col("store")) & (F.col("entry") == Entry.APPLIED)).select(*ORIGIN, *span)
-    written = cnset.within(changes.select(*ORIGIN, "cn", "at"), asked.select(*ORIGIN, "cn_min", "cn_max").distinct(), ORIGIN)
-    forgotten = cnset.without(written, own, ORIGIN).select(*ORIGIN, *cnset.alone(), "at")
+    forgotten = cnset.without(changes.select(*ORIGIN, "cn", "at"), own, ORIGIN).select(*ORIGIN, *cnset.alone(), "at")
     whoever = asked.select(*ORIGIN_HERE).distinct()
     return _evidence(own.unionByName(forgotten).join(whoever, list(ORIGIN)), at=F.col("at"))
 
 
+@rule(like="changes", needs=("changes", "asked"))
+def of_items(changes: DataFrame, *, asked: DataFrame) -> DataFrame:
+    """All changes of the items that changes `asked` about are of."""
+    return changes.join(asked.select(*OBJECT).distinct(), list(OBJECT), "left_semi")
+
+
 @rule("versions_held", drives=("asked",), needs=("applied",))
-def of_items(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:
-    """The versions that the stores asked hold of the items of which a number is asked about."""
+def held(asked: DataFrame, *, changes: DataFrame, applied: DataFrame, empty: DataFrame) -> DataFrame:
+    """The versions of those items (`of_items`) that the stores asked hold."""
     stores = asked.select(*HERE).distinct()
     contents = state.contents(applied.join(stores, list(HERE), "left_semi"), empty=empty)
-    objects = cnset.within(changes, asked, ORIGIN).select(*OBJECT).distinct()
-    theirs = changes.where(F.col("folder") != HIERARCHY).join(objects, list(OBJECT), "left_semi")
-    return items.seen(theirs, applied=contents)
+    return items.seen(changes.where(F.col("folder") != HIERARCHY), applied=contents)
 
 
 @rule("evidence")

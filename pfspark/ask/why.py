@@ -17,7 +17,7 @@ from pfspark.ask import evidence
 from pfspark.frame import rule, source
 from pfspark.keys import FOLDER, HERE, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.rules import addressing, backfill, hierarchy, items, sending, sources, state, status
-from pfspark.rules.frames import once, together
+from pfspark.rules.frames import in_ranges, once, together
 from pfspark.suspension import content_waits
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY, Cause, Entry, MessageType, Standing, Why
@@ -61,10 +61,12 @@ def graph() -> DataFrame:
     shown = state.shown(applied, hidden=sending.unsent(waiting, replicas=replicas))
     letters = write(agenda, lists=lists, replicas=replicas, stores=stores, links=links, conditions=conditions, grid=grid)
     resting = undisturbed(letters, agenda=agenda, mail=mail, replicas=replicas, grid=grid)
-    versions = items.versions(evidence.of_items(asked, changes=source("changes"), applied=applied, empty=empty))
+    changes = in_ranges(source("changes"), asked)
+    of_items = evidence.of_items(source("changes"), asked=changes)
+    versions = items.versions(evidence.held(asked, changes=of_items, applied=applied, empty=empty))
     gathered = once(together(
         evidence.came(log),
-        evidence.given(asked, log=log, changes=source("changes")),
+        evidence.given(asked, log=log, changes=changes),
         evidence.instead(versions, winners=items.readable(versions), log=log),
         evidence.coming(mail),
         evidence.requested(requests),
