@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -10,6 +11,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pfspark.edge.asked import naming
+from pfspark.edge.delta.damage import REFUSALS
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.runner import Runner
@@ -17,7 +19,7 @@ from pfspark.edge.world import carried
 from pfspark.edge.world.directory import DIRECTORY, faults, latest
 from pfspark.edge.world.facts import as_between, as_frame, trees, world_between
 from pfspark.errors import RefusedError, UsageError
-from pfspark.keyed import ByName, of_store
+from pfspark.keyed import ByName, anti_join, of_store, together
 from pfspark.printed import Line
 from pfspark.references import EDIT, named_by, resolved, with_ids
 from pfspark.rows import rows_of
@@ -40,7 +42,7 @@ class Known:
         self._ahead = ahead
         self._runner = Runner(tables)
         self._views: tuple[int, ByName] | None = None
-        self._trees: tuple[tuple[int, int], ByName] | None = None
+        self._trees: tuple[tuple[int, ...], int, ByName] | None = None
         self._entries: dict[str, tuple[int, dict[tuple[str, ...], Line]]] = {}
 
     def close(self) -> None:
@@ -79,15 +81,27 @@ class Known:
         """As much of the world as the paths of folders need."""
         if (world := self._runner.at_hand()) is not None:
             return with_ids(world.tables)
-        snapshot = self._tables.snapshot()
-        at = snapshot.row.round, self._tables.version("edits")
-        if self._trees is None or self._trees[0] != at:
-            known = as_between(self._tables, trees(snapshot)).tables
+        snapshot, edits = self._tables.snapshot(), self._tables.version("edits")
+        at = snapshot.row.round, *(self._tables.version(name) for name in DIRECTORY)
+        if self._trees is None or self._trees[:2] != (at, edits):
+            known = self._with_edits_since(snapshot, at, edits) or as_between(self._tables, trees(snapshot)).tables
             if (named := named_by(known["edits"])).num_rows:
                 changes = carried.naming(named, snapshot, "changes", [*EDIT, "object", "at"])
                 known = {**known, "edits": resolved(known["edits"], changes)}
-            self._trees = at, known
-        return self._trees[1]
+            self._trees = at, edits, known
+        return self._trees[2]
+
+    def _with_edits_since(self, snapshot: Snapshot, at: tuple[int, ...], edits: int) -> ByName | None:
+        """What was read of the trees at that time, with the edits since: who edits much between two rounds reads it once. None
+        where nothing was read then, or the history of the edits does not reach back so far."""
+        if self._trees is None or self._trees[0] != at:
+            return None
+        _, before, known = self._trees
+        with suppress(*REFUSALS):
+            fresh = self._tables.edits_between(before, edits)
+            waiting = anti_join(fresh, carried.taken_in(fresh, snapshot), EDIT)
+            return {**known, "edits": together(known["edits"], waiting)}
+        return None
 
     def _clock(self, org: str, store: str, *about: str | None) -> datetime:
         """The clock on the wall, but after the edits that wait at that store and make what a new one is `about` (a folder or an

@@ -20,6 +20,9 @@ from pfspark.edge import door
 from pfspark.edge.asked.naming import seen_paths
 from pfspark.edge.asked.store_view import View
 from pfspark.edge.delta import native
+from pfspark.edge.delta.snapshot import Snapshot
+from pfspark.edge.runner import Runner
+from pfspark.edge.world.facts import trees
 from pfspark.edge.world.turns import clocks
 from pfspark.errors import RefusedError, UsageError
 from pfspark.lake import Lake, known
@@ -453,3 +456,27 @@ def test_an_organization_that_was_not_played_yet_is_shown_as_such(begun: Path, s
         assert (status["converged"], status["edits"]) == (False, 2)
     assert "main: 0 replicas, not played yet; 2 edits waiting" in run("status", "--lake", str(begun))
     run("wait", "--lake", str(begun), "--at-most", "0m", code=1, told="not equal after 0m")
+
+
+def test_who_edits_much_reads_the_trees_once(resting: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no base is at hand: what is done since comes to what was read, an edit that was taken in before does not; what
+    administrators say meanwhile is read anew."""
+    read: list[Snapshot] = []
+    monkeypatch.setattr(known, "trees", lambda snapshot: read.append(snapshot) or trees(snapshot))
+    monkeypatch.setattr(Runner, "at_hand", lambda _: None)
+    with Lake.open(resting, spark) as lake:
+        lake.folder_create("PFS1", "/New", ["PFS1"])
+        lake.folder_create("PFS1", "/New/Child", ["PFS1"])
+        lake.folder_rename("PFS1", "/New", "Newer")
+        lake.post("PFS1", "/Newer/Child", b"there", name="there")
+        lake.modify("PFS1", "/Newer/Child", "there", b"better")
+        [made] = [row for row in lake.table("edits").toArrow().to_pylist() if ("name", "Sales") in (row["properties"] or ())]
+        lake._tables.append("edits", rows_of("edits", [{**made, "properties": [("name", "Again"), ("parent", "")]}]))
+        with pytest.raises(RefusedError, match="a folder 'Newer' there already"):
+            lake.folder_create("PFS1", "/Newer", ["PFS1"])
+        with pytest.raises(UsageError, match="'/Again' is not known"):
+            lake.post("PFS1", "/Again", b"nowhere")
+        assert len(read) == 1
+        lake.store("PFS3", "Lyon")
+        lake.replica_add("PFS1", "/Newer/Child", "PFS3")
+        assert len(read) == 2
