@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -25,8 +26,8 @@ from pfspark.edge.world.directory import directory, policies_of, policy_of
 from pfspark.edge.world.facts import world_between
 from pfspark.edge.world.turns import clocks
 from pfspark.errors import LakeError, UsageError
-from pfspark.keyed import ByName
-from pfspark.keys import HERE
+from pfspark.keyed import ByName, semi_join
+from pfspark.keys import FOLDER, HERE
 from pfspark.lake.known import Known, When, round_or_time
 from pfspark.printed import LINES, Line
 from pfspark.rows import arrow, local, of_lines, struct
@@ -143,17 +144,17 @@ class Questions(Known):
         if {org, store, folder} != {None}:
             org = self._org(org, store)
         seen = self.answers(as_of, org)
-        known = seen.world
-        own = state.contents_of(self._frame_of("state", known), replicas=items.open_to_readers(self._frame_of("replicas", known)))
+        asked = None if folder is None else naming.folders_asked(seen.world, str(org), store, folder)
+        views = {name: seen.world[name] for name in ("state", "replicas", "changes")}
+        if asked is not None:  # of a large lake the rest need not go to Java
+            here = pa.table({"org": [org] * len(asked), "folder": pa.array(asked, pa.string())})
+            views = {name: semi_join(rows, here, FOLDER) for name, rows in views.items()}
+        own = state.contents_of(self._frame_of("state", views), replicas=items.open_to_readers(self._frame_of("replicas", views)))
         own = own.where(F.col("org").isin(*seen.views))
-        if org is not None:
-            own = own.where(F.col("org") == org)
         if store is not None:
             own = own.where(F.col("store") == store)
-        if folder is not None:
-            own = own.where(F.col("folder").isin(*sorted(naming.folders_asked(known, str(org), store, folder))))
-        found = items.readable(items.versions(items.seen(self._frame_of("changes", known), applied=own)))
-        named = found.withColumnRenamed("object", "item").join(self._paths(seen), list(HERE), "left")
+        found = items.readable(items.versions(items.seen(self._frame_of("changes", views), applied=own)))
+        named = found.withColumnRenamed("object", "item").join(self._paths(seen, asked), list(HERE), "left")
         return named.withColumn("conflict", F.col("conflict") & ~F.coalesce("quiet", F.lit(False))).drop("quiet")
 
     def messages(
@@ -189,7 +190,7 @@ class Questions(Known):
         if site is not None and site not in sites.values():
             raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
         named = naming.folders_asked(seen.world, str(org), store, folder) if folder is not None else None
-        for line in seen.referrals():
+        for line in seen.referrals(named):
             here = store in (None, line["store"]) and site in (None, sites[line["org"], line["store"]])
             if here and (named is None or line["id"] in named):
                 yield line
@@ -326,13 +327,14 @@ class Questions(Known):
 
         then, now = self.answers(before, org), self.answers(after, org)
         named = None if folder is None else _named_in((now, then), folder)
-        views = [{name: seen.frame(name) for name in diff.VIEWS} for seen in (then, now)]
+        worlds = [{name: seen.world[name] for name in diff.VIEWS} for seen in (then, now)]
+        if named is not None:
+            here = pa.table({"folder": pa.array(named, pa.string())})
+            worlds = [{name: semi_join(rows, here, ["folder"]) for name, rows in world.items()} for world in worlds]
+        views = ({name: self._frame_of(name, world) for name in world} for world in worlds)
         at = {**then.at, **now.at}
         rows = diff.changed(*views).where(F.col("org").isin(*at)).toArrow().to_pylist()
-        asked = (row for row in rows if named is None or row["folder"] in named)
-        for row in sorted(
-            asked, key=lambda row: (*(row[name] for name in HERE), diff.WHAT.index(row["what"]), row["name"] or "")
-        ):
+        for row in sorted(rows, key=lambda row: (*(row[name] for name in HERE), diff.WHAT.index(row["what"]), row["name"] or "")):
             known = [seen.views[row["org"]] for seen in (now, then) if row["org"] in seen.views]
             stores = next((each for each in known if row["folder"] in each.tree[row["store"]]), known[0])
             yield {
@@ -451,14 +453,16 @@ class Questions(Known):
             next_due=self._runner.due() if as_of is None and not as_found else snapshot.row.next_due,
         )
 
-    def _paths(self, seen: Answers) -> DataFrame:
-        """The `path` of each folder that a store sees, and whether its conflicts are `quiet`: there the last writer wins."""
+    def _paths(self, seen: Answers, asked: Collection[str] | None) -> DataFrame:
+        """The `path` of each folder that a store sees, or of those `asked` about alone, and whether its conflicts are `quiet`:
+        there the last writer wins."""
         quiet, schema = seen.quiet(), struct("org string, store string, folder string, path string, quiet boolean")
+        views = seen.views if asked is None else {org: stores.near(asked) for org, stores in seen.views.items()}
         rows = (
             {**dict(zip(HERE, here, strict=True)), "path": stores.path(*here[1:]), "quiet": here in quiet}
-            for org, stores in seen.views.items()
+            for org, stores in views.items()
             for store in stores.stores
-            for here in ((org, store, folder) for folder in stores.tree[store])
+            for here in ((org, store, folder) for folder in stores.tree[store] if asked is None or folder in asked)
         )
         return to_frame(self._tables.spark, arrow(schema, rows), schema)
 

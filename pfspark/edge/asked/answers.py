@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby, islice
@@ -212,12 +212,18 @@ class Answers:
                 for number in sorted(set(rows["round"].to_pylist())):
                     yield from lines.messages(rows.filter(pc.equal(rows["round"], number)), self.views)
 
-    def referrals(self) -> Iterator[Line]:
-        """Each folder as each store sees it: to which stores it sends a reader, in order."""
-        readers = self.frame("lists").where(F.col("folder") != HIERARCHY).select(*HERE)
-        given = {name: self.frame(name) for name in ("lists", "replicas", "stores", "links")}
+    def referrals(self, folders: Collection[str] | None = None) -> Iterator[Line]:
+        """Each folder as each store sees it, or of those `folders` (ids) each: to which stores it sends a reader, in order."""
+        world, views = self.world, self.views
+        if folders is not None:
+            few = pa.table({"folder": pa.array(folders, pa.string())})
+            world = {**world, **{name: semi_join(world[name], few, ["folder"]) for name in ("lists", "replicas")}}
+            views = {org: stores.near(folders) for org, stores in views.items()}
+        spark = self.snapshot.tables.spark
+        given = {name: as_frame(spark, name, world[name]) for name in ("lists", "replicas", "stores", "links")}
+        readers = given["lists"].where(F.col("folder") != HIERARCHY).select(*HERE)
         rows = referral.refer(readers, **given).toArrow().to_pylist()
-        for org, stores in self.views.items():
+        for org, stores in views.items():
             asking = [row for row in rows if row["org"] == org and row["store"] in stores.members]
             yield from lines.referrals(asking, stores, org, self.at[org])
 

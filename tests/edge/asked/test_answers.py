@@ -338,6 +338,19 @@ def test_answers_are_filtered_by_store_folder_and_organization(lake: Lake) -> No
     assert {row["at"].minute for row in rows(lake.state(as_of=4))} == {5}
 
 
+def test_of_a_folder_or_a_store_the_same_is_told_as_of_all(undisturbed: Lake) -> None:
+    """Where only what is about that is looked at; the hierarchy has no items, and sends no reader anywhere."""
+    every, sent = rows(undisturbed.items()), [*undisturbed.refer()]
+    ids = {line["folder"]: line["id"] for line in sent}
+    assert sorted(ids) == ["/Sales", "/Sales/West"] and {row["path"] for row in every} == {"/Sales"}
+    for store in (None, "PFS2"):
+        for folder in ("/Sales", "/Sales/West", ids["/Sales"], "1-1"):
+            asked = [row for row in every if store in (None, row["store"]) and folder in (row["path"], row["folder"])]
+            assert sorted(map(str, rows(undisturbed.items(store, folder)))) == sorted(map(str, asked)), (folder, store)
+            told = [line for line in sent if store in (None, line["store"]) and folder in (line["folder"], line["id"])]
+            assert [*undisturbed.refer(store, folder)] == told, (folder, store)
+
+
 @pytest.mark.parametrize("name", ["state", "messages"])
 def test_what_is_not_known_is_refused(lake: Lake, name: str) -> None:
     for wrong in ({"store": "PFS9"}, {"folder": "/Sale"}, {"org": "man"}):
