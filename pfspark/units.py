@@ -169,8 +169,13 @@ def nearest(seen: object, known: Iterable[object]) -> str:
     >>> nearest("relay", ["relay_status", "interval"])
     "; the nearest known is 'relay_status'"
     """
-    close = difflib.get_close_matches(str(seen)[:SHOWN], [str(each) for each in known], 1, cutoff=0)
-    return f"; the nearest known is {close[0]!r}" if close else ""
+    letters = difflib.SequenceMatcher(b=str(seen)[:SHOWN])
+    best, most = "", -1.0
+    for each in map(str, known):
+        letters.set_seq1(each)
+        if letters.real_quick_ratio() >= most and letters.quick_ratio() >= most:  # of many names few are compared in full
+            most, best = max((most, best), (letters.ratio(), each))
+    return f"; the nearest known is {best!r}" if best else ""
 
 
 def unfit(seen: object, expected: str) -> UsageError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from datetime import timedelta
 
 import pytest
@@ -68,6 +69,13 @@ def test_no_time_lies_beyond_those_that_there_are(bad: str) -> None:
     """By its moment, not by the year that its zone calls it."""
     with pytest.raises(UsageError, match="from 1900-01-01 to 8999-12-31"):
         parse_time(bad)
+
+
+@given(st.text("abc1 ", min_size=1, max_size=9), st.lists(st.text("abc1 ", min_size=1, max_size=9), max_size=20))
+def test_the_nearest_is_found_without_comparing_all(seen: str, known: list[str]) -> None:
+    """The one that the standard library finds, of several as near the last."""
+    close = difflib.get_close_matches(seen, known, 1, cutoff=0)
+    assert units.nearest(seen, known) == (f"; the nearest known is {close[0]!r}" if close else "")
 
 
 def test_examples_of_the_docstrings() -> None:
