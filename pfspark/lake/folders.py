@@ -17,6 +17,7 @@ from pfspark.ask import lines
 from pfspark.ask.stores import Stores
 from pfspark.edge import copying
 from pfspark.edge.asked import naming
+from pfspark.edge.spark.crossing import to_frame
 from pfspark.errors import LakeError, RefusedError, UsageError
 from pfspark.files.properties import set_properties
 from pfspark.files.values import folder_word
@@ -24,7 +25,7 @@ from pfspark.keyed import semi_join
 from pfspark.keys import FOLDER, NUMBER
 from pfspark.lake.edits import Edits
 from pfspark.lake.known import When, round_or_time
-from pfspark.rows import rows_of
+from pfspark.rows import rows_of, struct
 from pfspark.rules import items, state
 from pfspark.units import nearest
 from pfspark.words import HIERARCHY, NAME, PARENT, REPLICA, ROOT, Action, Listing
@@ -99,7 +100,8 @@ class Folders(Edits):
         self._check(rows[0], "")
         needed = {row["hash"] for row in rows if row["hash"]}
         then, now = self._tables.read("content", earlier, org), self._tables.read("content")
-        bodies = then.unionByName(now).where(F.col("hash").isin(sorted(needed))).dropDuplicates(["hash"])
+        asked = to_frame(self._tables.spark, pa.table({"hash": pa.array(needed, pa.string())}), struct("hash string"))
+        bodies = then.unionByName(now).join(asked, "hash", "left_semi").dropDuplicates(["hash"])
         if gone := needed - {*bodies.select("hash").toArrow()["hash"].to_pylist()}:
             lacking = [row["name"] or row["edit_id"] for row in rows if row["hash"] in gone]
             raise LakeError(

@@ -13,6 +13,7 @@ from datetime import datetime
 from functools import reduce
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -27,8 +28,10 @@ from pfspark.edge.delta.sql import among
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping.agreement import disagreements
 from pfspark.edge.keeping.auditing import AS_NAMED, altered, forgotten, later_rounds, looked_over, unequal_at_rest
+from pfspark.edge.spark.crossing import to_frame
 from pfspark.edge.world import bases_by_spark
 from pfspark.errors import LakeError
+from pfspark.rows import struct
 from pfspark.rules import checks
 from pfspark.words import Action
 
@@ -142,7 +145,8 @@ def _whole(snapshot: Snapshot, hashes: list[str]) -> list[DataFrame]:
         if not missing:
             break
         try:
-            rows = snapshot.tables.stored("content", version).where(F.col("hash").isin(*sorted(missing)))
+            asked = to_frame(snapshot.tables.spark, pa.table({"hash": pa.array(missing, pa.string())}), struct("hash string"))
+            rows = snapshot.tables.stored("content", version).join(asked, "hash", "left_semi")
             good = rows.where(AS_NAMED).dropDuplicates(["hash"])
             here = {row["hash"] for row in good.select("hash").collect()}
         except (LakeError, *REFUSALS):
