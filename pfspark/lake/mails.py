@@ -158,19 +158,20 @@ class Mails(Edits):
         is_open = (pc.field("store") == store) & (pc.field("standing") == str(Standing.ACTIVE)) & pc.field("folder").isin(named)
         if not known["replicas"].filter((pc.field("org") == org) & is_open).num_rows:
             raise RefusedError(f"{store} has no replica of {folder!r} that readers see; `pfspark referrals` says who has")
-        seen = self.items(store, folder, as_of, org=org).where("not deleted")
-        label, number = cnset.order_of(F.split("item", ":")[0]), F.split("item", ":")[1].cast("bigint")
+        columns = ("name", "item", "version", "properties", "conflict", "hash")
+        shown = self.items(store, folder, as_of, org=org).where("not deleted").select(*columns)
         content = self._tables.read("content", round_or_time(as_of), org)
-        wanted = content.join(seen.select("hash").distinct(), "hash", "left_semi")  # not all bodies of the lake
-        bodies = wanted.select("hash", "body").dropDuplicates(["hash"])
-        columns = ("name", "item", "version", "properties", "conflict", "hash", "body")
-        ordered = seen.join(bodies, "hash", "left").orderBy(label, number).select(*columns)
-        written = _with_bodies(ordered.toLocalIterator(), left_out or (lambda item, reason: None))
-        rows = (
-            (row["name"] or row["item"], _envelope(row["properties"]), _unaltered(row["item"], row["hash"], row["body"]))
-            for row in written
-        )
-        return mail.write_mbox(rows, target) if form == "mbox" else mail.write_eml(rows, target)
+        with computed_once(shown) as seen:  # two read it: not all bodies of the lake are looked for, and they are put in order
+            wanted = content.join(seen.select("hash").distinct(), "hash", "left_semi")
+            bodies = wanted.select("hash", "body").dropDuplicates(["hash"])
+            label, number = cnset.order_of(F.split("item", ":")[0]), F.split("item", ":")[1].cast("bigint")
+            ordered = seen.join(bodies, "hash", "left").orderBy(label, number).select(*columns, "body")
+            written = _with_bodies(ordered.toLocalIterator(), left_out or (lambda item, reason: None))
+            rows = (
+                (row["name"] or row["item"], _envelope(row["properties"]), _unaltered(row["item"], row["hash"], row["body"]))
+                for row in written
+            )
+            return mail.write_mbox(rows, target) if form == "mbox" else mail.write_eml(rows, target)
 
 
 def _with_bodies(items: Iterable[Row], left_out: LeftOut) -> Iterator[Row]:
