@@ -96,7 +96,7 @@ def drain(
     """Print what must happen before a store can be switched off, and what would be lost now; nothing is done."""
     when, end = given.round_or_moment(as_of), given.time_or_span(until)
     with given.opened(lake, "playing") as there:
-        screen.lines([there.drain(store, until=end, as_of=when, org=org)], json=json)
+        screen.lines([there.drain(store, until=end, as_of=when, org=org, progress=live.told)], json=json)
 
 
 @contextmanager

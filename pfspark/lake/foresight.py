@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,8 +11,9 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 
 from pfspark import cnset
-from pfspark.ask import drain
+from pfspark.ask import drain, lines
 from pfspark.edge.asked import naming
+from pfspark.edge.asked.answers import Answers
 from pfspark.errors import RefusedError, UsageError
 from pfspark.files.documents import Document
 from pfspark.keyed import ByName, semi_join
@@ -68,6 +69,17 @@ class Foresight(Rounds):
         """
         org = self._org(org)
         seen = self.answers(as_of, org)
+        end = self._end(seen, org, until)
+        from pfspark.lake import outlook
+
+        named = {**({} if steps is None else {WITH_STEPS: steps}), **(variants or {})}
+        return outlook.foresee(seen, org, end, named, called=called, goes_on=as_of is None, progress=progress)
+
+    def _end(self, seen: Answers, org: str, until: When | timedelta) -> datetime:
+        """Until when an organization is played on; a length of time counts from its last round.
+
+        Raises UsageError for an end that is not after that, and where the organization does not play.
+        """
         if org not in seen.policies:
             raise UsageError(self.unfit.get(org, f"the organization {org!r} does not play"))
         now = seen.at[org]
@@ -78,20 +90,26 @@ class Foresight(Rounds):
             raise UsageError(
                 f"found {until}, expected a time after the last round, {now:%Y-%m-%dT%H:%M:%SZ}, or so long after it"
             )
-        from pfspark.lake import outlook
-
-        named = {**({} if steps is None else {WITH_STEPS: steps}), **(variants or {})}
-        return outlook.foresee(seen, org, end, named, called=called, goes_on=as_of is None, progress=progress)
+        return end
 
     def drain(
-        self, store: str, *, until: When | timedelta = timedelta(days=7), as_of: When = None, org: str | None = None
+        self,
+        store: str,
+        *,
+        until: When | timedelta = timedelta(days=7),
+        as_of: When = None,
+        org: str | None = None,
+        progress: Progress = lambda done, total: None,
     ) -> Line:
         """What must happen before a store can be switched off: it leaves the list of every folder, others take what it has,
         its replicas are erased. One line: since when it is `empty` if that began now, or after an earlier round (null: not by
-        `until`, or more folders are `coming` to it), and what would be lost without, edits `waiting` there among it.
+        `until`, or more folders are `coming` to it), and what would be lost without, edits `waiting` there among it. `progress`:
+        as in `whatif_lines`.
 
         Raises UsageError for a store that is not known, RefusedError for one that was retired with replicas.
         """
+        from pfspark.lake import outlook
+
         org = self._org(org, store)
         seen = expect_there(self.answers(as_of, org), org)
         stores = seen.views[org]
@@ -110,18 +128,19 @@ class Foresight(Rounds):
             for folder, rest in listed.items()
             if rest and store in stores.listed(store, folder)
         ]
-        _, drained = self.whatif_lines({"steps": removing}, until=until, as_of=as_of, org=org)
-        released = [each for each in drained["released"] if each["store"] == store]
+        end = self._end(seen, org, until)
+        found = outlook.released(seen, org, end, removing, goes_on=as_of is None, progress=progress)
+        released = [each for each in found if each["store"] == store]
         mine = pa.table({"org": [org] * (len(here) + 1), "folder": [*here, HIERARCHY]})
         views = {name: semi_join(seen.world[name], mine, mine.column_names) for name in ("state", "replicas")}
         table, replicas = self._frame_of("state", views), self._frame_of("replicas", views)
         held = drain.alone(table, replicas=replicas, store=store, members=others)
         texts = cnset.to_text(held, ("folder",), "numbers").orderBy("folder").toArrow().to_pylist()
         more = sorted({*_paths(seen.world, org, coming)})
-        is_emptied = len(released) == len(here) and not more
+        is_emptied, now = len(released) == len(here) and not more, lines.moment(seen.at[org])
         return {
-            "org": org, "at": drained["at"], "kind": "drain", "store": store, "until": drained["until"], "replicas": len(here),
-            "empty": max((each["at"] for each in released), default=drained["at"]) if is_emptied else None,
+            "org": org, "at": now, "kind": "drain", "store": store, "until": lines.moment(end), "replicas": len(here),
+            "empty": max((each["at"] for each in released), default=now) if is_emptied else None,
             "released": [{"folder": each["folder"], "at": each["at"]} for each in released],
             "needs_another": [stores.path(store, folder) for folder, rest in listed.items() if not rest],
             "coming": more, "waiting": waiting.num_rows,

@@ -44,17 +44,31 @@ def foresee(
     documents = {name: document(each, called) for name, each in variants.items()}
     for said, file in documents.values():
         expect_change(said, file)
-    last = seen.at[org] if seen.played[org] else None
-    ground = _ground(seen, org, last, end, _names_in(documents.values()))
+    ground = _ground(seen, org, end, _names_in(documents.values()))
     worlds = {name: varied(ground, said, file, conf_folder()) for name, (said, file) in documents.items()}
     spark = seen.snapshot.tables.spark
-    world = Between(spark)
+    return whatif.foresee(spark, ground, _world(seen, ground, goes_on=goes_on), worlds, end, progress, BY_FILES)
+
+
+def released(
+    seen: Answers, org: str, end: datetime, steps: Sequence[Mapping[str, Any]], *, goes_on: bool, progress: whatif.Progress
+) -> Iterator[Line]:
+    """The replicas that are erased where those steps are done and it is played on until `end`: `goes_on` as in `foresee`."""
+    ground = _ground(seen, org, end, {})
+    variant = varied(ground, {"steps": steps}, "what is removed", conf_folder())
+    spark = seen.snapshot.tables.spark
+    return whatif.released(spark, ground, _world(seen, ground, goes_on=goes_on), variant, end, progress, BY_FILES)
+
+
+def _world(seen: Answers, ground: Ground, *, goes_on: bool) -> ByName:
+    """The tables on which worlds are played on, with what people did since."""
+    world, org = Between(seen.snapshot.tables.spark), ground.scenario.name
     for name, rows in seen.world.items():
         world.replace(name, rows)
     if goes_on:
-        next_round = Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], last)
+        next_round = Grid(ground.scenario.start, ground.scenario.interval).next_round(seen.at[org], ground.last)
         admit(world, {org: next_round}, told_since(seen.snapshot, [org], directory(seen.snapshot)))
-    return whatif.foresee(spark, ground, world.tables, worlds, end, progress, BY_FILES)
+    return world.tables
 
 
 def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> dict[tuple[str, str], set[str]]:
@@ -69,7 +83,7 @@ def _names_in(documents: Iterable[tuple[Mapping[str, Any], str]]) -> dict[tuple[
     return named
 
 
-def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named: Mapping[tuple[str, str], set[str]]) -> Ground:
+def _ground(seen: Answers, org: str, end: datetime, named: Mapping[tuple[str, str], set[str]]) -> Ground:
     """The organization as it stands."""
     row, policy, stores = seen.organizations[org], seen.policies[org], seen.views[org]
     directory = {name: [each for each in seen.world[name].to_pylist() if each["org"] == org] for name in ("stores", "links")}
@@ -98,6 +112,7 @@ def _ground(seen: Answers, org: str, last: datetime | None, end: datetime, named
     for (folder, name), viewers in sorted(named.items()):
         if meant := _item(world, org, [sorted(viewers), stores.members], refs[folder][1], name):
             items.setdefault(refs[folder], {})[name] = meant
+    last = seen.at[org] if seen.played[org] else None
     return Ground(scenario, last, bool(row["suspended"]), paths, items)
 
 

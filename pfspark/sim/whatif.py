@@ -91,6 +91,36 @@ def foresee(
     `tables` is the world after the organization's last round, and with what people did since: see `between.Between`.
     """
     org, worlds = ground.scenario.name, {AS_IS: ground.scenario, **variants}
+    played = _played(spark, ground, tables, worlds, until, progress, materializer)
+    for world, one in played.items():
+        is_new = world != AS_IS
+        yield {
+            "org": org, "at": lines.moment(ground.now), "kind": "whatif", "world": "what_if" if is_new else "as_is",
+            "variant": world if is_new else None, "until": lines.moment(until), **one.figures(),
+            "difference": one.differs_first_from(played[AS_IS]) if is_new else None,
+        }  # fmt: skip
+
+
+def released(
+    spark: SparkSession,
+    ground: Ground,
+    tables: ByName,
+    variant: Scenario,
+    until: datetime,
+    progress: Progress = lambda done, total: None,
+    materializer: Materializer = ALL_LOCAL,
+) -> Iterator[Line]:
+    """The replicas that are erased in that variant, each with when; as in `foresee`, but no other world is played beside it."""
+    [played] = _played(spark, ground, tables, {"alone": variant}, until, progress, materializer).values()
+    return played.released()
+
+
+def _played(
+    spark: SparkSession, ground: Ground, tables: ByName, worlds: Mapping[str, Scenario], until: datetime, progress: Progress,
+    materializer: Materializer,
+) -> dict[str, _World]:  # fmt: skip
+    """Those worlds, played in the same rounds until that time."""
+    org = ground.scenario.name
     between = _side_by_side(Between(spark, materializer=materializer), org, tables, worlds)
     others = [world for world, scenario in worlds.items() if _rules(scenario) != _rules(ground.scenario)]
     restarts.look_anew(between, dict.fromkeys(others, ground.now))
@@ -104,16 +134,9 @@ def foresee(
     for _ in player.rounds(between, playing, Past(between, ()), foreseen):
         played_so_far = (max(one.now - ground.now, timedelta(0)) for one in playing.values())
         progress(sum(played_so_far, timedelta(0)), len(playing) * (until - ground.now))
-    ends = {line["org"]: line for line in player.ends(between, playing)}
     parted = ByOrg(between.tables)
-    played = {world: _World(ground, foreseen, world, Stores(parted, world), ends[world]) for world in worlds}
-    for world, one in played.items():
-        is_new = world != AS_IS
-        yield {
-            "org": org, "at": lines.moment(ground.now), "kind": "whatif", "world": "what_if" if is_new else "as_is",
-            "variant": world if is_new else None, "until": lines.moment(until), **one.figures(),
-            "difference": one.differs_first_from(played[AS_IS]) if is_new else None,
-        }  # fmt: skip
+    ends = {line["org"]: line for line in player.ends(between, playing)}
+    return {world: _World(ground, foreseen, world, Stores(parted, world), ends[world]) for world in worlds}
 
 
 def _side_by_side(between: Between, org: str, tables: ByName, worlds: Mapping[str, Scenario]) -> Between:
@@ -171,7 +194,7 @@ class _World:
             "missing": self._end["missing"], "most": most, "most_at": lines.when(most_at if most else None),
             "messages": messages.num_rows, "letters": letters.num_rows, "bytes": pc.sum(letters["bytes"]).as_py() or 0,
             "types": _sums(messages, "type", "messages"), "links": _sums(letters, "link", "letters"),
-            "lost": list(self._lost()), "refused": self._refused(), "released": list(self._released()),
+            "lost": list(self._lost()), "refused": self._refused(), "released": list(self.released()),
             "stores": {store: self._of_store(store, letters) for store in self._stores.stores},
         }  # fmt: skip
 
@@ -197,7 +220,7 @@ class _World:
         refused = receipts.filter(pc.and_(pc.is_valid(receipts["edit_id"]), pc.equal(receipts["outcome"], str(Outcome.REFUSED))))
         return dict(sorted(Counter(refused["reason"].to_pylist()).items()))
 
-    def _released(self) -> Iterator[Line]:
+    def released(self) -> Iterator[Line]:
         """The replicas that were erased, each with when."""
         steps = self._rows["replicas"]
         for row in steps.filter(pc.equal(steps["standing"], str(Standing.ERASED))).to_pylist():
