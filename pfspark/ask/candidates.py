@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset, cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import set_of
-from pfspark.keyed import ByName
+from pfspark.keyed import ByName, semi_join
 from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.printed import Line
 from pfspark.rows import arrow, local, schema_of, struct
@@ -50,7 +50,8 @@ def found(spark: SparkSession, asked: Iterable[tuple[int, Line]], worlds: Mappin
     if not ranges.num_rows:
         return {}
     told: dict[Request, list[Line]] = {}
-    world = {name: _side_by_side(spark, name, worlds) for name in VIEWS}
+    folders = ranges.select(["folder"])
+    world = {name: _side_by_side(spark, name, worlds, folders) for name in VIEWS}
     rows = candidates(local(spark, ranges, struct(ASKED)).distinct(), world).toArrow().to_pylist()
     for row in sorted(rows, key=lambda row: row["nth"]):
         told.setdefault((int(row["org"]), row["store"], row["folder"]), []).append(row)
@@ -99,12 +100,14 @@ def spelled(key: str, value: int | None) -> str:
     return str(value)
 
 
-def _side_by_side(spark: SparkSession, name: str, worlds: Mapping[int, ByName]) -> DataFrame:
-    """A view of each round as that of an organization by the name of the round: rules never look beyond one."""
-    tables = [_named(tables[name], str(number)) for number, tables in sorted(worlds.items())]
+def _side_by_side(spark: SparkSession, name: str, worlds: Mapping[int, ByName], folders: pa.Table) -> DataFrame:
+    """A view of each round, of those folders alone, as that of an organization by the name of the round: rules never look beyond
+    one."""
+    tables = [_named(tables[name], str(number), folders) for number, tables in sorted(worlds.items())]
     left_out = [column for column in schema_of(name).names if column not in tables[0].column_names]
     return local(spark, pa.concat_tables(tables), schema_of(name, left_out))
 
 
-def _named(rows: pa.Table, org: str) -> pa.Table:
-    return rows.set_column(rows.column_names.index("org"), rows.schema.field("org"), pa.repeat(pa.scalar(org), rows.num_rows))
+def _named(rows: pa.Table, org: str, folders: pa.Table) -> pa.Table:
+    about = semi_join(rows, folders, ["folder"]) if "folder" in rows.column_names else rows
+    return about.set_column(rows.column_names.index("org"), rows.schema.field("org"), pa.repeat(pa.scalar(org), about.num_rows))
