@@ -58,11 +58,12 @@ class Edits(Questions):
             repeats.expect_first(edit_id)
         target = None if folder is None else self._folder(org, store, folder)
         named = item and self._item(org, store, str(target), item, called=folder or "")
-        written = datetime.now(UTC)
+        written, changes = datetime.now(UTC), action not in (Action.POST, Action.CREATE_FOLDER)
         digest = None if body is None else hashlib.sha256(body).hexdigest()
         row = {
             "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store,
-            "at": self._at(at) or self._clock(org, store, target, named, sets.get(PARENT)), "place": time.time_ns(),
+            "at": self._at(at) or self._clock(org, store, target, named, sets.get(PARENT), changes=changes),
+            "place": time.time_ns(),
             "action": str(action), "folder": target, "item": named, "name": name,
             "properties": list(sets.items()), "size": len(body or b""), "hash": digest, "written": written,
         }  # fmt: skip

@@ -62,7 +62,7 @@ class Items(Edits):
         target = self._folder(org, store, folder)
         named = self._item(org, store, target, item, called=folder)
         versions = shown.in_conflict(self._world(), org, store, target, named)
-        when = self._at(at) or self._clock(org, store, target, named)
+        when = self._at(at) or self._clock(org, store, target, named, changes=True)
         edit = self._id_of(org, copying.settlement(versions, keep, store=store, folder=target, item=named))
         rows = copying.settled(versions, keep, edit, org=org, store=store, folder=target, item=named, at=when)
         self._tables.append("edits", rows_of("edits", rows))

@@ -23,8 +23,8 @@ from pfspark.keyed import ByName, anti_join, of_store, together
 from pfspark.printed import Line
 from pfspark.references import EDIT, named_by, resolved, with_ids
 from pfspark.rows import rows_of
-from pfspark.units import TICK, confirmed, nearest, parse_time, unknown
-from pfspark.words import LAST, REPLICA
+from pfspark.units import AHEAD, TICK, confirmed, nearest, parse_time, unknown
+from pfspark.words import LAST, REPLICA, Action
 
 if TYPE_CHECKING:
     from pfspark.edge.delta.ledger import AsOf
@@ -103,16 +103,38 @@ class Known:
             return {**known, "edits": together(known["edits"], waiting)}
         return None
 
-    def _clock(self, org: str, store: str, *about: str | None) -> datetime:
-        """The clock on the wall, but after the edits that wait at that store and make what a new one is `about` (a folder or an
-        item: `@` and the edit), or put the store on that folder's list. Where the clock has been put back meanwhile, or they were
-        dated ahead, the new one would be taken in before them, and refused."""
-        named = [each for each in about if each]
+    def _clock(
+        self,
+        org: str,
+        store: str,
+        folder: str | None,
+        item: str | None = None,
+        parent: str | None = None,
+        *,
+        changes: bool = False,
+    ) -> datetime:
+        """The clock on the wall, but after the edits that wait at that store and make what a new one is about (its folder, the
+        one above, or its item: `@` and the edit), or put the store on that folder's list. Where the clock has been put back
+        meanwhile, or they were dated ahead, the new one would be taken in before them, and refused.
+
+        One that `changes` its item, or without one its folder, comes after those too that have done so by the clock: where that
+        has been put back, what was said first would count in place of what was said last. One far ahead is not waited for.
+        """
+        about = pa.array([each for each in (folder, item, parent) if each], pa.string())
         waiting = of_store(self._tree_world()["edits"], org, store)
-        makes = pc.is_in(waiting["edit_id"], pa.array([each[1:] for each in named if each.startswith("@")], pa.string()))
+        makes = pc.is_in(pc.binary_join_element_wise("@", waiting["edit_id"], ""), about)
         lists = pc.is_valid(pc.map_lookup(waiting["properties"].combine_chunks(), f"{REPLICA}{store}", "first"))
-        opens = pc.and_(lists, pc.is_in(waiting["folder"], pa.array(named, pa.string())))
-        now, last = datetime.now(UTC), pc.max(waiting["at"].filter(pc.or_(makes, opens))).as_py()
+        first = pc.or_(makes, pc.and_(lists, pc.is_in(waiting["folder"], about)))
+        now = datetime.now(UTC)
+        if changes:
+            same = (pc.field("folder") == folder) & (pc.field("item").is_null() if item is None else pc.field("item") == item)
+            said = pc.divide(pc.field("place"), 1000)  # when, by the clock
+            near = pc.field("at") <= pa.scalar(min(now + AHEAD, LAST), pa.timestamp("us", "UTC"))
+            changed = same & (pc.field("action") != str(Action.POST)) & (pc.field("at").cast(pa.int64()) <= said) & near
+            before = waiting.filter(changed)["at"]
+        else:
+            before = waiting["at"].slice(0, 0)
+        last = pc.max(pa.chunked_array([*waiting["at"].filter(first).chunks, *before.chunks], before.type)).as_py()
         return now if last is None or last + TICK > LAST else max(now, last + TICK)
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+import time
 import uuid
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
 
 from pfspark import cli
 from pfspark.ask.stores import Stores
@@ -480,3 +483,40 @@ def test_who_edits_much_reads_the_trees_once(resting: Path, spark: SparkSession,
         lake.store("PFS3", "Lyon")
         lake.replica_add("PFS1", "/Newer/Child", "PFS3")
         assert len(read) == 2
+
+
+def test_what_was_said_last_counts_though_the_clock_was_put_back(
+    resting: Path, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of an item and of a folder; what somebody dates ahead, and what a clock said that was days ahead, is not waited for."""
+    ahead = timedelta(hours=1)
+
+    class Clock(datetime):
+        @classmethod
+        def now(cls, tz: Any = None) -> datetime:
+            return datetime.now(tz) + ahead
+
+    with Lake.open(resting, spark, ahead=True) as lake:
+        monkeypatch.setattr(known, "datetime", Clock)
+        monkeypatch.setattr(time, "time_ns", lambda: int(Clock.now(UTC).timestamp() * 1e9) + 10_000_000)
+        lake.modify("PFS1", "/Sales", "first", b"AA")
+        lake.folder_set("PFS1", "/Sales", description="one")
+        ahead = timedelta(0)
+        lake.modify("PFS1", "/Sales", "first", b"BBBB")
+        lake.folder_set("PFS1", "/Sales", description="two")
+        lake.post("PFS1", "/Sales", b"at once", name="other")
+        now = datetime.now(UTC)
+        lake.folder_set("PFS1", "/Sales", note="later", at=now + timedelta(hours=5))
+        ahead = timedelta(days=3)
+        lake.folder_set("PFS1", "/Sales", description="far")
+        ahead = timedelta(0)
+        lake.folder_set("PFS1", "/Sales", description="three")
+        waiting = lake.table("edits").where(F.col("at") > F.lit(now - timedelta(hours=1))).toArrow().to_pylist()
+        dates = [row["at"] - now for row in sorted(waiting, key=lambda row: row["written"])]
+        hours = [round(each / timedelta(hours=1)) for each in dates]
+        assert hours == [1, 1, 1, 1, 0, 5, 72, 1]
+        lake.round(now + timedelta(hours=2))
+        [item] = lake.items("PFS1", "/Sales").where("name = 'first'").collect()
+        assert item["size"] == 4 and not item["conflict"]
+        tree = lake._world()["tree"].filter((pc.field("store") == "PFS1") & (pc.field("property") == "description"))
+        assert tree["value"].to_pylist() == ["three"]
