@@ -12,6 +12,11 @@ from pfspark.errors import DamageError, LakeError
 REFUSALS = (PySparkException, Py4JError)
 """What Spark raises where it cannot read or write; what its jobs meet comes as Java's own."""
 
+
+class RewrittenError(PySparkException):
+    """What is new in a table cannot be told from its history: it was not only appended to."""
+
+
 _UNREAD = re.compile(r"FAILED_READ_FILE\.\w+\] Encountered error while reading file (?P<path>.+?\.(?:parquet|json))\b|"
                      r"(?:FileNotFoundException: |is not a Parquet file: )(?:File )?(?P<other>\S+\.parquet)\b")  # fmt: skip
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")

@@ -97,6 +97,13 @@ def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -
     return False
 
 
+def last_number(place: Path, app: str) -> int:
+    """The last number of `app` that the log of a table knows; 0 where it knows none, or cannot be read."""
+    with suppress(Exception):
+        return _table(place).transaction_version(app) or 0
+    return 0
+
+
 def _to_write(place: Path) -> DeltaTable:
     table = _table(place)
     protocol = table.protocol()

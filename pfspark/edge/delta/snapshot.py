@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
@@ -15,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge.delta import native
-from pfspark.edge.delta.damage import damaged, is_missing, unread
+from pfspark.edge.delta.damage import REFUSALS, damaged, is_missing, unread
 from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, LEDGER, LOOKED_AT, AsOf, Restored, Row
 from pfspark.edge.delta.stored import Stored
 from pfspark.errors import LakeError
@@ -49,6 +50,8 @@ class Snapshot:
     """Whether facts too are read as they stand, with what other hands have written since."""
     furthest: datetime | None = None
     """The latest time to which any organization has ever been played; null: none was."""
+    follows_tidying: bool = False
+    """Whether facts are read at the newest version that says the same: where others join files, those before may be gone."""
 
     def arrow(self, name: str, keep: pc.Expression | None = None, columns: Sequence[str] = ()) -> pa.Table | None:
         """The valid rows of a table, all or those to `keep`, without Spark; None where that cannot be."""
@@ -77,7 +80,11 @@ class Snapshot:
     def version(self, name: str) -> int | None:
         """The version at which a table is read; None: as it stands."""
         pinned = self.people if name in BY_PEOPLE else {} if self.as_found or name == LEDGER else self.row.versions
-        return pinned.get(name)
+        version = pinned.get(name)
+        if version is not None and name in FACTS and self.follows_tidying:
+            with suppress(LakeError, *REFUSALS):  # who reads it says what is wrong
+                return self.tables.settled(name, version)
+        return version
 
     def untouched(self, name: str) -> bool:
         """Whether no round has written to that table."""

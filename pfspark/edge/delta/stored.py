@@ -25,7 +25,17 @@ from pyspark.sql import functions as F
 from pfspark import execute, said
 from pfspark.edge.delta import log, native, places, sql
 from pfspark.edge.delta.beside import APPEND_LOCK
-from pfspark.edge.delta.damage import REFUSALS, cause, damage, damaged, is_full, is_overtaken, unread, unwritten
+from pfspark.edge.delta.damage import (
+    REFUSALS,
+    RewrittenError,
+    cause,
+    damage,
+    damaged,
+    is_full,
+    is_overtaken,
+    unread,
+    unwritten,
+)
 from pfspark.edge.delta.digests import numbered
 from pfspark.edge.delta.ledger import FACTS, LEDGER, LOOKED_AT, Ledger
 from pfspark.edge.delta.locks import lock, lock_file, unlock
@@ -50,8 +60,10 @@ TRIES = 6
 THREADS = 4
 """Commits wait for the disk more than they work."""
 
-TIDIED = ("OPTIMIZE", "VACUUM START", "VACUUM END")
+TIDIED = ("OPTIMIZE", "REORG", "VACUUM START", "VACUUM END", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES")
 """What Delta calls commits after which a table says the same as before."""
+ADDING = {*TIDIED, "WRITE", "STREAMING UPDATE", "ADD COLUMNS", "CREATE TABLE"}
+"""And those after which it says no less, and nothing twice; a write that replaces what was there is none of them."""
 
 Hook = Callable[[str], object]
 
@@ -158,6 +170,16 @@ class Stored:
             version += 1
         return version
 
+    def expect_whole_ledger(self) -> None:
+        """Raises LakeError where the log of the ledger has given numbers that none of its rows has: others have taken it back."""
+        given = native.last_number(place, APP) if (place := self.here(LEDGER)) else 0
+        if given > (last := self.last_round()):
+            raise LakeError(
+                f"The ledger of {self.where} ends with round {last}, though round {given} was written into it: other hands have "
+                f"taken it back. Look for that in `DESCRIBE HISTORY {self.name(LEDGER)}`, and take it to the version before by "
+                f"`RESTORE TABLE {self.name(LEDGER)} TO VERSION AS OF`; until then nothing is played."
+            )
+
     def written_anew(self, name: str, since: int) -> bool:
         """Whether upkeep has written a table anew after that version."""
         return any((commit["operationParameters"] or {}).get("mode") == "Overwrite" for commit in self._commits(name, since))
@@ -201,7 +223,15 @@ class Stored:
         return None if place is None else native.read(place, columns_of(name, columns), version, keep)
 
     def edits_between(self, first: int, last: int) -> pa.Table:
-        """The edits that came with the versions after `first` up to `last`, as rounds are given them (`intake.legible`)."""
+        """The edits that came with the versions after `first` up to `last`, as rounds are given them (`intake.legible`).
+
+        Raises RewrittenError where other hands have done more in between than to append and to tidy: of a table that was taken
+        back Delta tells old rows as new ones. Raises what Spark does where the history reaches no longer back so far.
+        """
+        for commit in self._commits("edits", first):
+            replaces = (commit["operationParameters"] or {}).get("mode") == "Overwrite"
+            if commit["version"] <= last and (commit["operation"] not in ADDING or replaces):
+                raise RewrittenError(f"version {commit['version']} of `edits` of {self.where} is of {commit['operation']}")
         if place := self.here("edits"):
             fresh = native.added(place, columns_of("edits"), first, last, said.legible)
             if fresh is not None:

@@ -94,7 +94,8 @@ class Tables(Stored):
         row = Row.read(found["row"])
         restores = {each["round"]: restored_of(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
         people = {} if as_of is None else {name: row.versions[name] for name in BY_PEOPLE}
-        return Snapshot(self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"])
+        here = as_of is None and self.folder is not None  # where to ask which version that is takes no time
+        return Snapshot(self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"], follows_tidying=here)
 
     def _looked_up(self, as_of: AsOf, org: str | None) -> dict[str, Any] | None:
         """What a snapshot needs of the ledger, without Spark; None where that cannot be."""

@@ -79,6 +79,7 @@ class Writer:
         before = found.row
         if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
             raise damaged(LEDGER, self._tables.where, flaws[0])
+        self._tables.expect_whole_ledger()
         self._tables.gather(LEDGER)
         self.last = before
         now = datetime.now(UTC)

@@ -57,7 +57,10 @@ def plan(answers: Answers, world: Callable[[int], Between | None]) -> list[Remed
     """What would mend what is broken; empty where nothing is, or where nothing here can.
 
     `world`: the one that rounds go on with after a round, if it is at hand.
+
+    Raises LakeError where others have taken the ledger back: by what it says then, the rounds since would be undone.
     """
+    answers.snapshot.tables.expect_whole_ledger()
     return [*_other_hands(answers.snapshot)] or [*_another_world(answers, world)] or [*_new_lives(answers)]
 
 

@@ -15,6 +15,7 @@ from pyspark.sql import SparkSession
 
 from pfspark.edge.delta import making, snapshot, sql
 from pfspark.edge.delta import tables as delta
+from pfspark.edge.delta.damage import RewrittenError
 from pfspark.edge.delta.ledger import FACTS, AsOf, Row, looked_up
 from pfspark.edge.delta.snapshot import what_a_snapshot_needs
 from pfspark.edge.delta.tables import Tables
@@ -204,6 +205,22 @@ def test_edits_are_found_by_the_version_that_brought_them(lake: Tables) -> None:
     found = [row["edit_id"] for row in lake.edits_between(first, lake.version("edits")).sort_by("edit_id").to_pylist()]
     assert found == ["b", "c"]
     assert [row["edit_id"] for row in lake.edits_between(first + 1, first + 2).to_pylist()] == ["c"]
+
+
+def test_of_edits_that_others_took_back_none_is_told_as_new(lake: Tables, spark: SparkSession) -> None:
+    """Delta tells the rows of files that come back as inserted: who asks what is new reads the table instead."""
+    lake.append("edits", edit("b"))
+    first = lake.version("edits")
+    lake.append("edits", edit("c"))
+    spark.sql(f"OPTIMIZE {lake.name('edits')}")
+    lake.append("edits", edit("d"))
+    assert {row["edit_id"] for row in lake.edits_between(first, lake.version("edits")).to_pylist()} == {"c", "d"}
+    spark.sql(f"RESTORE TABLE {lake.name('edits')} TO VERSION AS OF {first + 1}")
+    with pytest.raises(RewrittenError, match=r"`edits` of .* is of RESTORE"):
+        lake.edits_between(first, lake.version("edits"))
+    last = lake.version("edits")
+    lake.append("edits", edit("e"))
+    assert [row["edit_id"] for row in lake.edits_between(last, lake.version("edits")).to_pylist()] == ["e"]
 
 
 def test_a_second_writer_is_turned_away_at_once(lake: Tables, spark: SparkSession) -> None:

@@ -12,9 +12,11 @@ from pyspark.sql import functions as F
 
 from pfspark.edge.config import conf_folder
 from pfspark.edge.delta import stored
+from pfspark.edge.delta.ledger import FACTS, LEDGER
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping.upkeep import Retention
 from pfspark.edge.runner import Runner
+from pfspark.errors import LakeError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from pfspark.settings import load_profile, override
@@ -54,6 +56,41 @@ def test_edits_wait_longer_than_the_history_reaches(copied: Copy, spark: SparkSe
     without_history(spark, lake, "edits")
     assert edits_that_wait(place, spark) == waiting | {"late"}
     assert set(world().tables["edits"]["edit_id"].to_pylist()) == waiting | {"late"}  # of one who has been there all the time
+
+
+def test_what_others_have_joined_and_cleared_away_is_read_where_it_is(resting: Path, spark: SparkSession) -> None:
+    """Of a lake at rest the files of its last round may be gone by then: their rows are in others."""
+    with Lake.open(resting, spark) as lake:
+        told = {name: lake.table(name).count() for name in FACTS}
+        known = [*lake.lines("state")]
+    with Lake.open(resting, spark) as lake:
+        files = {*resting.glob("state/*.parquet")}
+        for name in FACTS:
+            without_history(spark, lake, name)
+        assert files.isdisjoint(resting.glob("state/*.parquet"))
+        lake._runner.forget()
+    with Lake.open(resting, spark) as lake:
+        assert {name: lake.table(name).count() for name in FACTS} == told
+        assert [*lake.lines("state")] == known
+        lake.post("PFS1", "/Sales", b"more", name="more")
+        assert lake.run(until_quiet=True)
+        assert lake.items().where("name = 'more'").count() == 2 and lake.status()["converged"]
+
+
+def test_a_ledger_that_others_took_back_is_told(resting: Path, spark: SparkSession) -> None:
+    """Else its numbers would be given again, of rounds that counted, and nothing of these is undone. Put forward, it goes on."""
+    with Lake.open(resting, spark) as lake:
+        ledger, last = lake._tables.name(LEDGER), lake._tables.version(LEDGER)
+        spark.sql(f"RESTORE TABLE {ledger} TO VERSION AS OF {last - 2}")
+    with Lake.open(resting, spark) as lake:
+        lake.post("PFS1", "/Sales", b"more", name="more")
+        for ask in (lambda: lake.run(until_quiet=True), lake.maintain, lake.remedies):
+            with pytest.raises(LakeError, match=r"ends with round .* other hands have taken it back"):
+                ask()
+        spark.sql(f"RESTORE TABLE {ledger} TO VERSION AS OF {last}")
+    with Lake.open(resting, spark) as lake:
+        assert lake.remedies() == []
+        assert lake.run(until_quiet=True) and lake.items().where("name = 'more'").count() == 2
 
 
 @pytest.mark.lakes
