@@ -173,7 +173,7 @@ class Stored:
     def expect_whole_ledger(self) -> None:
         """Raises LakeError where the log of the ledger has given numbers that none of its rows has: others have taken it back."""
         given = native.last_number(place, APP) if (place := self.here(LEDGER)) else 0
-        if given > (last := self.last_round()):
+        if given and given > (last := self.last_round()):
             raise LakeError(
                 f"The ledger of {self.where} ends with round {last}, though round {given} was written into it: other hands have "
                 f"taken it back. Look for that in `DESCRIBE HISTORY {self.name(LEDGER)}`, and take it to the version before by "
