@@ -52,7 +52,14 @@ FOR_SMALL_LAKES = {
 README = (ROOT / "README.md").read_text()
 PATIENCE = 120
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.py"), reverse=True)
-LONG = ("01_first_round", "03_three_generations", "04_adding_and_removing_replicas", "07_what_if", "08_databricks")
+LONG = (
+    "01_first_round",
+    "03_three_generations",
+    "04_adding_and_removing_replicas",
+    "06_why_is_it_not_here",
+    "07_what_if",
+    "08_databricks",
+)
 """By a server that has just been started they take minutes."""
 SEEN: dict[str, tuple[str, object]] = {
     "01_first_round": ("sorted(set(sets.values()))", ["PFS1:1-25"]),

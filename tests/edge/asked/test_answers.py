@@ -338,6 +338,7 @@ def test_answers_are_filtered_by_store_folder_and_organization(lake: Lake) -> No
     assert {row["at"].minute for row in rows(lake.state(as_of=4))} == {5}
 
 
+@pytest.mark.lakes
 def test_of_a_folder_or_a_store_the_same_is_told_as_of_all(undisturbed: Lake) -> None:
     """Where only what is about that is looked at; the hierarchy has no items, and sends no reader anywhere."""
     every, sent = rows(undisturbed.items()), [*undisturbed.refer()]

@@ -58,6 +58,7 @@ def test_edits_wait_longer_than_the_history_reaches(copied: Copy, spark: SparkSe
     assert set(world().tables["edits"]["edit_id"].to_pylist()) == waiting | {"late"}  # of one who has been there all the time
 
 
+@pytest.mark.lakes
 def test_what_others_have_joined_and_cleared_away_is_read_where_it_is(resting: Path, spark: SparkSession) -> None:
     """Of a lake at rest the files of its last round may be gone by then: their rows are in others."""
     with Lake.open(resting, spark) as lake:
