@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from itertools import pairwise
 from typing import Any
@@ -42,6 +42,11 @@ def anti_join(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Table:
 def of_store(table: pa.Table, org: str, store: str) -> pa.Table:
     """Rows of `table` that are of that store."""
     return table.filter(pc.and_(pc.equal(table["store"], store), pc.equal(table["org"], org)))
+
+
+def of_folders(table: pa.Table, folders: Iterable[str]) -> pa.Table:
+    """Rows of `table` that are of those folders, whoever's they are."""
+    return filtered(table, pc.is_in(table["folder"], pa.array(folders, pa.string())))
 
 
 def filtered(table: pa.Table, stays: pa.ChunkedArray) -> pa.Table:

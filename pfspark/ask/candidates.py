@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset, cntext
 from pfspark.ask import lines
 from pfspark.ask.stores import set_of
-from pfspark.keyed import ByName, semi_join
+from pfspark.keyed import ByName, of_folders
 from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.printed import Line
 from pfspark.rows import arrow, local, schema_of, struct
@@ -50,7 +50,7 @@ def found(spark: SparkSession, asked: Iterable[tuple[int, Line]], worlds: Mappin
     if not ranges.num_rows:
         return {}
     told: dict[Request, list[Line]] = {}
-    folders = ranges.select(["folder"])
+    folders = ranges["folder"].unique().to_pylist()
     world = {name: _side_by_side(spark, name, worlds, folders) for name in VIEWS}
     rows = candidates(local(spark, ranges, struct(ASKED)).distinct(), world).toArrow().to_pylist()
     for row in sorted(rows, key=lambda row: row["nth"]):
@@ -100,7 +100,7 @@ def spelled(key: str, value: int | None) -> str:
     return str(value)
 
 
-def _side_by_side(spark: SparkSession, name: str, worlds: Mapping[int, ByName], folders: pa.Table) -> DataFrame:
+def _side_by_side(spark: SparkSession, name: str, worlds: Mapping[int, ByName], folders: Collection[str]) -> DataFrame:
     """A view of each round, of those folders alone, as that of an organization by the name of the round: rules never look beyond
     one."""
     tables = [_named(tables[name], str(number), folders) for number, tables in sorted(worlds.items())]
@@ -108,6 +108,6 @@ def _side_by_side(spark: SparkSession, name: str, worlds: Mapping[int, ByName], 
     return local(spark, pa.concat_tables(tables), schema_of(name, left_out))
 
 
-def _named(rows: pa.Table, org: str, folders: pa.Table) -> pa.Table:
-    about = semi_join(rows, folders, ["folder"]) if "folder" in rows.column_names else rows
+def _named(rows: pa.Table, org: str, folders: Collection[str]) -> pa.Table:
+    about = of_folders(rows, folders) if "folder" in rows.column_names else rows
     return about.set_column(rows.column_names.index("org"), rows.schema.field("org"), pa.repeat(pa.scalar(org), about.num_rows))

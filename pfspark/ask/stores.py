@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cntext, paths
-from pfspark.keyed import ByName, labels, parted, semi_join
+from pfspark.keyed import ByName, labels, of_folders, parted, semi_join
 from pfspark.printed import Line
 from pfspark.words import HIERARCHY, NAME, PARENT, ROOT, Entry, Listing, Standing
 
@@ -53,11 +53,11 @@ class _Few(ByOrg):
     """Tables of a world by organization, of a few folders alone."""
 
     def __init__(self, whole: ByOrg, folders: Iterable[str]) -> None:
-        self._whole, self._folders = whole, pa.array(folders, pa.string())
+        self._whole, self._folders = whole, [*folders]
 
     def part(self, name: str, org: str) -> pa.Table:
         rows = self._whole.part(name, org)
-        return rows.filter(pc.is_in(rows["folder"], self._folders)) if "folder" in rows.column_names else rows
+        return of_folders(rows, self._folders) if "folder" in rows.column_names else rows
 
 
 class Stores:

@@ -58,7 +58,8 @@ class Edits(Questions):
             repeats.expect_first(edit_id)
         target = None if folder is None else self._folder(org, store, folder)
         named = item and self._item(org, store, str(target), item, called=folder or "")
-        written, changes = datetime.now(UTC), action not in (Action.POST, Action.CREATE_FOLDER)
+        written = datetime.now(UTC)
+        changes = action not in (Action.POST, Action.CREATE_FOLDER)
         digest = None if body is None else hashlib.sha256(body).hexdigest()
         row = {
             "org": org, "edit_id": edit_id or f"{action}:{uuid.uuid4().hex}", "store": store,

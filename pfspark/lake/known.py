@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import reduce
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -120,21 +121,19 @@ class Known:
         One that `changes` its item, or without one its folder, comes after those too that have done so by the clock: where that
         has been put back, what was said first would count in place of what was said last. One far ahead is not waited for.
         """
-        about = pa.array([each for each in (folder, item, parent) if each], pa.string())
+        about = [each for each in (folder, item, parent) if each]
         waiting = of_store(self._tree_world()["edits"], org, store)
-        makes = pc.is_in(pc.binary_join_element_wise("@", waiting["edit_id"], ""), about)
+        makes = pc.is_in(waiting["edit_id"], pa.array([each[1:] for each in about if each.startswith("@")], pa.string()))
         lists = pc.is_valid(pc.map_lookup(waiting["properties"].combine_chunks(), f"{REPLICA}{store}", "first"))
-        first = pc.or_(makes, pc.and_(lists, pc.is_in(waiting["folder"], about)))
-        now = datetime.now(UTC)
+        opens = pc.and_(lists, pc.is_in(waiting["folder"], pa.array(about, pa.string())))
+        now, earlier = datetime.now(UTC), pc.or_kleene(makes, opens)
         if changes:
-            same = (pc.field("folder") == folder) & (pc.field("item").is_null() if item is None else pc.field("item") == item)
-            said = pc.divide(pc.field("place"), 1000)  # when, by the clock
-            near = pc.field("at") <= pa.scalar(min(now + AHEAD, LAST), pa.timestamp("us", "UTC"))
-            changed = same & (pc.field("action") != str(Action.POST)) & (pc.field("at").cast(pa.int64()) <= said) & near
-            before = waiting.filter(changed)["at"]
-        else:
-            before = waiting["at"].slice(0, 0)
-        last = pc.max(pa.chunked_array([*waiting["at"].filter(first).chunks, *before.chunks], before.type)).as_py()
+            of_folder = pc.and_(pc.is_null(waiting["item"]), pc.not_equal(waiting["action"], str(Action.POST)))
+            same = of_folder if item is None else pc.equal(waiting["item"], item)
+            said = pc.less_equal(waiting["at"].cast(pa.int64()), pc.divide(waiting["place"], 1000))  # then, by the clock
+            near = pc.less_equal(waiting["at"], pa.scalar(min(now + AHEAD, LAST), waiting["at"].type))
+            earlier = pc.or_kleene(earlier, reduce(pc.and_kleene, [pc.equal(waiting["folder"], folder), same, said, near]))
+        last = pc.max(waiting["at"].filter(earlier)).as_py()
         return now if last is None or last + TICK > LAST else max(now, last + TICK)
 
     def _directory(self, name: str, snapshot: Snapshot | None = None) -> dict[tuple[str, ...], Line]:

@@ -9,7 +9,6 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
@@ -26,8 +25,8 @@ from pfspark.edge.world.directory import directory, policies_of, policy_of
 from pfspark.edge.world.facts import world_between
 from pfspark.edge.world.turns import clocks
 from pfspark.errors import LakeError, UsageError
-from pfspark.keyed import ByName, semi_join
-from pfspark.keys import FOLDER, HERE
+from pfspark.keyed import ByName, of_folders
+from pfspark.keys import HERE
 from pfspark.lake.known import Known, When, round_or_time
 from pfspark.printed import LINES, Line
 from pfspark.rows import arrow, local, of_lines, struct
@@ -147,8 +146,7 @@ class Questions(Known):
         asked = None if folder is None else naming.folders_asked(seen.world, str(org), store, folder)
         views = {name: seen.world[name] for name in ("state", "replicas", "changes")}
         if asked is not None:  # of a large lake the rest need not go to Java
-            here = pa.table({"org": [org] * len(asked), "folder": pa.array(asked, pa.string())})
-            views = {name: semi_join(rows, here, FOLDER) for name, rows in views.items()}
+            views = {name: of_folders(rows, asked) for name, rows in views.items()}
         own = state.contents_of(self._frame_of("state", views), replicas=items.open_to_readers(self._frame_of("replicas", views)))
         own = own.where(F.col("org").isin(*seen.views))
         if store is not None:
@@ -191,8 +189,7 @@ class Questions(Known):
             raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
         named = naming.folders_asked(seen.world, str(org), store, folder) if folder is not None else None
         for line in seen.referrals(named):
-            here = store in (None, line["store"]) and site in (None, sites[line["org"], line["store"]])
-            if here and (named is None or line["id"] in named):
+            if store in (None, line["store"]) and site in (None, sites[line["org"], line["store"]]):
                 yield line
 
     def event_logs(self, as_of: When = None, *, org: str | None = None) -> Iterator[Log]:
@@ -329,8 +326,7 @@ class Questions(Known):
         named = None if folder is None else _named_in((now, then), folder)
         worlds = [{name: seen.world[name] for name in diff.VIEWS} for seen in (then, now)]
         if named is not None:
-            here = pa.table({"folder": pa.array(named, pa.string())})
-            worlds = [{name: semi_join(rows, here, ["folder"]) for name, rows in world.items()} for world in worlds]
+            worlds = [{name: of_folders(rows, named) for name, rows in world.items()} for world in worlds]
         views = ({name: self._frame_of(name, world) for name in world} for world in worlds)
         at = {**then.at, **now.at}
         rows = diff.changed(*views).where(F.col("org").isin(*at)).toArrow().to_pylist()

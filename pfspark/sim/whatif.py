@@ -91,7 +91,10 @@ def foresee(
     `tables` is the world after the organization's last round, and with what people did since: see `between.Between`.
     """
     org, worlds = ground.scenario.name, {AS_IS: ground.scenario, **variants}
-    played = _played(spark, ground, tables, worlds, until, progress, materializer)
+    between, playing, foreseen = _played(spark, ground, tables, worlds, until, progress, materializer)
+    ends = {line["org"]: line for line in player.ends(between, playing)}
+    parted = ByOrg(between.tables)
+    played = {world: _World(ground, foreseen, world, Stores(parted, world), ends[world]) for world in worlds}
     for world, one in played.items():
         is_new = world != AS_IS
         yield {
@@ -111,14 +114,15 @@ def released(
     materializer: Materializer = ALL_LOCAL,
 ) -> Iterator[Line]:
     """The replicas that are erased in that variant, each with when; as in `foresee`, but no other world is played beside it."""
-    [played] = _played(spark, ground, tables, {"alone": variant}, until, progress, materializer).values()
-    return played.released()
+    world = ground.scenario.name
+    between, _, foreseen = _played(spark, ground, tables, {world: variant}, until, progress, materializer)
+    return _released(foreseen.rows("replicas", world), Stores(between.tables, world))
 
 
 def _played(
     spark: SparkSession, ground: Ground, tables: ByName, worlds: Mapping[str, Scenario], until: datetime, progress: Progress,
     materializer: Materializer,
-) -> dict[str, _World]:  # fmt: skip
+) -> tuple[Between, dict[str, Playing], Foreseen]:  # fmt: skip
     """Those worlds, played in the same rounds until that time."""
     org = ground.scenario.name
     between = _side_by_side(Between(spark, materializer=materializer), org, tables, worlds)
@@ -134,9 +138,7 @@ def _played(
     for _ in player.rounds(between, playing, Past(between, ()), foreseen):
         played_so_far = (max(one.now - ground.now, timedelta(0)) for one in playing.values())
         progress(sum(played_so_far, timedelta(0)), len(playing) * (until - ground.now))
-    parted = ByOrg(between.tables)
-    ends = {line["org"]: line for line in player.ends(between, playing)}
-    return {world: _World(ground, foreseen, world, Stores(parted, world), ends[world]) for world in worlds}
+    return between, playing, foreseen
 
 
 def _side_by_side(between: Between, org: str, tables: ByName, worlds: Mapping[str, Scenario]) -> Between:
@@ -194,7 +196,8 @@ class _World:
             "missing": self._end["missing"], "most": most, "most_at": lines.when(most_at if most else None),
             "messages": messages.num_rows, "letters": letters.num_rows, "bytes": pc.sum(letters["bytes"]).as_py() or 0,
             "types": _sums(messages, "type", "messages"), "links": _sums(letters, "link", "letters"),
-            "lost": list(self._lost()), "refused": self._refused(), "released": list(self.released()),
+            "lost": list(self._lost()), "refused": self._refused(),
+            "released": list(_released(self._rows["replicas"], self._stores)),
             "stores": {store: self._of_store(store, letters) for store in self._stores.stores},
         }  # fmt: skip
 
@@ -219,14 +222,6 @@ class _World:
         receipts = self._rows["receipts"]
         refused = receipts.filter(pc.and_(pc.is_valid(receipts["edit_id"]), pc.equal(receipts["outcome"], str(Outcome.REFUSED))))
         return dict(sorted(Counter(refused["reason"].to_pylist()).items()))
-
-    def released(self) -> Iterator[Line]:
-        """The replicas that were erased, each with when."""
-        steps = self._rows["replicas"]
-        for row in steps.filter(pc.equal(steps["standing"], str(Standing.ERASED))).to_pylist():
-            yield {
-                "store": row["store"], "folder": self._stores.path(row["store"], row["folder"]), "at": lines.moment(row["at"])
-            }  # fmt: skip
 
     def _of_store(self, store: str, letters: pa.Table) -> Line:
         sent, received = (letters.filter(pc.equal(letters[way], store)) for way in ("from", "to"))
@@ -259,6 +254,12 @@ class _World:
         """Its rows by table, and by all that they say, but of whose world they are, what a letter tells besides, and
         what is only meant to be done."""
         return {name: {_text(row): row for row in rows.to_pylist()} for name, rows in self._rows.items()}
+
+
+def _released(steps: pa.Table, stores: Stores) -> Iterator[Line]:
+    """The replicas that were erased by those steps, each with when."""
+    for row in steps.filter(pc.equal(steps["standing"], str(Standing.ERASED))).to_pylist():
+        yield {"store": row["store"], "folder": stores.path(row["store"], row["folder"]), "at": lines.moment(row["at"])}
 
 
 def _sent(messages: pa.Table) -> pa.Table:

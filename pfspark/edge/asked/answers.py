@@ -24,7 +24,7 @@ from pfspark.edge.delta.ledger import Row
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world.directory import turn
 from pfspark.edge.world.facts import as_frame
-from pfspark.keyed import ByName, distinct, semi_join
+from pfspark.keyed import ByName, distinct, of_folders, semi_join
 from pfspark.keys import HERE
 from pfspark.printed import Line
 from pfspark.rows import local, rows_of, schema_of
@@ -216,8 +216,7 @@ class Answers:
         """Each folder as each store sees it, or of those `folders` (ids) each: to which stores it sends a reader, in order."""
         world, views = self.world, self.views
         if folders is not None:
-            few = pa.table({"folder": pa.array(folders, pa.string())})
-            world = {**world, **{name: semi_join(world[name], few, ["folder"]) for name in ("lists", "replicas")}}
+            world = {**world, **{name: of_folders(world[name], folders) for name in ("lists", "replicas")}}
             views = {org: stores.near(folders) for org, stores in views.items()}
         spark = self.snapshot.tables.spark
         given = {name: as_frame(spark, name, world[name]) for name in ("lists", "replicas", "stores", "links")}
@@ -225,7 +224,8 @@ class Answers:
         rows = referral.refer(readers, **given).toArrow().to_pylist()
         for org, stores in views.items():
             asking = [row for row in rows if row["org"] == org and row["store"] in stores.members]
-            yield from lines.referrals(asking, stores, org, self.at[org])
+            told = lines.referrals(asking, stores, org, self.at[org])
+            yield from (line for line in told if folders is None or line["id"] in folders)
 
     def rounds(self) -> Iterator[Line]:
         """The ledger; read by pages, not all at once."""

@@ -12,11 +12,6 @@ from pfspark.errors import DamageError, LakeError
 REFUSALS = (PySparkException, Py4JError)
 """What Spark raises where it cannot read or write; what its jobs meet comes as Java's own."""
 
-
-class RewrittenError(PySparkException):
-    """What is new in a table cannot be told from its history: it was not only appended to."""
-
-
 _UNREAD = re.compile(r"FAILED_READ_FILE\.\w+\] Encountered error while reading file (?P<path>.+?\.(?:parquet|json))\b|"
                      r"(?:FileNotFoundException: |is not a Parquet file: )(?:File )?(?P<other>\S+\.parquet)\b")  # fmt: skip
 _FULL = re.compile(r"No space left on device|Disk quota exceeded")
@@ -24,6 +19,10 @@ _NONE_THERE = re.compile(r"NOT_FOUND|MISSING|DOES_NOT_EXIST|NOT_A_DELTA_TABLE|SI
 _OVERTAKEN = re.compile(r"DELTA_CONCURRENT_|io\.delta\.exceptions\.Concurrent")
 _OF_JAVA = re.compile(r"(?<=: )(?:\w+\.)+\w*(?:Exception|Error): .+")
 _CAUSES = re.compile(rf"{_FULL.pattern}|Permission denied|Read-only file system|File too large")
+
+
+class RewrittenError(PySparkException):
+    """What is new in a table cannot be told from its history: it was not only appended to."""
 
 
 def damaged(name: str, where: str, file: str) -> DamageError:
