@@ -223,6 +223,22 @@ def test_of_edits_that_others_took_back_none_is_told_as_new(lake: Tables, spark:
     assert [row["edit_id"] for row in lake.edits_between(last, lake.version("edits")).to_pylist()] == ["e"]
 
 
+def test_of_a_ledger_that_others_took_back_no_number_is_given(spark: SparkSession, tmp_path: Path) -> None:
+    """That is no other writer. Put forward again, it goes on with the next."""
+    tables = Tables.create(spark, tmp_path / "lake")
+    for _ in range(3):
+        with tables.writing() as writer:
+            last = writer.open().row.round
+    stood = tables.version("rounds")
+    spark.sql(f"RESTORE TABLE {tables.name('rounds')} TO VERSION AS OF {stood - 2}")
+    assert tables.snapshot().row.round == last - 2
+    with tables.writing() as writer, pytest.raises(LakeError, match=f"ends with round {last - 2}, though round {last} was"):
+        writer.open()
+    spark.sql(f"RESTORE TABLE {tables.name('rounds')} TO VERSION AS OF {stood}")
+    with tables.writing() as writer:
+        assert writer.open().row.round == last + 1
+
+
 def test_a_second_writer_is_turned_away_at_once(lake: Tables, spark: SparkSession) -> None:
     with lake.writing() as first:
         with (

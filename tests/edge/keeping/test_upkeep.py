@@ -78,6 +78,7 @@ def test_what_others_have_joined_and_cleared_away_is_read_where_it_is(resting: P
         assert lake.items().where("name = 'more'").count() == 2 and lake.status()["converged"]
 
 
+@pytest.mark.lakes
 def test_a_ledger_that_others_took_back_is_told(resting: Path, spark: SparkSession) -> None:
     """Else its numbers would be given again, of rounds that counted, and nothing of these is undone. Put forward, it goes on."""
     with Lake.open(resting, spark) as lake:
