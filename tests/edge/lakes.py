@@ -50,6 +50,18 @@ def played_on(lake: Path, place: Path, spark: SparkSession, play: Callable[[Lake
     return place
 
 
+def without_history(spark: SparkSession, lake: Lake, table: str) -> None:
+    """Files that only older versions of a table need are removed at once."""
+    name = lake._tables.name(table)
+    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = '0 hours')")
+    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
+    try:
+        spark.sql(f"OPTIMIZE {name}")
+        spark.sql(f"VACUUM {name} RETAIN 0 HOURS")
+    finally:
+        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+
+
 def rows(name: str, table: pa.Table) -> set[str] | dict[str, Any]:
     """What a table of a world says, whatever the order of its rows and the cuts of its ranges."""
     if name not in MERGED:

@@ -17,7 +17,8 @@ from pyspark.errors import PySparkException
 from pfspark import cli
 from pfspark.between import Between
 from pfspark.edge.delta import making, places, sql
-from pfspark.edge.delta.ledger import Row
+from pfspark.edge.delta import tables as delta_tables
+from pfspark.edge.delta.ledger import FACTS, Row
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
 from pfspark.edge.keeping.agreement import disagreements
@@ -29,6 +30,7 @@ from pfspark.materializer import Materializer
 from pfspark.rows import rows_of
 from pfspark.words import Kind
 from tests.edge import mailbox
+from tests.edge.lakes import without_history
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -188,6 +190,28 @@ def test_what_does_not_count(left: str, spark: SparkSession) -> None:
         assert lake._runner.at_hand() is None
         assert not disagreements(spark, lake._runner.world().tables, world(lake._tables.snapshot()))
     assert not is_at_hand(left, spark)
+
+
+@pytest.mark.in_turn("catalogs")
+def test_what_others_have_cleared_away_is_read_where_it_is(
+    left: str, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Long after the last round its files may be gone, though nothing was played: their rows are in others."""
+    with Lake.open(left, spark) as lake:
+        play_on(lake)
+        told = {name: lake.table(name).count() for name in FACTS}
+    bases_by_spark.drop(Tables.open(spark, left))
+    for name in FACTS:
+        without_history(spark, lake, name)
+    with Lake.open(left, spark) as lake, pytest.raises(DamageError, match=r"its file .*\.parquet is gone"):
+        [*lake.lines("state")]
+    monkeypatch.setattr(delta_tables, "FILES_STAY", timedelta(0))
+    with Lake.open(left, spark) as lake:
+        assert {name: lake.table(name).count() for name in FACTS} == told
+        play_on(lake)
+    monkeypatch.undo()
+    with Lake.open(left, spark) as lake:
+        assert [*lake.lines("state")]
 
 
 def test_upkeep_removes_those_that_are_old(left: str, spark: SparkSession) -> None:

@@ -26,6 +26,10 @@ from pfspark.rows import Session
 from pfspark.tables import TABLES
 from pfspark.words import LARGEST, Kind
 
+FILES_STAY = timedelta(days=1)
+"""So long after a round nobody has cleared away its files: Delta itself refuses less than what a table says
+(`delta.deletedFileRetentionDuration`), which is thirty days unless somebody asked for less."""
+
 
 class Tables(Stored):
     """The tables of one lake, of which the ledger says what counts."""
@@ -94,8 +98,11 @@ class Tables(Stored):
         row = Row.read(found["row"])
         restores = {each["round"]: restored_of(each["restored"]) for each in found["restores"] if each["round"] <= row.round}
         people = {} if as_of is None else {name: row.versions[name] for name in BY_PEOPLE}
-        here = as_of is None and self.folder is not None  # where to ask which version that is takes no time
-        return Snapshot(self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"], follows_tidying=here)
+        # In a folder it takes no time to ask which version that is.
+        follows = as_of is None and (self.folder is not None or datetime.now(UTC) - row.ended > FILES_STAY)
+        return Snapshot(
+            self, row, frozenset(found["void"]), restores, people, furthest=found["furthest"], follows_tidying=follows
+        )
 
     def _looked_up(self, as_of: AsOf, org: str | None) -> dict[str, Any] | None:
         """What a snapshot needs of the ledger, without Spark; None where that cannot be."""

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 from pfspark import merging
 from pfspark.between import Between
+from pfspark.edge.delta.damage import REFUSALS, damage
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.stored import Stored
@@ -90,7 +91,10 @@ def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
 
 
 def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = None) -> dict[str, pa.Table]:
-    """Those views of what the tables say, or all; of the own state of one folder alone if it is named."""
+    """Those views of what the tables say, or all; of the own state of one folder alone if it is named.
+
+    Raises DamageError where a file of theirs is gone.
+    """
     wanted = {name: view for name, view in graph().items() if not names or name in names}
     asked = {step.name for step in steps(wanted.values()) if step.rule is None}
     known = directory(snapshot, [name for name in DIRECTORY if name in asked or name == "organizations"])
@@ -103,7 +107,12 @@ def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = N
         merging.OF_NONE: as_made("tree", rows_of("tree", ())),
         "no lives": as_made("lives", rows_of("lives", ())),
     }
-    return execute(snapshot.tables.spark, wanted, given, BY_FILES)
+    try:
+        return execute(snapshot.tables.spark, wanted, given, BY_FILES)
+    except REFUSALS as error:
+        if told := damage(error):
+            raise told from error
+        raise
 
 
 def _facts(snapshot: Snapshot, name: str, folder: str | None) -> Made:

@@ -21,19 +21,7 @@ from pfspark.lake import Lake
 from pfspark.rows import rows_of
 from pfspark.settings import load_profile, override
 from pfspark.words import FIRST
-from tests.edge.lakes import DAY, Copy, Ended, broken, ending_at, facts
-
-
-def without_history(spark: SparkSession, lake: Lake, table: str) -> None:
-    """Files that only older versions of a table need are removed at once."""
-    name = lake._tables.name(table)
-    spark.sql(f"ALTER TABLE {name} SET TBLPROPERTIES ('delta.deletedFileRetentionDuration' = '0 hours')")
-    spark.conf.set("spark.databricks.delta.retentionDurationCheck.enabled", "false")
-    try:
-        spark.sql(f"OPTIMIZE {name}")
-        spark.sql(f"VACUUM {name} RETAIN 0 HOURS")
-    finally:
-        spark.conf.unset("spark.databricks.delta.retentionDurationCheck.enabled")
+from tests.edge.lakes import DAY, Copy, Ended, broken, ending_at, facts, without_history
 
 
 def tidy(lake: Lake, *names: str) -> None:
