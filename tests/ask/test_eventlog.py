@@ -202,6 +202,7 @@ def test_a_log_is_read_event_by_event_and_other_events_are_passed_over() -> None
         ("Date: 5/19/2010 4:16:12 PM", datetime(2010, 5, 19, 16, 16, 12, tzinfo=UTC)),
         ("Date: 1/5/2026\nTime: 12:00:00 AM", datetime(2026, 1, 5, tzinfo=UTC)),
         ("Date:\t\t1/5/2026\nTime:\t\t12:00:00PM", datetime(2026, 1, 5, 12, tzinfo=UTC)),
+        ("Date: 1/5/2026\nTime: 14:16:12 PM", datetime(2026, 1, 5, 14, 16, 12, tzinfo=UTC)),
         ("Date: 1/5/2026\nTime: 23:01:02", datetime(2026, 1, 5, 23, 1, 2, tzinfo=UTC)),
         ("Date: 1/5/2026\nTime: 8:00:00.25 AM", datetime(2026, 1, 5, 8, 0, 0, 250000, tzinfo=UTC)),
         ("Date: 1/5/2026", None),
@@ -237,6 +238,8 @@ def test_the_header(at: datetime, told: str) -> None:
         (V39.replace("5-2B19,5-38B6", "5-2B19"), "line 7 of the log: found '5-2B19', expected an id and a number"),
         (V39.replace("RFIs: 0", "RFIs: some"), "line 6 of the log: found 'some', expected a number or nothing"),
         (V41.replace("0x10", "0x40"), "line 1 of the log: found a message of type 0x40, expected one of 0x2, 0x4, 0x8"),
+        ("Date: 1/5/2026 14:16:12 AM\n" + V41, "line 1 of the log: found '1/5/2026 14:16:12 AM', expected month/day/year"),
+        ("Date: 1/5/2026 25:16:12 PM\n" + V41, "line 1 of the log: found '1/5/2026 25:16:12 PM', expected month/day/year"),
         ("\nDate: 19/5/2010 4:16:12 PM\n" + V41, "line 2 of the log: found '19/5/2010 4:16:12 PM', expected month/day/year"),
     ],
 )

@@ -233,6 +233,8 @@ def _read_moment(text: str) -> datetime:
     hour, minute, second = clock.split(":")
     whole, _, fraction = second.partition(".")
     try:
+        if half and int(hour) > {"AM": 12, "PM": 23}[half[0]]:  # some write 14:16 PM
+            raise ValueError(f"hour {hour} {half[0]}")
         hours = int(hour) % 12 + 12 * (half == ["PM"]) if half else int(hour)
         return datetime(year, month, date, hours, int(minute), int(whole), int(fraction.ljust(6, "0") or 0), UTC)
     except ValueError as error:
