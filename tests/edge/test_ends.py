@@ -11,7 +11,7 @@ import random
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,8 +19,10 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge.delta.ledger import FACTS
+from pfspark.edge.world.facts import world
+from pfspark.errors import RefusedError
 from pfspark.lake import Lake
-from tests.edge.lakes import DAY, Copy, Ended, Point, broken, counted, ending_at, facts, ledger
+from tests.edge.lakes import DAY, Copy, Ended, Point, assert_same_world, broken, counted, ending_at, facts, ledger
 from tests.edge.processes import kill, talking
 
 
@@ -87,6 +89,80 @@ def test_wherever_a_post_ends_it_can_be_repeated(in_trouble: Copy, spark: SparkS
     assert lake.table("changes").where("edit_id = 'mine'").count() == 1
     assert {line["store"] for line in lake.lines("items") if line["name"] == "again"} == {"PFS1", "PFS2"}
     assert broken(lake) == set()
+
+
+MBOX = b"From a@example.com Mon Jan  5 08:00:00 2026\nSubject: one\n\nhello\n\n"
+
+
+def declare(lake: Lake, _: Path) -> None:
+    """A store more, which is to hold a folder that is there, one that is new, and one beneath that."""
+    said = lake.declared()
+    folders = {"/Sales": {"replicas": ["PFS1", "PFS3"]}, "/New": {"replicas": ["PFS1"]}, "/New/Deep": {"replicas": ["PFS3"]}}
+    lake.apply(
+        {**said, "stores": {**said["stores"], "PFS3": {"site": "Paris"}}, "folders": {**said["folders"], **folders}},
+        store="PFS1",
+        at=f"{DAY}00:40:00Z",
+    )
+
+
+def recover(lake: Lake, _: Path) -> None:
+    with contextlib.suppress(RefusedError):  # its copy is there, and so is its name
+        lake.folder_recover("PFS1", "/Old", at=f"{DAY}00:40:00Z")
+
+
+def bring_in(lake: Lake, box: Path) -> None:
+    lake.import_mail(box, "PFS1", "/Sales", at=f"{DAY}00:40:00Z")
+
+
+def keep_up(lake: Lake, _: Path) -> None:
+    lake.maintain(f"{DAY}00:40:00Z")
+
+
+@pytest.fixture(scope="module")
+def lived_in(begun: Path, spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A lake of which one folder was deleted, with its items, and in which a writer has ended; PFS2 has a post that waits."""
+    place = Path(shutil.copytree(begun, tmp_path_factory.mktemp("lived in") / "lake"))
+    with Lake.open(place, spark) as lake:
+        lake.folder_create("PFS1", "/Old", ["PFS1", "PFS2"], at=f"{DAY}00:00:00Z")
+        lake.run(f"{DAY}00:10:00Z")
+        lake.post("PFS2", "/Old", b"old", name="old", at=f"{DAY}00:11:00Z")
+        lake.run(f"{DAY}00:20:00Z")
+        lake.folder_delete("PFS1", "/Old", at=f"{DAY}00:21:00Z")
+        lake.run(f"{DAY}00:30:00Z")
+        lake.post("PFS2", "/Sales", b"own", name="own", at=f"{DAY}00:31:00Z")
+        lake._tables.hook = ending_at(("after state", 1))
+        with pytest.raises(Ended):
+            lake.round(f"{DAY}00:35:00Z")
+    return place
+
+
+@pytest.mark.lakes
+@pytest.mark.parametrize("verb", [declare, recover, bring_in, keep_up])
+def test_wherever_a_verb_ends_it_can_be_repeated(
+    lived_in: Path, spark: SparkSession, tmp_path: Path, verb: Callable[[Lake, Path], None]
+) -> None:
+    """What it says it says once, and all is as if it had not ended."""
+    box, points = tmp_path / "box", list[Point]()
+    box.write_bytes(MBOX)
+
+    def at_the_end(place: Path) -> list[tuple[object, ...]]:
+        with Lake.open(place, spark) as lake:
+            verb(lake, box)
+            lake.run(f"{DAY}03:00:00Z")
+            assert broken(lake) == set() and lake.status()["converged"]
+            assert_same_world(lake._runner.world().tables, world(lake._tables.snapshot()))
+            items = [(line["store"], line["folder"], line["name"], line["deleted"]) for line in lake.lines("items")]
+            return sorted([*items, *((line["store"], line["path"], *line["replicas"]) for line in lake.lines("folders"))])
+
+    with Lake.open(shutil.copytree(lived_in, tmp_path / "counted"), spark, hook=counted(points.append)) as lake:
+        verb(lake, box)
+    whole = at_the_end(Path(shutil.copytree(lived_in, tmp_path / "whole")))
+    assert len(points) >= 4
+    for nth, point in enumerate(points):
+        place = Path(shutil.copytree(lived_in, tmp_path / f"ended {nth}"))
+        with Lake.open(place, spark, hook=ending_at(point)) as lake, pytest.raises(Ended):
+            verb(lake, box)
+        assert at_the_end(place) == whole, point
 
 
 PLAYING = """
