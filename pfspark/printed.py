@@ -279,7 +279,7 @@ null: nothing
         _line(
             "diff", "what changed between two moments", "diff", f"""
 {_HERE.strip()}
-id? | string | the folder's id, where the store sees two of that path
+id? | string | the folder's id, where two have that path: the store sees both, or one was deleted and the other made since
 what | string | tree (a property of the folder), list (a replica), standing (of the store's own), numbers (held), holes (missing)
 name | string? | the property, or the replica
 before | string? | what it was; of numbers and holes: those that are not there any more

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import reduce
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark import cnset
+from pfspark.ask.stores import Stores
 from pfspark.keys import HERE, ORIGIN_HERE
+from pfspark.printed import Line
 from pfspark.rules import state
 from pfspark.words import REPLICA, WHOLE
 
@@ -19,6 +22,8 @@ WHAT = ("tree", "list", "standing", "numbers", "holes")
 """What can be told to have changed."""
 
 Views = Mapping[str, DataFrame]
+Here = tuple[str, str, str]
+"""An organization, a store and a folder."""
 
 
 def changed(before: Views, after: Views) -> DataFrame:
@@ -39,6 +44,22 @@ def changed(before: Views, after: Views) -> DataFrame:
         _sets("holes", before["array"], after["array"]),
     )
     return reduce(lambda some, more: some.unionByName(more), parts)
+
+
+def called(folders: Iterable[Here], moments: Sequence[Mapping[str, Stores]]) -> dict[Here, Line]:
+    """How lines name those folders: as the first of the moments does in which the store has heard of one, and with its `id` where
+    two of them have one path, as one that was deleted and one that was made in its place.
+    """
+    found = {}
+    for org, store, folder in folders:
+        known = [moment[org] for moment in moments if org in moment]
+        stores = next((each for each in known if folder in each.tree[store]), known[0])
+        found[org, store, folder] = stores.called(store, folder)
+    alike = Counter((org, store, name["folder"]) for (org, store, _), name in found.items())
+    return {
+        (org, store, folder): {**name, "id": folder} if alike[org, store, name["folder"]] > 1 else name
+        for (org, store, folder), name in found.items()
+    }
 
 
 def _unlike(what: str, before: DataFrame, after: DataFrame, *, name: str | None, value: str) -> DataFrame:

@@ -330,12 +330,11 @@ class Questions(Known):
         views = ({name: self._frame_of(name, world) for name in world} for world in worlds)
         at = {**then.at, **now.at}
         rows = diff.changed(*views).where(F.col("org").isin(*at)).toArrow().to_pylist()
+        called = diff.called({(row["org"], row["store"], row["folder"]) for row in rows}, (now.views, then.views))
         for row in sorted(rows, key=lambda row: (*(row[name] for name in HERE), diff.WHAT.index(row["what"]), row["name"] or "")):
-            known = [seen.views[row["org"]] for seen in (now, then) if row["org"] in seen.views]
-            stores = next((each for each in known if row["folder"] in each.tree[row["store"]]), known[0])
             yield {
                 "org": row["org"], "at": lines.moment(at[row["org"]]), "kind": "diff", "store": row["store"],
-                **stores.called(row["store"], row["folder"]),
+                **called[row["org"], row["store"], row["folder"]],
                 **{name: row[name] for name in ("what", "name", "before", "after")},
             }  # fmt: skip
 
