@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pfspark import cnset, cntext
-from pfspark.ask import why
+from pfspark.ask import deletions, why
 from pfspark.ask.gaps import asked_of
 from pfspark.ask.stores import set_of
 from pfspark.errors import CnSetError
@@ -157,7 +157,8 @@ def explain(
     """What can be said of what is asked about: rows of `explained`.
 
     `tables` are the views of a world, of which only the folders asked about are read; `facts` are those of `FACTS`; `clock` is
-    the time and policy of each organization, `grid` when it plays. Numbers that a folder never had are in no row.
+    the time and policy of each organization, `grid` when it plays. Numbers that a folder never had are in no row. What comes next
+    where the folder's deletion comes first nobody can say: it has no time.
     """
     about = list(asked)
     rows = {
@@ -178,7 +179,8 @@ def explain(
     given |= {"clock": Made.of(clock, schema_of("clock"), materializer)} | {name: view(name) for name in VIEWS}
     given |= _facts_of(folders, facts, spark)
     said: list[Line] = execute(spark, {"said": why.graph()}, given, materializer)["said"].to_pylist()
-    return said
+    coming = deletions.on_their_way(tables)
+    return [row | {"next_at": None} if deletions.come_first(row, coming) else row for row in said]
 
 
 def _facts_of(folders: pa.Table, facts: Mapping[str, Callable[[], DataFrame]], spark: SparkSession) -> dict[str, Made]:

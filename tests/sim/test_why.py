@@ -111,6 +111,38 @@ def sown(config: pytest.Config) -> dict[Bug, str]:
     return dict(bugs[(turn + place) % len(bugs)] for place in range(AT_A_TIME))
 
 
+ALIVE = """
+profile = "modern"
+start = 2026-01-05T00:00:00Z
+end = "3h"
+interval = "15m"
+links = [{ sites = ["Redmond", "Paris"], cost = 5, delay = "1h" }]
+faults = [{ to = "PFS2", since = "30m", until = "80m", lost = 1 }]
+[stores]
+PFS1 = { site = "Redmond" }
+PFS2 = { site = "Paris" }
+[folders]
+"/Sales" = { replicas = ["PFS1", "PFS2"] }
+[[steps]]
+at = "30m"
+post = { store = "PFS1", folder = "/Sales", item = "lost" }
+[[steps]]
+at = "90m"
+post = { store = "PFS1", folder = "/Sales", item = "heard" }
+[[steps]]
+at = "2h30m"
+why = { store = "PFS2", folder = "/Sales" }
+"""
+"""PFS2 hears at 2:30 that it lacks PFS1:1, and is to ask for it fifteen minutes later."""
+DELETED = """
+[[steps]]
+at = "1h45m"
+delete_folder = { store = "PFS1", folder = "/Sales" }
+"""
+"""Of which PFS2 hears at 2:45."""
+FATES = {"folder lives": ALIVE, "folder is deleted": ALIVE + DELETED}
+
+
 def file(name: str) -> Scenario:
     return parse((conf_folder() / "scenarios" / f"{name}.toml").read_text(), name, conf_folder())
 
@@ -124,7 +156,8 @@ def inventions(config: pytest.Config) -> list[Scenario]:
 def organizations(config: pytest.Config) -> list[Scenario]:
     """What this module wants played: the files, some of them with a wrong `why`, and what is invented."""
     wrong = [replace(file(name), name=f"{bug.name}: {name}") for bug, name in sown(config).items()]
-    return [*map(file, FILES), *wrong, *inventions(config)]
+    fates = [parse(text, name, conf_folder()) for name, text in FATES.items()]
+    return [*map(file, FILES), *wrong, *fates, *inventions(config)]
 
 
 ANSWERS: list[tuple[datetime, Line]] = []
@@ -173,6 +206,16 @@ def test_every_cause_is_told(played: Mapping[str, list[Line]]) -> None:
         assert line["because"] and all(each["rule"] and each["says"] and each["table"] for each in line["because"])
     assert words(lines) == sorted(line.split() for line in EXPECTED.strip().splitlines())
     assert {line["cause"] for line in lines} == set(Cause)
+
+
+@pytest.mark.parametrize(("fate", "at"), [("folder lives", "02:45"), ("folder is deleted", None)])
+def test_what_a_deletion_comes_before_nobody_can_say(played: Mapping[str, list[Line]], fate: str, at: str | None) -> None:
+    """By a letter that is under way already; where there is none it is said, and comes true."""
+    [line] = [line for line in played[fate] if line["kind"] == "why"]
+    assert (line["item"], line["cause"]) == ("PFS1:1", "waiting_to_ask")
+    assert line["next"] == {"at": at and f"2026-01-05T{at}:00Z", "what": "ask", "of": "PFS1"}
+    asked = [line["at"] for line in played[fate] if line["kind"] == "message" and line["asks"] and line["folder"] == "/Sales"]
+    assert asked == ([line["next"]["at"]] if at else [])
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
