@@ -28,18 +28,28 @@ def on_their_way(tables: ByName) -> Coming:
     mail, changes = tables["mail"], tables["changes"]
     news = mail.filter(pc.and_(pc.is_in(mail["type"], pa.array(OF_HIERARCHY)), pc.is_null(mail["lost"])))
     deleting = pc.and_(pc.equal(changes["folder"], HIERARCHY), pc.equal(changes["action"], str(Action.DELETE_FOLDER)))
-    deletions = changes.filter(deleting)
+    deletions = _brought(news, changes.filter(deleting))
     coming: Coming = {}
-    if not news.num_rows or not deletions.num_rows:
+    if not deletions.num_rows:
         return coming
     edges = branches.edges(tables["folders"], distinct(news, ["org"]))
-    for nth, letter in enumerate(news.select(["org", "recipient", "due"]).to_pylist()):
-        brought = TWINS["frames.in_ranges"](deletions, TWINS["receipt.unpack"](news.slice(nth, 1)))
-        deleted = brought.select(["org", "object"]).rename_columns(list(FOLDER))
-        for folder in branches.beneath(edges, deleted)["folder"].to_pylist():
+    messages: dict[tuple[str, str], list[str]] = {}
+    for nth, letter in enumerate(news.select(["org", "message_id", "recipient", "due"]).to_pylist()):
+        message = letter["org"], letter["message_id"]
+        if message not in messages:  # it goes to many
+            deleted = _brought(news.slice(nth, 1), deletions).select(["org", "object"]).rename_columns(list(FOLDER))
+            messages[message] = branches.beneath(edges, deleted)["folder"].to_pylist()
+        for folder in messages[message]:
             here = letter["org"], letter["recipient"], folder
             coming[here] = min(letter["due"], coming.get(here, letter["due"]))
     return coming
+
+
+def _brought(letters: pa.Table, changes: pa.Table) -> pa.Table:
+    """Those of the changes that letters carry."""
+    if not letters.num_rows or not changes.num_rows:
+        return changes.slice(0, 0)
+    return TWINS["frames.in_ranges"](changes, TWINS["receipt.unpack"](letters))
 
 
 def come_first(row: Line, coming: Coming) -> bool:

@@ -19,7 +19,7 @@ BENEATH = {"F": "", "F/G": "F", "F/G/H": "F/G", "E": ""}
 
 def letter(recipient: str, hours: int, *cns: int, **more: Any) -> dict[str, Any]:
     carries = [{"origin": "A", "cn_min": cn, "cn_max": cn} for cn in cns]
-    said = {"org": "main", "message_id": f"{recipient} {hours}", "recipient": recipient, "due": NOW + hours * HOUR}
+    said = {"org": "main", "message_id": f"{cns}", "recipient": recipient, "due": NOW + hours * HOUR}
     return {**said, "type": "0x2", "store": "A", "folder": "1-1", "carries": carries, "lost": None, **more}
 
 
@@ -44,11 +44,12 @@ def test_a_letter_brings_the_deletion_of_a_folder_and_of_all_beneath_it() -> Non
     """To its own recipient, by the first that is there; what is no deletion, is lost, or is of content brings none."""
     found = deletions.on_their_way(world(
         letter("B", 3, 3, 4), letter("B", 2, 5), letter("C", 5, 3), letter("C", 7, 4, lost="cut off"),
-        letter("C", 8, 4, type="0x4", folder="F"), letter("D", 4, 5, type="0x80000002"),
+        letter("C", 8, 4, type="0x4", folder="F"), letter("D", 4, 5, type="0x80000002"), letter("E", 9, 3, 4),
     ))  # fmt: skip
     assert found == {
         ("main", "B", "F"): NOW + 3 * HOUR, ("main", "B", "F/G"): NOW + 2 * HOUR, ("main", "B", "F/G/H"): NOW + 2 * HOUR,
         ("main", "D", "F/G"): NOW + 4 * HOUR, ("main", "D", "F/G/H"): NOW + 4 * HOUR,
+        ("main", "E", "F"): NOW + 9 * HOUR, ("main", "E", "F/G"): NOW + 9 * HOUR, ("main", "E", "F/G/H"): NOW + 9 * HOUR,
     }  # fmt: skip
     assert deletions.on_their_way(world()) == {} == deletions.on_their_way(world(letter("B", 3, 3)))
 
