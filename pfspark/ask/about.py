@@ -179,8 +179,7 @@ def explain(
     given |= {"clock": Made.of(clock, schema_of("clock"), materializer)} | {name: view(name) for name in VIEWS}
     given |= _facts_of(folders, facts, spark)
     said: list[Line] = execute(spark, {"said": why.graph()}, given, materializer)["said"].to_pylist()
-    coming = deletions.on_their_way(tables)
-    return [row | {"next_at": None} if deletions.come_first(row, coming) else row for row in said]
+    return deletions.forestall(said, tables)
 
 
 def _facts_of(folders: pa.Table, facts: Mapping[str, Callable[[], DataFrame]], spark: SparkSession) -> dict[str, Made]:

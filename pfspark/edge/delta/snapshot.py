@@ -57,6 +57,8 @@ class Snapshot:
         """The valid rows of a table, all or those to `keep`, without Spark; None where that cannot be."""
         if self.untouched(name):
             return rows_of(name, ()).select(list(columns or TABLES[name].names))
+        if self.tables.here(name) is None:  # before it is asked which version that would be
+            return None
         valid = [] if keep is None else [keep]
         if name in (*FACTS, LEDGER):
             valid.append(pc.field("round") <= self.row.round)
