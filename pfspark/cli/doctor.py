@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import sys
 import tempfile
@@ -15,6 +14,7 @@ from typing import TYPE_CHECKING
 from pfspark.cli import archive
 from pfspark.edge import session
 from pfspark.edge.spark import installed, temporary, tuned
+from pfspark.edge.spark.given import given_by
 from pfspark.errors import LakeError, PfsparkError
 
 if TYPE_CHECKING:
@@ -37,9 +37,9 @@ def checks(lake: str | None = None, *, prepare: bool = False) -> Iterator[Check]
     `prepare`: the archive of classes, with which sessions start sooner, is made anew.
     """
     yield Check("Python", True, f"{platform.python_version()} ({sys.executable})")
-    given = [name for name in installed.GIVEN if name in os.environ]
+    given = given_by()
     if given:
-        yield Check("Spark", None, f"given here ({given[0]} is set): pfspark starts none")
+        yield Check("Spark", None, f"given here ({given} is set): pfspark starts none")
     else:
         yield _look("Spark", _spark)
         yield _look("Java", lambda: str(installed.find_java()))

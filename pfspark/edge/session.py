@@ -1,7 +1,8 @@
 """The Spark session: started tuned, quiet and on loopback, or taken as it is found.
 
-On a cluster, under `spark-submit`, with Spark Connect or where a session is already active, nothing is set: that
-session is taken if it knows Delta and tells times in UTC. Anywhere else one is started in this machine's Java.
+On a cluster, under `spark-submit`, with Spark Connect or where a session is already active, that session is taken if it
+knows Delta and tells times in UTC; nothing is set but that old versions of tables may be read. Anywhere else one is started
+in this machine's Java.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from typing import TYPE_CHECKING
 
 from pfspark.edge.spark import lookups
 from pfspark.edge.spark.fit import OLD_VERSIONS, fitted
-from pfspark.edge.spark.installed import GIVEN, class_archive, delta_jars, find_java, installed, last_lines, spark_home
+from pfspark.edge.spark.given import given_by
+from pfspark.edge.spark.installed import class_archive, delta_jars, find_java, installed, last_lines, spark_home
 from pfspark.edge.spark.quietly import LOGGERS, quietly
 from pfspark.edge.spark.temporary import are_there, own_folder, sweep
 from pfspark.edge.spark.tuned import FOR_LITTLE
@@ -132,7 +134,7 @@ def stop_java(*, at_once: bool) -> None:
 
 def is_given() -> bool:
     """Whether the session to work in is there already, or is one that somebody else starts."""
-    return any(name in os.environ for name in GIVEN) or _session_is_active()
+    return given_by() is not None or _session_is_active()
 
 
 def _session_is_active() -> bool:

@@ -18,6 +18,7 @@ from typing import TextIO
 from pfspark import engine
 from pfspark.edge.briefly import briefly
 from pfspark.edge.config import stamp
+from pfspark.edge.spark.given import given_by
 from pfspark.edge.umask import current_umask
 from pfspark.engine.wire import Line, Message
 
@@ -42,7 +43,7 @@ KILLED = "pfspark: the engine has ended in the middle of this; `log edits` and `
 def handed_over(words: Sequence[str]) -> int | None:
     """The exit code of a command that an engine has done; None: nobody has done anything."""
     switch = os.environ.get(engine.SWITCH, "").lower()
-    if switch == "off" or not needs_spark(words) or _somebody_else_starts_spark():
+    if switch == "off" or not needs_spark(words) or given_by():
         return None
     place = engine.folder()
     if place is None:
@@ -77,10 +78,6 @@ def needs_spark(words: Sequence[str]) -> bool:
 def writes(words: Sequence[str]) -> bool:
     """Whether a command that needs Spark writes tables by it."""
     return not WRITE.isdisjoint(words)
-
-
-def _somebody_else_starts_spark() -> bool:
-    return any(os.environ.get(name) for name in ("DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"))
 
 
 def connected(place: Path, *, may_start: bool) -> tuple[Line | None, bool]:
@@ -127,11 +124,7 @@ def _is_locked(lock: TextIO) -> bool:
 
 def _fit(there: Path) -> Line | None:
     """The engine that listens there, if it is of this pfspark and answers."""
-    line = _reached(there)
-    if line is None:
-        return None
-    said = _answer(line, {"ask": "status"})
-    line.connection.close()
+    said = status(there)
     if said is None:
         return None
     if said.get("stamp") == stamp():
@@ -142,20 +135,20 @@ def _fit(there: Path) -> Line | None:
 
 def stop(there: Path) -> Message | None:
     """Ends the engine that listens there as soon as it is through; what it says of itself, None: there is none."""
-    line = _reached(there)
-    if line is None:
-        return None
-    with contextlib.closing(line.connection):
-        return _answer(line, {"ask": "stop"})
+    return _asked(there, "stop")
 
 
 def status(there: Path) -> Message | None:
     """What the engine that listens there says of itself; None: there is none, or it does not answer."""
+    return _asked(there, "status")
+
+
+def _asked(there: Path, what: str) -> Message | None:
     line = _reached(there)
     if line is None:
         return None
     with contextlib.closing(line.connection):
-        return _answer(line, {"ask": "status"})
+        return _answer(line, {"ask": what})
 
 
 def wait_for(process: int) -> None:

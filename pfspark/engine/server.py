@@ -44,10 +44,8 @@ class Job:
 class Engine:
     """One engine; commands are done by the thread that made it, which must be the main one.
 
-    Attributes:
-        there: the socket at which it listens.
-        command: does the words of a command, and gives its exit code.
-        lock: the open file by whose lock others wait until it listens, if there is one.
+    It listens at the socket `there`. `command` does the words of a command, and gives its exit code; by the lock of the open file
+    `lock`, if there is one, others wait until it listens.
     """
 
     def __init__(self, there: Path, command: Callable[[Sequence[str]], int], lock: int | None = None) -> None:

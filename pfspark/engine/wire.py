@@ -34,15 +34,6 @@ class Line:
 
         Raises TimeoutError where none comes within the connection's time.
         """
-        return self._message()
-
-    def hear_with_files(self) -> tuple[Message | None, list[int]]:
-        """The first message, and the files that came with it."""
-        raw, files, _, _ = socket.recv_fds(self.connection, 65_536, STREAMS)
-        self._rest += raw
-        return (self._message() if raw else None), list(files)
-
-    def _message(self) -> Message | None:
         while b"\n" not in self._rest:
             try:
                 raw = self.connection.recv(65_536)
@@ -57,6 +48,12 @@ class Line:
         except ValueError:
             return None
         return said if isinstance(said, dict) else None
+
+    def hear_with_files(self) -> tuple[Message | None, list[int]]:
+        """The first message, and the files that came with it."""
+        raw, files, _, _ = socket.recv_fds(self.connection, 65_536, STREAMS)
+        self._rest += raw
+        return (self.hear() if raw else None), list(files)
 
     def is_of_this_user(self) -> bool:
         """Whether the process at the other end is of the user of this one."""

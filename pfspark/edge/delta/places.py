@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from pfspark.edge.delta import sql
 from pfspark.edge.spark.files import files_are_local
-from pfspark.edge.spark.installed import GIVEN
+from pfspark.edge.spark.given import GIVEN
 from pfspark.edge.spark.quietly import quietly
 from pfspark.edge.spark.temporary import is_in_ours
 from pfspark.errors import LakeError

@@ -14,9 +14,6 @@ from typing import NamedTuple
 
 from pfspark.errors import SparkStartError
 
-# Each says that somebody else starts Spark: a Databricks cluster, spark-submit, the user of a Spark Connect server.
-GIVEN = ("DATABRICKS_RUNTIME_VERSION", "PYSPARK_GATEWAY_PORT", "SPARK_REMOTE")
-
 # Spark 4.2 starts its Java with `--add-modules=jdk.incubator.vector` and runs on Java 17 or newer.
 OLDEST_JAVA = 17
 VECTOR = "jdk.incubator.vector"
