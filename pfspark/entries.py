@@ -113,14 +113,7 @@ def explained(error: ValidationError) -> str:
 
 def reads(reader: Reader) -> PlainValidator:
     """The annotation of a field whose values a reader takes."""
-
-    def read(value: object) -> Any:
-        try:
-            return reader(value)
-        except UsageError as error:
-            raise _unfit(str(error)) from None
-
-    return PlainValidator(read)
+    return reads_by(lambda _known: reader)
 
 
 def reads_by(reader_for: Callable[[Any], Reader]) -> PlainValidator:

@@ -33,7 +33,7 @@ _DOUBLING = re.compile(r"(\w+) doubling to (\w+)")
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
-def _positive(text: object) -> timedelta:
+def span(text: object) -> timedelta:
     duration = parse_wait(text)
     if not duration:
         raise unfit(text, "a duration longer than nothing")
@@ -52,7 +52,7 @@ def _timeouts(values: object) -> tuple[timedelta, ...]:
         values = values.split()
     if not isinstance(values, list | tuple) or len(values) != 3:
         raise unfit(values, 'three durations: first request, first retry, later retries, such as ["6h", "12h", "24h"]')
-    return tuple(_positive(value) for value in values)
+    return tuple(span(value) for value in values)
 
 
 def _clocks(values: object) -> tuple[time, ...]:
@@ -67,7 +67,7 @@ def _again(text: object) -> tuple[timedelta, timedelta] | None:
     found = _DOUBLING.fullmatch(text) if isinstance(text, str) else None
     if found is None:
         raise unfit(text, "off, or the first and the longest wait: 1h doubling to 1d")
-    first, longest = _positive(found[1]), _positive(found[2])
+    first, longest = span(found[1]), span(found[2])
     if first > longest:
         raise unfit(text, "the shorter wait first")
     return first, longest
@@ -93,8 +93,8 @@ def _conflict(value: object) -> int:
     return value
 
 
-def _age(text: object) -> timedelta | None:
-    return None if text in NONE else _positive(text)
+def age(text: object) -> timedelta | None:
+    return None if text in NONE else span(text)
 
 
 def _text(show: Callable[[Any], Any]) -> PlainSerializer:
@@ -102,9 +102,9 @@ def _text(show: Callable[[Any], Any]) -> PlainSerializer:
     return PlainSerializer(show)
 
 
-Duration = Annotated[timedelta, reads(_positive), _text(show_duration)]
+Duration = Annotated[timedelta, reads(span), _text(show_duration)]
 Wait = Annotated[timedelta, reads(parse_wait), _text(show_duration)]
-Age = Annotated[timedelta | None, reads(_age), _text(lambda age: show_duration(age) if age else "none")]
+Age = Annotated[timedelta | None, reads(age), _text(lambda limit: show_duration(limit) if limit else "none")]
 Timeouts = Annotated[
     tuple[timedelta, timedelta, timedelta], reads(_timeouts), _text(lambda value: [show_duration(each) for each in value])
 ]

@@ -14,7 +14,7 @@ from pfspark.cli.organizations import carried_out, warn_of_unlinked
 from pfspark.edge import live
 from pfspark.errors import NoLakeError, UsageError
 from pfspark.schedules import parse_schedule
-from pfspark.settings import MAIN, PROFILE
+from pfspark.settings import MAIN, PROFILE, span
 from pfspark.units import parse_size, parse_wait, unknown
 from pfspark.words import LARGEST
 
@@ -192,14 +192,12 @@ def _told(
     version: str | None, preferred: bool | None, interval: str | None, size_limit: str | None, schedule: str | None
 ) -> dict[str, Any]:
     """What is said of a store; what cannot be read is refused before Java starts."""
-    from pfspark.files import values
-
     if schedule is not None:
         parse_schedule(schedule)
     return {
         "version": version,
         "preferred": preferred,
-        "interval": None if interval is None else values.span(interval),
+        "interval": None if interval is None else span(interval),
         "size_limit": None if size_limit is None else parse_size(size_limit),
         "schedule": schedule,
     }

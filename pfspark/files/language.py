@@ -13,10 +13,9 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from pfspark import cntext
+from pfspark import cntext, settings
 from pfspark.entries import Entry, reads, reads_by
 from pfspark.files import values
-from pfspark.settings import Conflict
 from pfspark.units import parse_size, parse_time, parse_wait
 from pfspark.words import FIRST
 
@@ -37,7 +36,7 @@ class Known:
 
 Word = Annotated[str, reads(values.word)]
 Switch = bool
-Span = Annotated[timedelta, reads(values.span)]
+Span = Annotated[timedelta, reads(settings.span)]
 Wait = Annotated[timedelta, reads(parse_wait)]
 Offset = Annotated[timedelta, reads(values.offset)]
 Size = Annotated[int, reads(parse_size)]
@@ -46,7 +45,7 @@ Natural = Annotated[int, reads(values.number(0))]
 Count = Annotated[int, reads(values.number(1, MOST_POSTED))]
 Version = Annotated[str, reads(values.version)]
 Schedule = Annotated[str, reads(values.schedule)]
-Age = Annotated[timedelta | None, reads(values.age)]
+Age = Annotated[timedelta | None, reads(settings.age)]
 Priority = Annotated[str, reads(values.priority)]
 Path = Annotated[str, reads(values.path)]
 FolderWord = Annotated[str, reads(values.folder_word)]
@@ -159,7 +158,7 @@ class Properties(Entry):
     schedule: Schedule | None = None
     size_limit: Size | None = None
     age_limit: Age = None
-    conflict: Conflict | None = None
+    conflict: settings.Conflict | None = None
 
     def properties(self) -> dict[str, Any]:
         """Those of them that are said; an age limit of None is one: items never expire."""

@@ -11,7 +11,7 @@ from typing import Any
 from pfspark import cntext
 from pfspark.errors import CnSetError, UsageError
 from pfspark.schedules import parse_schedule
-from pfspark.units import CENTURY, nearest, parse_duration, parse_time, parse_wait, shown, unfit, unknown
+from pfspark.units import CENTURY, nearest, parse_duration, parse_time, shown, unfit, unknown
 from pfspark.words import HIERARCHY, LARGEST, LAST, LEVELS, PRIORITIES
 
 LEFT = 2**32
@@ -67,13 +67,6 @@ def share(value: object) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise unfit(value, "a share from 0 to 1, such as 0.2")
     return float(value)
-
-
-def span(value: object) -> timedelta:
-    duration = parse_wait(value)
-    if not duration:
-        raise unfit(str(value), "a duration longer than nothing")
-    return duration
 
 
 def offset(value: object) -> timedelta:
@@ -137,10 +130,6 @@ def version(value: object) -> str:
 def schedule(value: Any) -> str:
     parse_schedule(value)
     return value if isinstance(value, str) else ",".join(value)
-
-
-def age(value: object) -> timedelta | None:
-    return None if value in ("none", "off") else span(value)
 
 
 def yes(value: object) -> bool:

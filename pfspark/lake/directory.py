@@ -13,7 +13,7 @@ from pfspark.files import values
 from pfspark.files.properties import NEW_STORE, slots
 from pfspark.lake.known import Known, When, time_of
 from pfspark.printed import Line
-from pfspark.settings import MAIN, PROFILE, differences_text, load_profile, override
+from pfspark.settings import MAIN, PROFILE, differences_text, load_profile, override, span
 from pfspark.units import nearest, parse_size, parse_wait
 
 
@@ -69,7 +69,7 @@ class Directory(Known):
         org = self._org(org)
         if not cntext.is_store_name(name):
             raise UsageError(f"{name!r} is no name of a store: letters, digits and . _ -, first a letter or digit, at most 64")
-        every = None if interval is None else values.span(interval)
+        every = None if interval is None else span(interval)
         if site is not None:
             values.word(site)
         if version is not None:

@@ -7,7 +7,7 @@ allowed is not decided here but by the rules, when it is played.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cache
@@ -97,13 +97,6 @@ class Scenario:
                     lost, twice, late = found.get(way, (0.0, 0.0, timedelta(0)))
                     found[way] = max(lost, fault.lost), max(twice, fault.twice), max(late, fault.late)
         return found
-
-    def rounds(self) -> Iterator[datetime]:
-        """The moments of the rounds: start + k × interval, the last one not after the end."""
-        moment = self.start
-        while moment <= self.end:
-            yield moment
-            moment += self.interval
 
     def unplayed(self) -> list[Step]:
         """Steps after the last round: none sees them."""

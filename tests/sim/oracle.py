@@ -114,11 +114,19 @@ def play(scenario: Scenario) -> Iterator[Line]:
     """The JSON lines of one organization, in order of time."""
     world = World(scenario)
     steps = list(scenario.steps)
-    for time in scenario.rounds():
+    for time in rounds(scenario):
         due = [step for step in steps if step.at <= time]
         del steps[: len(due)]
         yield from world.round(time, due)
     yield world.end()
+
+
+def rounds(scenario: Scenario) -> Iterator[datetime]:
+    """The moments of the rounds: start + k × interval, the last one not after the end."""
+    moment = scenario.start
+    while moment <= scenario.end:
+        yield moment
+        moment += scenario.interval
 
 
 # --- what is held -----------------------------------------------------------------------------------------------------

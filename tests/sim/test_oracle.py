@@ -16,7 +16,7 @@ from pfspark.edge.config import conf_folder
 from pfspark.sim.scenario import Scenario, parse
 from pfspark.units import show_duration
 from pfspark.words import HIERARCHY
-from tests.sim.oracle import Line, Standing, World, play
+from tests.sim.oracle import Line, Standing, World, play, rounds
 from tests.sim.organizations import after, items, listing, messages, organization, post, refused, states
 from tests.sim.worlds import STORY, world
 
@@ -1006,7 +1006,7 @@ def run(world: World) -> list[Line]:
     held: Sets = {}
     check_round(world, ever, held)
     steps = list(world.scenario.steps)
-    for now in world.scenario.rounds():
+    for now in rounds(world.scenario):
         due = [step for step in steps if step.at <= now]
         del steps[: len(due)]
         lines += world.round(now, due)

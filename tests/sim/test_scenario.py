@@ -10,14 +10,15 @@ from typing import Any
 
 import pytest
 
+from pfspark import settings
 from pfspark.errors import ScenarioError, UsageError
-from pfspark.files import values
 from pfspark.files.language import VERBS
 from pfspark.files.parts import Link
 from pfspark.files.properties import DEFAULT_SITE
 from pfspark.sim.scenario import Folder, Scenario, Store, parse, read
 from pfspark.sim.steps import Step, _Tree
 from pfspark.units import CENTURY
+from tests.sim.oracle import rounds
 
 CONF = Path(__file__).parents[2] / "conf"
 START = datetime(2026, 1, 5, tzinfo=UTC)
@@ -141,8 +142,8 @@ def test_the_file_of_the_readme_can_be_read_and_its_table_has_every_verb() -> No
 
 def test_rounds_end_with_the_last_one_not_after_the_end() -> None:
     head = HEAD.replace('"4h"', '"1h10m"')
-    assert [moment - START for moment in scenario(head=head).rounds()] == [15 * MINUTE * place for place in range(5)]
-    assert list(scenario(head=HEAD.replace('"4h"', '"0m"')).rounds()) == [START]
+    assert [moment - START for moment in rounds(scenario(head=head))] == [15 * MINUTE * place for place in range(5)]
+    assert list(rounds(scenario(head=HEAD.replace('"4h"', '"0m"')))) == [START]
 
 
 def test_a_step_after_the_last_round_never_happens() -> None:
@@ -477,9 +478,9 @@ def test_what_no_store_could_have_given_is_no_id(name: str) -> None:
 
 
 def test_an_interval_is_no_longer_than_a_century() -> None:
-    assert values.span("36500d") == CENTURY
+    assert settings.span("36500d") == CENTURY
     with pytest.raises(UsageError, match="found '36501d', expected a century at most: 36500d"):
-        values.span("36501d")
+        settings.span("36501d")
 
 
 @pytest.mark.parametrize(
