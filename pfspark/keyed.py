@@ -131,6 +131,14 @@ def placed(table: pa.Table) -> pa.Table:
     return table.append_column("_place", pc.cumulative_sum(pa.repeat(pa.scalar(1, pa.int64()), table.num_rows), start=-1))
 
 
+def one_of_each(table: pa.Table, key: Sequence[str], *, last: bool = False) -> pa.Table:
+    """Of the rows of each key the first, or the last, in the order of the rows."""
+    which = "max" if last else "min"
+    places = placed(table.select(list(key))).group_by(list(key), use_threads=False).aggregate([("_place", which)])
+    found = places[f"_place_{which}"]
+    return table.take(pc.take(found, pc.sort_indices(found)))
+
+
 def distinct(table: pa.Table, on: Sequence[str]) -> pa.Table:
     """The keys of a table, each once."""
     return table.select(list(on)).group_by(list(on), use_threads=False).aggregate([])

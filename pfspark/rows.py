@@ -30,6 +30,11 @@ def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
     return struct(", ".join(columns))
 
 
+def schema_like(name: str, rows: pa.Table) -> StructType:
+    """The Spark schema of a table or view, as far as those rows have its columns."""
+    return schema_of(name, [column.name for column in EVERY[name].columns if column.name not in rows.column_names])
+
+
 @cache
 def struct(ddl: str) -> StructType:
     """The Spark schema that a text says."""

@@ -11,7 +11,7 @@ from functools import reduce
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import together
+from pfspark.keyed import one_of_each, together, with_columns
 from pfspark.keys import STORE
 from pfspark.words import FIRST, HIERARCHY, LAST, Listing
 
@@ -35,10 +35,7 @@ def everywhere(stores: pa.Table) -> pa.Table:
     """The replica list of the hierarchy as each store sees it: what `rules.hierarchy.everywhere` says."""
     there = stores.filter(pc.equal(stores["retired"], False)).select(list(STORE))
     both = there.join(there.rename_columns({"store": "peer"}), keys="org", join_type="inner")
-    said = {"folder": HIERARCHY, "listing": str(Listing.LISTED)}
-    for name, value in said.items():
-        both = both.append_column(name, pa.repeat(pa.scalar(value), both.num_rows))
-    return both
+    return with_columns(both, folder=HIERARCHY, listing=str(Listing.LISTED))
 
 
 def lists_anew(lists: pa.Table, stores: pa.Table) -> pa.Table:
@@ -54,9 +51,7 @@ def entries(rows: pa.Table, key: Sequence[str]) -> pa.Table:
     dated = in_time(rows, "at")
     order = [(name, "ascending") for name in ("at", *rows.column_names)]
     told = dated.filter(reduce(pc.and_, [pc.is_valid(dated[name]) for name in ("at", *key)])).sort_by(order)
-    placed = told.select(list(key)).append_column("_place", pa.array(range(told.num_rows), pa.int64()))
-    places = placed.group_by(list(key), use_threads=False).aggregate([("_place", "max")])["_place_max"]
-    latest = told.take(pc.take(places, pc.sort_indices(places)))
+    latest = one_of_each(told, key, last=True)
     if "retired" in latest.column_names:
         latest = latest.set_column(latest.column_names.index("retired"), "retired", pc.fill_null(latest["retired"], False))
     return in_time(latest, "start") if "start" in latest.column_names else latest

@@ -23,7 +23,7 @@ from pfspark.keys import FOLDER
 from pfspark.materializer import Materializer
 from pfspark.printed import Line
 from pfspark.references import became, named
-from pfspark.rows import arrow, local, schema_of, struct
+from pfspark.rows import arrow, local, schema_like, schema_of, struct
 from pfspark.schedules import Grid
 from pfspark.tables import FRAMES
 from pfspark.words import Entry, Outcome
@@ -172,8 +172,7 @@ def explain(
 
     def view(name: str) -> Made:
         table = semi_join(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
-        left_out = tuple(each for each in schema_of(name).names if each not in table.column_names)
-        return Made.of(table, schema_of(name, left_out), materializer)
+        return Made.of(table, schema_like(name, table), materializer)
 
     given = {name: Made.of(table, struct(GIVEN[name]), materializer) for name, table in named.items()}
     given |= {"clock": Made.of(clock, schema_of("clock"), materializer)} | {name: view(name) for name in VIEWS}

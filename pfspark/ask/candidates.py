@@ -15,7 +15,7 @@ from pfspark.ask.stores import set_of
 from pfspark.keyed import ByName, of_folders
 from pfspark.keys import HERE, ORIGIN_HERE
 from pfspark.printed import Line
-from pfspark.rows import arrow, local, schema_of, struct
+from pfspark.rows import arrow, local, schema_like, struct
 from pfspark.rules import sources, state, status
 from pfspark.rules.frames import in_folders
 from pfspark.tables import FRAMES
@@ -104,8 +104,7 @@ def _side_by_side(spark: SparkSession, name: str, worlds: Mapping[int, ByName], 
     """A view of each round, of those folders alone, as that of an organization by the name of the round: rules never look beyond
     one."""
     tables = [_named(tables[name], str(number), folders) for number, tables in sorted(worlds.items())]
-    left_out = [column for column in schema_of(name).names if column not in tables[0].column_names]
-    return local(spark, pa.concat_tables(tables), schema_of(name, left_out))
+    return local(spark, pa.concat_tables(tables), schema_like(name, tables[0]))
 
 
 def _named(rows: pa.Table, org: str, folders: Collection[str]) -> pa.Table:

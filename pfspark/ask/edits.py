@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from pfspark.ask import lines
 from pfspark.ask.stores import Stores
+from pfspark.keyed import one_of_each
 from pfspark.references import resolved
 from pfspark.words import HIERARCHY, NAME, Outcome, Reason
 
@@ -42,7 +43,8 @@ def looked_up(edits: pa.Table, receipts: pa.Table, changes: pa.Table) -> pa.Tabl
     last. A row has the columns of the edit, `outcome`, `reason` and `round` of its receipt, and those of its change as `its_…`.
     """
     made = edits.set_column(edits.column_names.index("place"), "place", pc.fill_null(edits["place"], 0))
-    rows = _first_of_each(made.filter(pc.is_valid(made["store"])).sort_by([(name, "ascending") for name in _ORDER]))
+    in_order = made.filter(pc.is_valid(made["store"])).sort_by([(name, "ascending") for name in _ORDER])
+    rows = one_of_each(in_order, ["edit_id"])
     told = receipts.filter(~REPEATED)
     taken_in = changes.sort_by([(name, "ascending") for name in ("at", "origin", "cn")])
     found = {
@@ -77,13 +79,6 @@ def _line(row: dict[str, Any], stores: Stores) -> dict[str, Any]:
         "reason": row["reason"], "round": row["round"],
         "number": f"{row['its_origin']}:{row['its_cn']}" if row["its_origin"] else None,
     }  # fmt: skip
-
-
-def _first_of_each(rows: pa.Table) -> pa.Table:
-    """The first row of each edit, in the order of the rows."""
-    placed = rows.select(["edit_id"]).append_column("_place", pa.array(range(rows.num_rows), pa.int64()))
-    places = placed.group_by("edit_id", use_threads=False).aggregate([("_place", "min")])["_place_min"]
-    return rows.take(pc.take(places, pc.sort_indices(places)))
 
 
 def _of(table: pa.Table, edits: pa.ChunkedArray) -> pa.Table:

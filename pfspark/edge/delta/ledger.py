@@ -116,17 +116,8 @@ def looked_up(ledger: pa.Table, as_of: AsOf, org: str | None = None) -> dict[str
     }  # fmt: skip
 
 
-def last_turns(ledger: pa.Table) -> dict[str, datetime]:
-    """The time of each organization's last round."""
-    return _last(ledger, "now")
-
-
-def last_rounds(ledger: pa.Table) -> dict[str, int]:
-    """The number of each organization's last round."""
-    return _last(ledger, "round")
-
-
-def _last(ledger: pa.Table, column: str) -> dict[str, Any]:
+def last_of_each(ledger: pa.Table, column: str) -> dict[str, Any]:
+    """Of each organization's last round its time, `now`, or its number, `round`."""
     turns = _turns(ledger.sort_by("round")).group_by("org", use_threads=False).aggregate([(column, "last")])
     return dict(zip(turns["org"].to_pylist(), turns[f"{column}_last"].to_pylist(), strict=True))
 

@@ -23,7 +23,7 @@ from pfspark.keyed import filtered
 
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
-    from deltalake import DeltaTable, PostCommitHookProperties
+    from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
 
 FEW = 20_000
 """Up to so many names a table is searched for them without Spark."""
@@ -66,13 +66,9 @@ def append(place: Path, rows: pa.Table, said: str | None) -> None:
 
     Raises LeftToSparkError, or whatever delta-rs does: the caller knows the lake, and what to say of it.
     """
-    from deltalake import CommitProperties, write_deltalake
+    from deltalake import CommitProperties
 
-    table = _to_write(place)
-    told = CommitProperties(custom_metadata={"userMetadata": said} if said else None)
-    mode, more = _schema_mode(table, rows), _nothing_more()
-    write_deltalake(table, rows, mode="append", schema_mode=mode, commit_properties=told, post_commithook_properties=more)
-    _after_commit(table)
+    _append(_to_write(place), rows, CommitProperties(custom_metadata={"userMetadata": said} if said else None))
 
 
 def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -> bool:
@@ -81,20 +77,26 @@ def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -
 
     Raises as `append` does.
     """
-    from deltalake import CommitProperties, Transaction, write_deltalake
+    from deltalake import CommitProperties, Transaction
 
     table = _to_write(place)
     told = CommitProperties(custom_metadata={"userMetadata": said}, app_transactions=[Transaction(app, number)])
     try:
         if (table.transaction_version(app) or 0) < number:
-            mode, more = _schema_mode(table, rows), _nothing_more()
-            write_deltalake(table, rows, mode="append", schema_mode=mode, commit_properties=told, post_commithook_properties=more)
-            _after_commit(table)
+            _append(table, rows, told)
             return True
     except Exception:
         if (_table(place).transaction_version(app) or 0) < number:
             raise
     return False
+
+
+def _append(table: DeltaTable, rows: pa.Table, told: CommitProperties) -> None:
+    from deltalake import write_deltalake
+
+    mode, more = _schema_mode(table, rows), _nothing_more()
+    write_deltalake(table, rows, mode="append", schema_mode=mode, commit_properties=told, post_commithook_properties=more)
+    _after_commit(table)
 
 
 def last_number(place: Path, app: str) -> int:

@@ -26,7 +26,7 @@ from pfspark.execute import Made, execute
 from pfspark.graph import steps
 from pfspark.keyed import ByName
 from pfspark.materializer import Materializer
-from pfspark.rows import arrow, local, rows_of, schema_of, struct
+from pfspark.rows import arrow, local, rows_of, schema_like, struct
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY
 
@@ -81,7 +81,7 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
 
     `edits` are those without a receipt.
     """
-    return {name: rows for name, rows in _views(snapshot).items() if name != "organizations"}
+    return _views(snapshot)
 
 
 def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
@@ -99,7 +99,7 @@ def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = N
     asked = {step.name for step in steps(wanted.values()) if step.rule is None}
     known = directory(snapshot, [name for name in DIRECTORY if name in asked or name == "organizations"])
     given = {
-        **{name: as_made(name, rows) for name, rows in known.items()},
+        **{name: as_made(name, known[name]) for name in DIRECTORY if name in asked},
         **{name: _facts(snapshot, name, folder if name == "state" else None) for name in (*FACTS, "edits") if name in asked},
         "restored": Made.of(_last_restores(snapshot), RESTORES, BY_FILES),
         "undone": Made.of(_undone(snapshot), RESTORES, BY_FILES),
@@ -147,6 +147,5 @@ def as_made(name: str, rows: pa.Table) -> Made:
 
 
 def _fitted(name: str, rows: pa.Table) -> tuple[pa.Table, StructType]:
-    left_out = [column for column in schema_of(name).names if column not in rows.column_names]
-    schema = schema_of(name, left_out)
+    schema = schema_like(name, rows)
     return rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")), schema

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
+from typing import Any
 
 import pyarrow.compute as pc
 from pyspark.sql import functions as F
 
 from pfspark.edge.delta.damage import REFUSALS
-from pfspark.edge.delta.ledger import LEDGER, Row, last_rounds, last_turns
+from pfspark.edge.delta.ledger import LEDGER, Row, last_of_each
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world.directory import DIRECTORY, directory, newest, told_anew
 from pfspark.errors import LakeError
@@ -20,26 +21,27 @@ from pfspark.words import Kind
 
 def clocks(snapshot: Snapshot) -> dict[str, datetime]:
     """The time of each organization's last round, by the ledger alone; absent: it had none yet."""
-    if (ledger := snapshot.arrow(LEDGER, columns=["round", "turns"])) is not None:
-        return last_turns(ledger)
-    turns = newest(snapshot.read(LEDGER).select("round", F.inline("turns")), ["org"], "round")
-    return {row["org"]: row["now"] for row in turns.toArrow().to_pylist()}
+    return _last(snapshot, "now", Kind.PLAYED, Kind.RESTORED)
 
 
 def played_last(snapshot: Snapshot, orgs: Iterable[str]) -> dict[str, Row]:
     """The row of the last round that each of those organizations played, restores left out; absent: there was none yet."""
     if snapshot.row.kind == Kind.PLAYED and {*orgs} <= snapshot.row.turns.keys():
         return dict.fromkeys(orgs, snapshot.row)
-    if (ledger := snapshot.arrow(LEDGER, pc.field("kind") == Kind.PLAYED, ["round", "turns", "kind"])) is not None:
-        last = last_rounds(ledger)
-    else:
-        turns = snapshot.read(LEDGER).where(F.col("kind") == Kind.PLAYED).select("round", F.inline("turns"))
-        last = {row["org"]: row["round"] for row in newest(turns, ["org"], "round").toArrow().to_pylist()}
+    last = _last(snapshot, "round", Kind.PLAYED)
     wanted = sorted({last[org] for org in orgs if org in last})
     found = snapshot.arrow(LEDGER, pc.field("round").isin(wanted))
     whole = snapshot.read(LEDGER).where(F.col("round").isin(wanted)).toArrow() if found is None else found
     rows = {row["round"]: Row.read(row) for row in whole.to_pylist()}
     return {org: rows[last[org]] for org in orgs if org in last}
+
+
+def _last(snapshot: Snapshot, column: str, *kinds: Kind) -> dict[str, Any]:
+    """Of each organization's last round of these kinds its time, `now`, or its number, `round`."""
+    if (ledger := snapshot.arrow(LEDGER, pc.field("kind").isin(kinds), ["round", "turns", "kind"])) is not None:
+        return last_of_each(ledger, column)
+    turns = snapshot.read(LEDGER).where(F.col("kind").isin(*kinds)).select("round", F.inline("turns"))
+    return {row["org"]: row[column] for row in newest(turns, ["org"], "round").toArrow().to_pylist()}
 
 
 def told_since(snapshot: Snapshot, orgs: Iterable[str], entries: ByName) -> dict[str, set[str]]:

@@ -163,7 +163,7 @@ def graph() -> dict[str, DataFrame]:
     accepted = delivered(unheard(source("receipts"), undone=source("undone")), messages=source("messages"))
     trees = merging.trees(source("changes"), table=table, replicas=replicas, whole=source("whole"))
     return {
-        **{name: source(name) for name in DIRECTORY},
+        **{name: source(name) for name in DIRECTORY if name != "organizations"},
         "changes": once(source("changes")),
         "state": table,
         "replicas": replicas,
