@@ -450,8 +450,8 @@ cannot be read
 """),
         _line(
             "remedy", "what would mend a broken promise", "audit", """
-what | string | take back, set aside, new life
-target | string | which table, body or store
+what | string | take back, set aside, read anew, new life
+target | string | which table, body, base or store
 says | string | why
 command | string | a command that does it
 org | string? | the organization of a store

@@ -42,10 +42,10 @@ def organization(
     }  # fmt: skip
 
 
-def called(line: Mapping[str, Any]) -> str:
-    """A line of kind `organization` in words."""
+def in_words(line: Mapping[str, Any]) -> str:
+    """A line of `organization` in words."""
     stands = ("equal" if line["equal"] else "not equal") if line["played"] else "not played yet"
-    amounts = [f"{line[name]:,} {word}" for name, word in (("missing", "missing"), ("lost", "lost")) if line[name]]
+    amounts = [f"{line[name]:,} {name}" for name in ("missing", "lost") if line[name]]
     held_back = ["content suspended"] if line["suspended"] else []
     edits = [f"{counted(line['waiting'], 'edit')} waiting"] if line["waiting"] else []
     return ", ".join([counted(line["replicas"], "replica"), stands, *held_back, *amounts, *edits]) + f", at {line['at']}"

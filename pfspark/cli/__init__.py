@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def run(words: Sequence[str]) -> int:
-    """Runs one verb and gives its exit code: 0 done, 1 refused, 2 wrong usage, 3 a violation, 4 another writer.
+    """Runs one verb and gives its exit code: see `pfspark.errors`.
 
     Whatever goes wrong is one paragraph on stderr, never a trace; PFSPARK_DEBUG=1 shows it all the same.
     """

@@ -1,4 +1,4 @@
-"""`pfspark docs`: every JSON line and every table, as `pfspark.tables` declares them; and the Python modules, as pages."""
+"""`pfspark docs`: every JSON line (`pfspark.printed`) and every table (`pfspark.tables`); and the Python modules, as pages."""
 
 from __future__ import annotations
 

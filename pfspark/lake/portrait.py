@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from pfspark.ask.standing import called
+from pfspark.ask.standing import in_words
 from pfspark.edge.plain import terminal
 from pfspark.printed import Line
 
@@ -15,7 +15,7 @@ CELL = "padding: .2rem .7rem; text-align: left"
 
 def words(where: str, round: int, lines: Sequence[Line]) -> str:
     """A line for the lake, and one for each organization."""
-    told = [f"  {line['org']}: {called(line)}" for line in lines] or ["  no organization yet"]
+    told = [f"  {line['org']}: {in_words(line)}" for line in lines] or ["  no organization yet"]
     return "\n".join(map(terminal, [f"Lake({where!r}) after round {round}", *told]))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -175,7 +175,7 @@ class Rounds(Questions):
         rows = carried.naming(asked, self._tables.snapshot(), "edits", ["org", "edit_id", "name", "item"]).to_pylist()
         return {(row["org"], row["edit_id"]): row["name"] or row["item"] for row in rows}
 
-    def status(self, org: str | None = None) -> Line:
+    def status(self, org: str | None = None) -> dict[str, Any]:
         """The lake at a glance: its last round, when what is due, whether replicas are equal, what is missing and waits.
 
         Nothing is said to be equal where an organization cannot play (`unfit`).
@@ -190,7 +190,7 @@ class Rounds(Questions):
         unfit = any(org in (None, of) for of in self.unfit)
         waiting = pc.sum(pc.is_in(seen.world["edits"]["org"], pa.array(seen.views, pa.string()))).as_py() or 0
         return {
-            "kind": "status", "lake": self.where, "round": seen.snapshot.row.round,
+            "lake": self.where, "round": seen.snapshot.row.round,
             "at": {name: lines.moment(at) for name, at in seen.at.items()}, "next_due": due,
             "converged": all(alike) and not waiting and all(seen.played.values()) and not unfit, "missing": missing,
             "edits": waiting,

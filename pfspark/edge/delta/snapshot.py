@@ -146,7 +146,7 @@ class Snapshot:
 
 
 def what_a_snapshot_needs(ledger: DataFrame, as_of: AsOf, org: str | None = None) -> DataFrame:
-    """Of the ledger, as `looked_up` says it: one row."""
+    """What `looked_up` says of the ledger, with the whole of the `row` as of then: one row."""
     number = F.col("round")
     if isinstance(as_of, datetime):
         own = F.filter("turns", lambda turn: turn["org"] == org) if org is not None else F.col("turns")

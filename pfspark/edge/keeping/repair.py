@@ -40,7 +40,7 @@ TAKE_BACK, SET_ASIDE, READ_ANEW, NEW_LIFE = "take back", "set aside", "read anew
 
 @dataclass(frozen=True)
 class Remedy:
-    """One thing to do: `what`, to which table, body or store (`target`), why, and a command that does it."""
+    """One thing to do: `what`, to which table, body, base or store (`target`), why, and a command that does it."""
 
     what: str
     target: str
