@@ -11,7 +11,7 @@ The exit codes of all verbs, by one rule:
 - 3: a check found rows that break a promise.
 - 4: another writer holds the lake, or took it over.
 - 130: stopped by Ctrl-C; the lake needs no repair.
-- 141: whoever read what is printed has seen enough.
+- 141: whoever read had seen enough (`… | head`).
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ _DOUBLING = re.compile(r"(\w+) doubling to (\w+)")
 def span(text: object) -> timedelta:
     duration = parse_wait(text)
     if not duration:
-        raise unfit(text, "a duration longer than nothing")
+        raise unfit(str(text), "a duration longer than nothing")
     return duration
 
 

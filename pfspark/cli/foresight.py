@@ -54,33 +54,28 @@ def whatif(
     cut, down, add_replica, remove_replica, option = (each or [] for each in (cut, down, add_replica, remove_replica, option))
     done = [*_away("cut", "heal", cut), *_away("down", "up", down)]
     lists = [*_listed("add_replica", add_replica), *_listed("remove_replica", remove_replica)]
-    on_lists = [text.rpartition("=") for text in (*add_replica, *remove_replica)]
-    stores = [*(text.partition("@")[0] for text in (*cut, *down)), *(store for _, _, store in on_lists)]
+    replicas = [args for step in lists for args in step.values()]
+    stores = [*(text.partition("@")[0] for text in (*cut, *down)), *(each["replica"] for each in replicas)]
     options = [*option, *([f"interval={interval}"] if interval is not None else [])]
     with given.opened(lake, "playing") as there:
         from pfspark.files.documents import text_of, toml
-        from pfspark.lake.foresight import WITH_STEPS
-        from pfspark.settings import single
         from pfspark.sim.ground import expect_change
 
         said = toml(text_of(steps), str(steps)) if steps else {}
         expect_change(said, str(steps))
         for store in stores:
             there.expect(store, None, when, org=org)
-        for folder in [folder for folder, _, _ in on_lists if not steps]:  # else steps may make it
-            there.expect(None, folder, when, org=org)
+        for each in [] if steps else replicas:  # steps may make the folder
+            there.expect(None, each["folder"], when, org=org)
         known = there.listers(org, when) if lists else {}
         todo = [*said.get("steps", []), *done, *({**each, "at": "0m"} for each in _by_whom(lists, known))]
         whole = {**said, **({"steps": todo} if todo else {}), **({"profile": profile} if profile is not None else {})}
-        variants = {
-            name or WITH_STEPS: {**whole, "policy": {**dict(single(said.get("policy", {}))), **dict(single(policy))}}
-            for name, policy in _sweep(options, profile)
-        }
-        nothing = not (whole or options)
-        played = {} if nothing else variants
+        variants = _variants(whole, options, profile) if whole or options else {}
         file = None if steps is None else str(steps)
         with _in_words(file):
-            lines = there.whatif_lines(variants=played, until=end, as_of=when, org=org, called=file or WORDS, progress=live.told)
+            lines = there.whatif_lines(
+                variants=variants, until=end, as_of=when, org=org, called=file or WORDS, progress=live.told
+            )  # fmt: skip
             found = [*lines]
         screen.whatif(found, json=json)
 
@@ -148,6 +143,17 @@ def _by_whom(steps: Iterable[dict[str, Any]], listers: dict[str, str]) -> Iterat
     for step in steps:
         for verb, args in step.items():
             yield {verb: {**args, "store": listers.get(as_lines_name(args["folder"]), args["replica"])}}
+
+
+def _variants(said: dict[str, Any], options: Iterable[str], profile: str | None) -> dict[str, dict[str, Any]]:
+    """What is asked about: what a file and words say, with each choice of the options, by what it is called."""
+    from pfspark.lake.foresight import WITH_STEPS
+    from pfspark.settings import single
+
+    policy = dict(single(said.get("policy", {})))
+    return {
+        name or WITH_STEPS: {**said, "policy": {**policy, **dict(single(chosen))}} for name, chosen in _sweep(options, profile)
+    }
 
 
 def _sweep(options: Iterable[str], profile: str | None) -> Iterator[tuple[str, dict[str, Any]]]:

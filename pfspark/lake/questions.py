@@ -35,6 +35,7 @@ from pfspark.units import nearest, unfit, unknown
 from pfspark.words import HIERARCHY
 
 if TYPE_CHECKING:
+    from pfspark.ask.about import About
     from pfspark.ask.events import Log
     from pfspark.edge.report import Page
 
@@ -235,7 +236,6 @@ class Questions(Known):
 
         Raises UsageError for a folder or store that is not known, and for an item that the folder does not have.
         """
-        from pfspark.ask.about import About
         from pfspark.edge.asked import explained
 
         if item is not None and folder is None:
@@ -247,15 +247,7 @@ class Questions(Known):
             expect_there(seen, org)
         about = [each for each in explained.replicas_that_should(seen) if store in (None, each.store)]
         if org is not None and folder is not None:
-            named = naming.folders_asked(seen.world, org, None, folder)
-            should = {one: {each.store for each in about if each.folder == one} for one in sorted(named)}
-            # Of an item also who was never meant to have it is told, as of a folder that waits to be made.
-            asked = {one: has if has and item is None else has.union(seen.views[org].members) for one, has in should.items()}
-            about = [
-                About.of(seen.world, org, each, one, item)
-                for one, stores in asked.items()
-                for each in (sorted(stores) if store is None else [store])
-            ]
+            about = _in_folder(seen, org, folder, store, item, should=about)
         found = _if_any(explained.why(seen, about))
         if found is None and item is not None:
             raise _no_such_item(seen, org, folder, item)
@@ -471,6 +463,21 @@ def _if_any(found: Iterator[Line]) -> Iterator[Line] | None:
     """The same lines; None where there is none."""
     first = next(found, None)
     return None if first is None else chain([first], found)
+
+
+def _in_folder(
+    seen: Answers, org: str, folder: str, store: str | None, item: str | None, *, should: Sequence[About]
+) -> list[About]:
+    """What is asked about one folder, at one store or at all that `should` have it; of an item also who was never meant to have
+    it is told, as of a folder that waits to be made."""
+    from pfspark.ask.about import About
+
+    asked: list[About] = []
+    for one in sorted(naming.folders_asked(seen.world, org, None, folder)):
+        has = {each.store for each in should if each.folder == one}
+        stores = has if has and item is None else has.union(seen.views[org].members)
+        asked += (About.of(seen.world, org, each, one, item) for each in (sorted(stores) if store is None else [store]))
+    return asked
 
 
 def _no_such_item(seen: Answers, org: str | None, folder: str | None, item: str) -> UsageError:

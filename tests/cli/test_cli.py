@@ -201,13 +201,14 @@ def test_what_is_wrong_in_a_file_is_refused(tmp_path: Path, wrong: str, told: st
 
 def test_the_readme_says_the_exit_codes_as_the_errors_do() -> None:
     said = re.findall(r"^- (\d+): ([a-z ]+)", str(errors.__doc__), re.MULTILINE)
-    assert [code for code, _ in said] == ["0", "1", "2", "3", "4", "130"]
+    assert [code for code, _ in said] == ["0", "1", "2", "3", "4", "130", "141"]
     readme = " ".join((ROOT / "README.md").read_text().split())
     sentence = readme[readme.index("Exit codes: ") :]
     assert sentence.startswith(f"Exit codes: {', '.join(f'{code} {says}' for code, says in said[:2])}")
     assert all(f" {code} {says}" in sentence[:700] for code, says in said)
     children = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, errors.PfsparkError)]
-    assert {str(each.exit_code) for each in children} | {"0", str(ends.INTERRUPTED)} == {code for code, _ in said}
+    others = {"0", str(ends.INTERRUPTED), str(ends.CUT_SHORT)}
+    assert {str(each.exit_code) for each in children} | others == {code for code, _ in said}
 
 
 def test_version_and_help() -> None:

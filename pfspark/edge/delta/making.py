@@ -39,25 +39,31 @@ def create(tables: Stored, name: str, history: timedelta) -> None:
         if (place := tables.here(name)) and not place.exists():
             comments = {each.name: each.says for each in table.columns}
             native.create(place, columns_of(name), comments, table.row, properties)
-            return
-        said = f"({columns}) USING DELTA COMMENT {sql.literal(table.row)} TBLPROPERTIES ({listed})"
-        try:
-            with quietly():
-                tables.spark.sql(f"CREATE TABLE {tables.name(name)} {said}")
-            return
-        except PySparkException as error:
-            try:
-                taken = tables.stored(name)  # there is one already
-            except PySparkException:
-                raise unwritten(tables.where, name, error) from error
-        if tuple(taken.columns) != table.names or taken.limit(1).collect():
-            raise LakeError(
-                f"{tables.where} has a table `{name}` already, and it is not an empty one of a lake. Take another place."
-            )
+        else:
+            said = f"({columns}) USING DELTA COMMENT {sql.literal(table.row)} TBLPROPERTIES ({listed})"
+            _create_by_spark(tables, name, said)
     except LakeError:
         raise
     except Exception as error:
         raise unwritten(tables.where, name, error) from error
+
+
+def _create_by_spark(tables: Stored, name: str, said: str) -> None:
+    try:
+        with quietly():
+            tables.spark.sql(f"CREATE TABLE {tables.name(name)} {said}")
+    except PySparkException as error:
+        _expect_empty(tables, name, error)
+
+
+def _expect_empty(tables: Stored, name: str, refused: PySparkException) -> None:
+    """Raises LakeError unless a table of that name is there, and is an empty one of a lake; where none is, what refused says."""
+    try:
+        taken = tables.stored(name)
+    except PySparkException:
+        raise unwritten(tables.where, name, refused) from refused
+    if tuple(taken.columns) != TABLES[name].names or taken.limit(1).collect():
+        raise LakeError(f"{tables.where} has a table `{name}` already, and it is not an empty one of a lake. Take another place.")
 
 
 def take_place(tables: Stored) -> None:
