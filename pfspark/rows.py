@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
+from inspect import signature
 from typing import Any
 
 import pyarrow as pa
@@ -22,6 +23,12 @@ Session = SparkSession | Callable[[], SparkSession]
 IN_ONE_PART = 10_000
 """Rows up to which a relation is declared to be one partition: grouping, joining and sorting it then need no exchange. A round of
 forty organizations takes 363 stages so, and 468 without."""
+
+
+arrow_schema: Callable[[StructType], pa.Schema] = (
+    partial(to_arrow_schema, timezone="UTC") if "timezone" in signature(to_arrow_schema).parameters else to_arrow_schema
+)
+"""The columns of a schema as Arrow has them, times in UTC: from Spark 4.2 on it asks in which zone, before it was that."""
 
 
 def schema_of(name: str, leave_out: Sequence[str] = ()) -> StructType:
@@ -43,7 +50,7 @@ def struct(ddl: str) -> StructType:
 
 def columns_of(name: str, some: Sequence[str] = ()) -> pa.Schema:
     """The columns of a table, or some of them, as Arrow has them."""
-    schema = to_arrow_schema(schema_of(name), timezone="UTC")
+    schema = arrow_schema(schema_of(name))
     return pa.schema([schema.field(column) for column in some]) if some else schema
 
 
@@ -54,7 +61,7 @@ def ddl(schema: StructType) -> str:
 
 def arrow(schema: StructType, rows: Iterable[Mapping[str, Any]]) -> pa.Table:
     """Rows as an Arrow table of that schema; a column that a row does not have is null there."""
-    return pa.Table.from_pylist(list(rows), schema=to_arrow_schema(schema, timezone="UTC"))
+    return pa.Table.from_pylist(list(rows), schema=arrow_schema(schema))
 
 
 def rows_of(name: str, rows: Iterable[Mapping[str, Any]], leave_out: Sequence[str] = ()) -> pa.Table:
@@ -78,7 +85,7 @@ def of_lines(kind: str, lines: Iterable[Mapping[str, Any]]) -> pa.Table:
 @cache
 def no_rows(schema: StructType) -> pa.Table:
     """An Arrow table of that schema without rows."""
-    shape = to_arrow_schema(schema, timezone="UTC")
+    shape = arrow_schema(schema)
     return pa.table([pa.array([], field.type) for field in shape], schema=shape)
 
 

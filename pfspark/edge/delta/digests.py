@@ -12,9 +12,8 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql.pandas.types import to_arrow_schema
 
-from pfspark.rows import schema_of
+from pfspark.rows import arrow_schema, schema_of
 from pfspark.tables import ADDED
 
 ROWS = 1 << 14
@@ -71,7 +70,7 @@ def _in_order(rows: Iterable[pa.Array]) -> Iterator[pa.Array]:
 def _row_digests(name: str, rows: pa.Table) -> Iterator[pa.Array]:
     """Of each batch the digests of its rows: of as many rows as a million there is no list."""
     schema, added = schema_of(name), ADDED.get(name, ())
-    columns = to_arrow_schema(schema, timezone="UTC")
+    columns = arrow_schema(schema)
     for batch in rows.select(schema.names).to_batches(ROWS):
         typed = batch.cast(columns)
         later = (_text_of_added(column, typed[column]) for column in added)

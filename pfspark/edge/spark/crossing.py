@@ -21,7 +21,7 @@ from pfspark import execute, mapped
 from pfspark.edge.spark import files, leaves, temporary, tuned
 from pfspark.edge.spark.kept_plans import from_kept_plan
 from pfspark.materializer import Materializer, OnExecutors
-from pfspark.rows import local
+from pfspark.rows import arrow_schema, local
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -68,9 +68,7 @@ def _in_files(frame: DataFrame) -> OnExecutors:
 
 def _rows(written: pa.dataset.Dataset, opened: DataFrame) -> pa.Table:
     """The rows of those files, which stay as long as the frame that reads them."""
-    from pyspark.sql.pandas.types import to_arrow_schema
-
-    schema = to_arrow_schema(opened.schema, timezone="UTC")
+    schema = arrow_schema(opened.schema)
 
     def pieces() -> Iterator[pa.RecordBatch]:
         for batch in written.to_batches(columns=schema.names):

@@ -14,7 +14,7 @@ from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 
-from pfspark.rows import in_parts
+from pfspark.rows import arrow_schema, in_parts
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,10 +64,8 @@ class Java:
 
     def lying(self, rows: pa.Table, schema: StructType) -> Lying:
         """Rows that are here, there."""
-        from pyspark.sql.pandas.types import to_arrow_schema
-
         # Java would read no further than to a chunk without rows.
-        table = rows.cast(to_arrow_schema(schema, timezone="UTC")).combine_chunks()
+        table = rows.cast(arrow_schema(schema)).combine_chunks()
         stream = pa.BufferOutputStream()
         with pa.ipc.new_stream(stream, table.schema) as writer:
             writer.write_table(table)

@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from pfspark import merging
@@ -26,7 +25,7 @@ from pfspark.execute import Made, execute
 from pfspark.graph import steps
 from pfspark.keyed import ByName
 from pfspark.materializer import Materializer
-from pfspark.rows import arrow, local, rows_of, schema_like, struct
+from pfspark.rows import arrow, arrow_schema, local, rows_of, schema_like, struct
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY
 
@@ -148,4 +147,4 @@ def as_made(name: str, rows: pa.Table) -> Made:
 
 def _fitted(name: str, rows: pa.Table) -> tuple[pa.Table, StructType]:
     schema = schema_like(name, rows)
-    return rows.select(schema.names).cast(to_arrow_schema(schema, timezone="UTC")), schema
+    return rows.select(schema.names).cast(arrow_schema(schema)), schema
