@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from pyspark.sql import functions
 
 ROOT = Path(__file__).parents[1]
 TOP_LEVEL = {"README.md", "conf", "notebooks", "pfspark", "pyproject.toml", "tests"}
@@ -242,6 +243,9 @@ SERVERLESS = {
     "jars and files for executors": {"addArtifact", "addArtifacts", "addJar", "addFile"},
 }
 """What a serverless compute of Databricks refuses, by what the README says of it."""
+OLDEST_SPARK = (4, 0)
+"""What the oldest runtime has that pfspark is said to run on (Databricks Runtime 17.3 LTS)."""
+ASKED_OTHERWISE = {"pyspark.sql.pandas.types.to_arrow_schema": "its parameters differ by version: say pfspark.rows.arrow_schema"}
 PROFILES = {"exchange_2000", "exchange_2003", "exchange_2007", "modern"}
 BETTER_PROFILE = "generations differ by data: make it an option in conf/*.toml and join its value from `clock`"
 NAMES_OF_NOTHING = {"base", "common", "core", "helper", "helpers", "manager", "util", "utils"}
@@ -378,6 +382,18 @@ def faults_of_serverless(module: str, tree: ast.AST) -> Iterator[str]:
             yield f"line {line} says {text!r} in SQL: serverless compute refuses it"
 
 
+def faults_of_age(module: str, tree: ast.AST) -> Iterator[str]:
+    """What the oldest Spark does not have, or asks for otherwise."""
+    for line, target in imports(tree):
+        if target in ASKED_OTHERWISE and module != "pfspark.rows":
+            yield f"line {line} imports {target}: {ASKED_OTHERWISE[target]}"
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "F":
+            since = re.search(r"versionadded:: (\d+)\.(\d+)", getattr(functions, node.attr).__doc__ or "")
+            if since and (int(since[1]), int(since[2])) > OLDEST_SPARK:
+                yield f"line {node.lineno} calls F.{node.attr}: Spark has it since {since[1]}.{since[2]}, one runtime has 4.0"
+
+
 def faults_of_generation(module: str, tree: ast.AST) -> Iterator[str]:
     """Choices by the name of a generation, which belongs into the profiles."""
     for node in ast.walk(tree):
@@ -422,6 +438,7 @@ def texts(tree: ast.AST) -> Iterator[tuple[int, str]]:
 
 
 CHECKS: list[Callable[[str, ast.AST], Iterator[str]]] = [
+    faults_of_age,
     faults_of_binding,
     faults_of_classic,
     faults_of_generation,
@@ -481,6 +498,8 @@ def test_the_house_is_in_order(check: Callable[[str, ast.AST], Iterator[str]]) -
         ("pfspark.rules.state", "if policy.generation == 2000: pass", "generations differ by data"),
         ("pfspark.rules.state", "x = F.when(F.col('profile') == 'exchange_2000', 1)", "generations differ by data"),
         ("pfspark.round", "def f():\n    a = 1\n    a = 2", "line 3 binds a again: who reads on"),
+        ("pfspark.ask.gaps", "x = F.chr('a')", "line 1 calls F.chr: Spark has it since 4.1"),
+        ("pfspark.edge.delta.log", "from pyspark.sql.pandas.types import to_arrow_schema", "say pfspark.rows.arrow_schema"),
         ("pfspark.settings", "match profile:\n    case 'modern': pass", "line 2 asks for the generation"),
     ],
 )
