@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
+
 from pfspark.errors import SparkStartError
 
 if TYPE_CHECKING:
@@ -16,6 +18,8 @@ EXPECTED = {
     "spark.sql.execution.arrow.useLargeVarTypes": (("false",), "rows are handed over with offsets of 32 bits here"),
 }
 """What a session has to be set to, by name: values that will do, the first of them what it should be, and why."""
+OLDEST_ARROW = 24
+"""Before, `coalesce`, `and_kleene` and `if_else` give zeros and nulls of columns that lie in unequal chunks, without a word."""
 OLD_VERSIONS = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFileRetentionDuration": "false"}
 """A version older than a table's history is read while its files are there. The ledger pins versions: of a table that was written
 last a month ago that is the one before what a round left that never counted, and else no world could be read any more."""
@@ -26,10 +30,15 @@ def expect_fit(spark: SparkSession) -> None:
     somebody may have set it, to look at something, since the session was fit for a lake.
 
     Days begin in UTC: nights and cycles would be others, and so would digests. Times are instants. And Java reads columns by the
-    offsets that it is sent; by others it reads elsewhere, and ends.
+    offsets that it is sent; by others it reads elsewhere, and ends. Arrow is not the session's, but comes with it on a cluster.
     """
     from pyspark.errors import PySparkException
 
+    if int(pa.__version__.partition(".")[0]) < OLDEST_ARROW:
+        raise SparkStartError(
+            f"pyarrow {pa.__version__} is installed here, expected {OLDEST_ARROW} or newer: older ones give wrong values. "
+            f"Say pip install 'pyarrow>={OLDEST_ARROW}' first."
+        )
     for name, (fit, meant) in EXPECTED.items():
         found = None
         with suppress(PySparkException):  # not every session knows each of them, or lets it be read
