@@ -123,7 +123,8 @@ class Snapshot:
         try:
             rows = self.tables.stored(name, version)
         except PySparkException as error:
-            if "VERSION_NOT_FOUND" in (error.getCondition() or ""):
+            # Delta 4.0 has no condition for it.
+            if "VERSION_NOT_FOUND" in (error.getCondition() or "") or "Cannot time travel" in str(error):
                 raise LakeError(
                     f"Round {self.row.round} of {self.tables.where} can no longer be read: the history of its table "
                     f"`{name}` does not reach back so far."
