@@ -8,15 +8,13 @@ in this machine's Java.
 from __future__ import annotations
 
 import os
-import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pfspark.edge.interrupts import interrupted_after
 from pfspark.edge.spark import lookups
 from pfspark.edge.spark.fit import OLD_VERSIONS, fitted
 from pfspark.edge.spark.given import given_by
@@ -229,7 +227,9 @@ def _start(settings: dict[str, str], log: Path) -> SparkSession:
         PySparkLogger.getLogger(name).disabled = True
     conf = SparkConf().setAll(list(settings.items()))
     try:
-        with log.open("a") as said, _interrupted_after():
+        # Java ends with who began it only once it listens to that; before, one whose beginner is interrupted finds nobody to tell
+        # where it listens, and stays for ever.
+        with log.open("a") as said, interrupted_after():
             gateway = SparkContext._gateway or launch_gateway(conf, {"stdout": said, "stderr": said})
         lookups.remember()
         context = SparkContext(conf=conf, gateway=gateway)
@@ -241,20 +241,3 @@ def _start(settings: dict[str, str], log: Path) -> SparkSession:
     except (PySparkException, Py4JError) as error:
         last_words = last_lines(log.read_text() or str(error))
         raise SparkStartError(f"Spark did not start. Its last words:\n{last_words}") from error
-
-
-@contextmanager
-def _interrupted_after() -> Iterator[None]:
-    """A Ctrl-C meanwhile comes at the end. Java ends with who began it only once it listens to that; before, one whose beginner
-    is interrupted finds nobody to tell where it listens, and stays for ever."""
-    if threading.current_thread() is not threading.main_thread():  # no other is interrupted
-        yield
-        return
-    came: list[int] = []
-    as_before = signal.signal(signal.SIGINT, lambda *_: came.append(1)) or signal.SIG_DFL
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, as_before)
-    if came:
-        signal.raise_signal(signal.SIGINT)

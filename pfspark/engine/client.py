@@ -18,6 +18,7 @@ from typing import TextIO
 from pfspark import engine
 from pfspark.edge.briefly import briefly
 from pfspark.edge.config import stamp
+from pfspark.edge.interrupts import interrupted_after
 from pfspark.edge.spark.given import given_by
 from pfspark.edge.umask import current_umask
 from pfspark.engine.wire import Line, Message
@@ -193,20 +194,20 @@ def _started(there: Path, lock: TextIO) -> Line | None:
 
     Who is reached there meanwhile may be another, that does not answer, or ends when it is through.
     """
-    with briefly(STARTING):
-        script = f"import sys; sys.path[:] = {sys.path!r}; from pfspark.__main__ import serve; serve()"
-        child = subprocess.Popen(
-            [sys.executable, "-c", script, str(there), str(lock.fileno())], cwd="/", start_new_session=True,
-            pass_fds=[lock.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-        )  # fmt: skip
-    line = None
+    script = f"import sys; sys.path[:] = {sys.path!r}; from pfspark.__main__ import serve; serve()"
+    child = line = None
     try:
+        with briefly(STARTING), interrupted_after():
+            child = subprocess.Popen(
+                [sys.executable, "-c", script, str(there), str(lock.fileno())], cwd="/", start_new_session=True,
+                pass_fds=[lock.fileno()], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            )  # fmt: skip
         from pfspark.edge import live
 
         with live.doing(STARTING):
             line = _listening(child, there)
     finally:
-        if line is None:
+        if child and line is None:
             child.kill()  # else it would listen there one day, beside the next one
     return line
 

@@ -280,6 +280,21 @@ def test_one_whose_start_is_broken_off_comes_no_more(place: Place) -> None:
     assert place.status()["done"] == 1
 
 
+def test_one_whose_start_is_broken_off_at_once_comes_no_more(place: Place) -> None:
+    """While it is started, before who starts it has heard which process that is."""
+    slow = STARTS_ALONE.replace('"-c", ', '"-c", "import time; time.sleep(2)\\n" + ')
+    script = slow.replace("    return subprocess.Popen(", "    child = subprocess.Popen(").replace(
+        "client.subprocess =",
+        "    print(child.pid, flush=True)\n    import os, signal\n    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    return child\nclient.subprocess =",
+    )
+    with place.command("gaps", script=script) as child:
+        assert child.stdout
+        started = int(child.stdout.readline())
+        assert child.wait(10) == engine.INTERRUPTED
+    until(lambda: client._is_zombie(started) or not Path(f"/proc/{started}").exists())
+
+
 def test_one_whose_start_was_seen_by_nobody_is_found(place: Place) -> None:
     """Who started it was killed meanwhile: the next command waits until it listens, and starts no other."""
     slow = STARTS_ALONE.replace('"-c", ', '"-c", "import time; time.sleep(1)\\n" + ')
