@@ -342,6 +342,19 @@ def test_jars_that_are_there_are_not_fetched(folder_of_jars: Path, tmp_path: Pat
     assert installed.delta_jars(Path("no java here")) == installed.jar_files()
 
 
+@pytest.mark.parametrize(
+    ("spark", "delta", "jar"),
+    [
+        ("4.2.0", "4.4.0", "delta-spark_4.2_2.13-4.4.0.jar"),
+        ("4.1.0", "4.1.0", "delta-spark_4.1_2.13-4.1.0.jar"),
+        ("4.0.1", "4.0.1", "delta-spark_2.13-4.0.1.jar"),
+    ],
+)
+def test_the_jar_is_the_one_for_this_spark(spark: str, delta: str, jar: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(installed, "installed", {"pyspark": spark, "delta-spark": delta}.__getitem__)
+    assert [each.name for each in installed.jar_files()] == [jar, f"delta-storage-{delta}.jar"]
+
+
 def test_jars_that_cannot_be_had_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mirror_of(tmp_path / "empty", tmp_path / "ivy.xml")
     monkeypatch.setenv("PFSPARK_IVY_SETTINGS", str(tmp_path / "ivy.xml"))

@@ -57,8 +57,9 @@ def jar_files() -> list[Path]:
     """Where Delta's two jars are kept, there or not: in PFSPARK_JARS, else in the user's cache folder."""
     spark, delta = installed("pyspark"), installed("delta-spark")
     folder = Path(os.environ.get("PFSPARK_JARS") or cache_folder() / f"jars-{delta}").absolute()
-    built_for = ".".join(spark.split(".")[:2])
-    return [folder / f"delta-spark_{built_for}_2.13-{delta}.jar", folder / f"delta-storage-{delta}.jar"]
+    # From 4.1 on the name says for which Spark it was built.
+    built_for = "" if delta.startswith("4.0.") else "_" + ".".join(spark.split(".")[:2])
+    return [folder / f"delta-spark{built_for}_2.13-{delta}.jar", folder / f"delta-storage-{delta}.jar"]
 
 
 def cache_folder() -> Path:
