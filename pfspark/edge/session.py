@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from pfspark.edge.interrupts import interrupted_after
 from pfspark.edge.spark import lookups
-from pfspark.edge.spark.fit import OLD_VERSIONS, fitted
+from pfspark.edge.spark.fit import OLD_VERSIONS, expect_arrow, fitted
 from pfspark.edge.spark.given import given_by
 from pfspark.edge.spark.installed import class_archive, delta_jars, find_java, installed, last_lines, spark_home
 from pfspark.edge.spark.quietly import LOGGERS, quietly
@@ -67,6 +67,7 @@ def open_session(
 
     Raises SparkStartError, which says what was seen and what to do.
     """
+    expect_arrow()
     take_pandas_in()
     if is_given():
         return _given_session()

@@ -41,7 +41,7 @@ from pfspark.edge.delta.ledger import FACTS, LEDGER, LOOKED_AT, Ledger
 from pfspark.edge.delta.locks import lock, lock_file, unlock
 from pfspark.edge.spark.crossing import to_frame
 from pfspark.edge.spark.files import files_are_local
-from pfspark.edge.spark.fit import fitted
+from pfspark.edge.spark.fit import expect_arrow, fitted
 from pfspark.edge.spark.quietly import quietly
 from pfspark.errors import LakeError
 from pfspark.rows import Session, columns_of, schema_of
@@ -78,7 +78,10 @@ class Stored:
         scheme is what Spark takes it for: where its default file system (`fs.defaultFS`) is another than this machine's,
         a local folder is named by `file:`. Where `spark` only says how to start a session, it is started here, unless the name
         can only mean a folder of this machine.
+
+        Raises SparkStartError for an Arrow, or a session, that is not fit for lakes.
         """
+        expect_arrow()
         self._spark = spark if callable(spark) else fitted(spark)
         self._read: tuple[int, Ledger] | None = None
         """The ledger as it was read last, with its version."""

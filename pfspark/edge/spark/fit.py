@@ -1,4 +1,4 @@
-"""What a session has to be for lakes, whoever started it."""
+"""What a session, whoever started it, and the Arrow beside it have to be for lakes."""
 
 from __future__ import annotations
 
@@ -25,20 +25,24 @@ OLD_VERSIONS = {"spark.databricks.delta.vacuum.enforceTimeTravelWithinDeletedFil
 last a month ago that is the one before what a round left that never counted, and else no world could be read any more."""
 
 
-def expect_fit(spark: SparkSession) -> None:
-    """Raises SparkStartError where the session is set to something by which rounds would come out otherwise, or not at all:
-    somebody may have set it, to look at something, since the session was fit for a lake.
-
-    Days begin in UTC: nights and cycles would be others, and so would digests. Times are instants. And Java reads columns by the
-    offsets that it is sent; by others it reads elsewhere, and ends. Arrow is not the session's, but comes with it on a cluster.
-    """
-    from pyspark.errors import PySparkException
-
+def expect_arrow() -> None:
+    """Raises SparkStartError where Arrow would give wrong values: a cluster may have brought it."""
     if int(pa.__version__.partition(".")[0]) < OLDEST_ARROW:
         raise SparkStartError(
             f"pyarrow {pa.__version__} is installed here, expected {OLDEST_ARROW} or newer: older ones give wrong values. "
             f"Say pip install 'pyarrow>={OLDEST_ARROW}' first."
         )
+
+
+def expect_fit(spark: SparkSession) -> None:
+    """Raises SparkStartError where the session is set to something by which rounds would come out otherwise, or not at all:
+    somebody may have set it, to look at something, since the session was fit for a lake.
+
+    Days begin in UTC: nights and cycles would be others, and so would digests. Times are instants. And Java reads columns by the
+    offsets that it is sent; by others it reads elsewhere, and ends.
+    """
+    from pyspark.errors import PySparkException
+
     for name, (fit, meant) in EXPECTED.items():
         found = None
         with suppress(PySparkException):  # not every session knows each of them, or lets it be read

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import tomllib
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from pfspark.edge.spark.fit import OLDEST_ARROW, expect_fit
+from pfspark.edge.delta.tables import Tables
+from pfspark.edge.session import open_session
+from pfspark.edge.spark.fit import OLDEST_ARROW, expect_arrow
 from pfspark.errors import SparkStartError
+from pfspark.lake import Lake
 from tests.edge.processes import ROOT
 
 if TYPE_CHECKING:
@@ -18,11 +23,18 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize("version", ["19.0.1", "23.0.0"])
-def test_an_arrow_that_gives_wrong_values_is_refused(spark: SparkSession, version: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    expect_fit(spark)
+def test_an_arrow_that_gives_wrong_values_is_refused(
+    spark: SparkSession, version: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Wherever something begins: with a session, or with a lake, though that one asks for none."""
+    expect_arrow()
     monkeypatch.setattr(pa, "__version__", version)
-    with pytest.raises(SparkStartError, match=rf"pyarrow {version} is installed here, expected 24 or newer.*pyarrow>=24"):
-        expect_fit(spark)
+    place = tmp_path / "lake"
+    opened = [partial(Tables, session, place) for session in (spark, lambda: spark)]
+    for begin in (open_session, partial(Lake.create, place), *opened):
+        with pytest.raises(SparkStartError, match=rf"pyarrow {version} is installed here, expected 24 or newer.*pyarrow>=24"):
+            begin()
+    assert not place.exists()
 
 
 def test_what_pip_brings_gives_none() -> None:
