@@ -161,11 +161,12 @@ def explain(
     where the folder's deletion comes first nobody can say: it has no time.
     """
     about = list(asked)
+    turns = {row["org"]: (grid[row["org"]], row["now"]) for row in clock.select(["org", "now"]).to_pylist() if row["org"] in grid}
     rows = {
         "asked": (row for each in about for row in each.ranges()),
         "pairs": (each.pair for each in about if each.numbers is None),
         "none": (),
-        "grid": ({**row, **grid[row["org"]].columns()} for row in clock.select(["org", "now"]).to_pylist() if row["org"] in grid),
+        "grid": ({"org": org, "now": now, **each.columns()} for org, (each, now) in turns.items()),
     }
     named = {name: arrow(struct(GIVEN[name]), some) for name, some in rows.items()}
     folders = distinct(together(*(named[name].select(list(FOLDER)) for name in ("asked", "pairs"))), FOLDER)
@@ -178,7 +179,7 @@ def explain(
     given |= {"clock": Made.of(clock, schema_of("clock"), materializer)} | {name: view(name) for name in VIEWS}
     given |= _facts_of(folders, facts, spark)
     said: list[Line] = execute(spark, {"said": why.graph()}, given, materializer)["said"].to_pylist()
-    return deletions.forestall(said, tables)
+    return deletions.forestall(said, tables, turns)
 
 
 def _facts_of(folders: pa.Table, facts: Mapping[str, Callable[[], DataFrame]], spark: SparkSession) -> dict[str, Made]:

@@ -119,6 +119,8 @@ class _Teller:
         self.is_deleted = is_deleted
         """Whether the store has heard that the folder was deleted."""
         self.store, self.of = row["store"], row["of"]
+        self.hearer = row.get("hearer")
+        """The store that may hear first that the folder is deleted, if one would have done something else next."""
         self.origin = cntext.split_label(row["origin"])[0]
         self.is_own = self.origin == self.store
 
@@ -145,6 +147,8 @@ class _Teller:
             yield "R91", f"{self.store} asks again when the wait after attempt {row['attempt']} is over", "agenda", row["since"]
         if cause == Cause.NOBODY_HAS_IT and self.of:
             yield "Q10", f"{self.of} was the last to claim it", "state", row["at"]
+        if self.hearer:
+            yield "R140", f"the folder was deleted, or one above it: {self.hearer} is to hear of that", row["heard_by"], None
         if cause == Cause.NOT_HEARD and row["next_of"]:
             says = f"{row['next_of']} has it, and its next letter to {self.store} says so"
             yield "R85", says, "messages" if row["message_id"] else "agenda", row["at"]
@@ -153,7 +157,11 @@ class _Teller:
         """The end of a sentence: when something happens, if that is known."""
         at, of = self.row["next_at"], self.row["next_of"]
         if at is None:
-            return "; nobody can say when that ends"
+            return (
+                f"; {self.hearer} may hear before that the folder is deleted"
+                if self.hearer
+                else "; nobody can say when that ends"
+            )
         words = {
             "send": "it goes", "arrive": "it arrives", "ask": f"it asks {of}", "ask_again": f"unless it comes it asks {of}",
             "hear": f"{of} tells it by a letter of type {self.row['next_type']}",

@@ -140,7 +140,41 @@ at = "1h45m"
 delete_folder = { store = "PFS1", folder = "/Sales" }
 """
 """Of which PFS2 hears at 2:45."""
-FATES = {"folder lives": ALIVE, "folder is deleted": ALIVE + DELETED}
+UNTOLD = """
+profile = "modern"
+start = 2026-01-05T00:00:00Z
+end = "3h"
+interval = "15m"
+policy = { backfill_timeouts = { local = ["1h", "2h", "4h"], remote = ["1h", "2h", "4h"] } }
+faults = [{ to = "PFS2", since = "30m", until = "80m", lost = 1 }]
+[stores]
+PFS1 = { interval = "30m" }
+PFS2 = {}
+[folders]
+"/Sales" = { replicas = ["PFS1", "PFS2"] }
+[[steps]]
+at = "30m"
+post = { store = "PFS1", folder = "/Sales", item = "lost" }
+[[steps]]
+at = "90m"
+post = { store = "PFS1", folder = "/Sales", item = "heard" }
+[[steps]]
+at = "1h45m"
+why = { store = "PFS2", folder = "/Sales" }
+"""
+"""PFS2 hears at 1:45 that it lacks PFS1:1, and is to ask for it an hour later."""
+TO_BE_TOLD = """
+[[steps]]
+at = "1h45m"
+delete_folder = { store = "PFS1", folder = "/Sales" }
+"""
+"""Which goes at 2:00."""
+FATES = {
+    "folder lives": ALIVE,
+    "folder is deleted": ALIVE + DELETED,
+    "folder lives on": UNTOLD,
+    "folder is deleted, and nobody told": UNTOLD + TO_BE_TOLD,
+}
 
 
 def file(name: str) -> Scenario:
@@ -208,14 +242,16 @@ def test_every_cause_is_told(played: Mapping[str, list[Line]]) -> None:
     assert {line["cause"] for line in lines} == set(Cause)
 
 
-@pytest.mark.parametrize(("fate", "at"), [("folder lives", "02:45"), ("folder is deleted", None)])
+@pytest.mark.parametrize(("fate", "at"), list(zip(FATES, ("02:45", None, "02:45", None), strict=True)))
 def test_what_a_deletion_comes_before_nobody_can_say(played: Mapping[str, list[Line]], fate: str, at: str | None) -> None:
-    """By a letter that is under way already; where there is none it is said, and comes true."""
+    """By a letter that is under way already, or is to be written; where there is none it is said, and comes true."""
     [line] = [line for line in played[fate] if line["kind"] == "why"]
     assert (line["item"], line["cause"]) == ("PFS1:1", "waiting_to_ask")
     assert line["next"] == {"at": at and f"2026-01-05T{at}:00Z", "what": "ask", "of": "PFS1"}
     asked = [line["at"] for line in played[fate] if line["kind"] == "message" and line["asks"] and line["folder"] == "/Sales"]
     assert asked == ([line["next"]["at"]] if at else [])
+    assert [each["rule"] for each in line["because"]] == ["R91"] + ["R140"] * (at is None)
+    assert ("PFS2 may hear before that the folder is deleted" in line["says"]) == (at is None)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
