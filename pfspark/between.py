@@ -19,7 +19,7 @@ from pyspark.sql import SparkSession
 from pfspark import cnset, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
 from pfspark.keyed import ByName, anti_join, semi_join, together, with_columns
-from pfspark.keys import HERE, STORE
+from pfspark.keys import HERE, MESSAGE, STORE
 from pfspark.materializer import ALL_LOCAL, Materializer
 from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
 from pfspark.tables import REPLACED, REPLACED_IN
@@ -197,7 +197,9 @@ class Between:
         sent = pc.list_parent_indices(messages["recipients"].combine_chunks())
         each_to = pc.list_flatten(messages["recipients"].combine_chunks())
         to = {mail: pc.struct_field(each_to, name) for mail, name in (("recipient", "store"), ("due", "due"), ("lost", "lost"))}
-        self.append("mail", with_columns(messages.drop_columns("recipients").take(sent), **to))
+        self.append("mail", with_columns(messages.drop_columns(["recipients", "status"]).take(sent), **to))
+        self.append("letters", messages)
+        self.replace("letters", semi_join(self.tables["letters"], self.tables["mail"], MESSAGE))
 
 
 def due_moments(world: Between, *, suspended: set[str]) -> dict[str, datetime]:

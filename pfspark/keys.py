@@ -22,5 +22,11 @@ ITEM = (*HERE, "object")
 """An item of a folder, as one store sees it."""
 PAIR = (*STORE, "peer")
 """What one store knows of another."""
+BELIEF = (*HERE, "entry", "about", "origin")
+"""What one store knows of what a replica has of an origin's numbers in one folder."""
+SAID = (*FOLDER, "entry", "about", "origin", "cn_min", "cn_max")
+"""That a replica has these numbers, whoever says it and whoever hears it."""
+MESSAGE = ("org", "message_id")
+"""A message, whoever it goes to."""
 AGENDA = (*HERE, "why", "peer")
 """An entry of the agenda."""

@@ -64,7 +64,7 @@ def play(world: World, clock: DataFrame) -> Results:
     known = learn(world, inbox, standing, edits, dirty)
     gaps = note_and_ask(world, mail, known, edits, clock)
     cycle = keep_cycle(world, due, known, edits, dirty, clock)
-    replies = answer(known, inbox, edits, cycle, clock)
+    replies = answer(world, known, inbox, edits, cycle, clock)
     asked = inquire(world, mail, due, inbox, known, gaps, edits, dirty, clock)
     quiet = tell_unasked(due, known, edits, cycle, dirty, clock)
     packed = pack(world, known, edits, cycle, replies, clock)
@@ -195,7 +195,7 @@ def accept(world: World, mail: Mail, news: News) -> Inbox:
     """Content is accepted, or refused, against that tree."""
     validated = receipt.validate(mail.delivered, replicas=news.replicas, folders=news.trees.folders)
     accepted = receipt.accepted(validated)
-    lives = state.read_lives(accepted, lives=world.lives)
+    lives = state.read_lives(accepted, letters=world.letters, lives=world.lives)
     carried = receipt.unpack(receipt.of_types(accepted, types=CARRYING))
     in_hand = together(news.applied, state.numbers(carried))
     current = state.from_current_replicas(accepted, lives=lives)
@@ -228,11 +228,12 @@ class Standings:
 def advance(world: World, news: News, inbox: Inbox, clock: DataFrame) -> Standings:
     """Replicas begin new lives, where numbers that they gave come back to them unknown; leavers whose content is safe
     elsewhere go."""
-    begun = dated(state.forgotten(inbox.accepted, applied=inbox.in_hand, replicas=news.replicas), clock=clock)
+    forgotten = state.forgotten(inbox.accepted, letters=world.letters, applied=inbox.in_hand, replicas=news.replicas)
+    begun = dated(forgotten, clock=clock)
     carried_over = state.carried_over(world.state, begun=begun)
     before_leaving = _amend("replicas", news.replicas, begun)
     told = receipt.of_types(inbox.current, types=(MessageType.STATUS,))
-    acknowledged = removal.acknowledgements(told, replicas=before_leaving, clock=clock)
+    acknowledged = removal.acknowledgements(told, letters=world.letters, replicas=before_leaving, clock=clock)
     unlisted = removal.unlisted(before_leaving, seen=news.changed.folders, tree=news.trees.tree)
     released = removal.advance(acknowledged, applied=inbox.in_hand, replicas=before_leaving, unlisted=unlisted)
     leaving = dated(released, clock=clock)
@@ -456,7 +457,8 @@ def learn(world: World, inbox: Inbox, standing: Standings, edits: Edits, dirty: 
     own = once(state.own(table, replicas=edits.replicas))
     before = state.ranges_of(own, entry=Entry.APPLIED)
     beliefs = state.believed(table, replicas=edits.replicas)
-    heard = state.learn(inbox.current, believed=beliefs, lives=inbox.lives)
+    told = state.hear(inbox.current, letters=world.letters, believed=beliefs)
+    heard = state.learn(told, believed=beliefs, lives=inbox.lives)
     believed = state.with_news(beliefs, heard)
     lists = once(in_folders(edits.trees.lists, dirty))
     claims = state.claims(believed, holders=status.holders(lists), lives=inbox.lives, stores=world.stores)
@@ -565,7 +567,7 @@ class Replies:
 
 
 @phase
-def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFrame) -> Replies:
+def answer(world: World, known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFrame) -> Replies:
     """Requests for content and for status are answered."""
     requests, questions = (
         status.answerable(receipt.of_types(inbox.current, types=(of_what,)), replicas=edits.with_departing)
@@ -573,7 +575,7 @@ def answer(known: Known, inbox: Inbox, edits: Edits, cycle: Cycle, clock: DataFr
     )
     content = backfill.answer(requests, applied=known.applied, empty=known.empty)
     told = status.answer(
-        status.asked_for(questions),
+        status.asked_for(questions, letters=world.letters),
         shown=cycle.shown_before, applied=known.applied, beliefs=known.current, replicas=edits.replicas, clock=clock,
     )  # fmt: skip
     unserved = backfill.unserved(requests, answers=content, told=told)

@@ -395,10 +395,20 @@ sender | string | label of the sender's replica
 folder | string | the folder
 carries | array<{RANGE}> | as in messages
 asks | array<{RANGE}> | as in messages
-status | array<{CLAIM}> | as in messages
 responders | array<string> | as in messages
 flags | array<string> | as in messages
 at | timestamp | when it was sent
+"""),
+            derived_from="messages - receipts",
+        ),
+        Table(
+            "letters",
+            "what a message in flight says, once for all whom it goes to: of n stores each tells all others of all others",
+            ("org", "message_id"),
+            columns(f"""
+org | string | the organization
+message_id | string | the message
+status | array<{CLAIM}> | as in messages
 """),
             derived_from="messages - receipts",
         ),
@@ -502,7 +512,6 @@ last | bigint | the last number given; 0: none yet
 cn_min | bigint | first number
 cn_max | bigint | last number
 peer | string | the other store
-peer_label | string | label of the other store's replica
 recipient | string | who receives the message
 sender | string | label of the sender's replica
 about | string | label of the replica it is about
@@ -615,7 +624,7 @@ def _frame(name: str, row: str, names: str, own: str = "") -> Table:
 _KEYS = "org store folder"
 _RANGES = f"{_KEYS} origin cn_min cn_max"
 _STATE = f"{_KEYS} entry about origin cn_min cn_max relayed"
-_MESSAGE = "org recipient store folder message_id lost type sender carries asks status responders flags at now"
+_MESSAGE = "org recipient store folder message_id lost type sender carries asks responders flags at now"
 _EDIT = "org store folder item edit_id at place action name properties size hash now nth decided"
 _PLACED = f"{_EDIT} parent target"
 _NUMBERED_FOLDER = f"{_EDIT} parent object reason on label cn"
@@ -690,6 +699,7 @@ FRAMES = _by_name(
         _frame("changes", "a change", _VERSION, _OF_VERSION),
         # what stores know
         _frame("state_rows", "a row of the replication state table", _STATE),
+        _frame("told", "what a store is told of another, and who says it", f"{_KEYS} entry about origin cn_min cn_max sender"),
         _frame("beliefs", "what a store believes of another", f"{_KEYS} entry about origin cn_min cn_max"),
         _frame(
             "claims",
@@ -741,7 +751,7 @@ asked | bigint | when it was last asked for, in microseconds since 1970; 0: neve
         _frame("recipients", "to whom a store's own changes go", f"{_KEYS} peer"),
         _frame("holders", "another holder of a folder", f"{_KEYS} peer listing"),
         # status
-        _frame("status_requests", "a status request to be answered", f"{_KEYS} peer peer_label status leaver"),
+        _frame("status_requests", "a status request to be answered", f"{_KEYS} peer status leaver"),
         _frame("answered", "an asker who is answered by status", f"{_KEYS} peer flags"),
         _frame("beginning", "a replica that asks for status now", f"{_KEYS} rule"),
         _frame("responders", "who must answer a status request", f"{_KEYS} peer stamped now"),

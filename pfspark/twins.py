@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.keyed import anti_join, distinct, in_parts, labels, placed, semi_join, together
-from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
+from pfspark.keys import BELIEF, FOLDER, HERE, MESSAGE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, SAID, STORE
 from pfspark.references import became, named_by
 from pfspark.words import HIERARCHY_ACTIONS, LIVE, Action, Entry, Listing, MessageType, Standing, Why
 
@@ -67,6 +67,24 @@ def _believed(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
     about = pc.replace_substring_regex(rows["about"], "~.*", "")
     others = rows.filter(pc.not_equal(about, rows["store"]))
     return semi_join(others, there, HERE).select([*HERE, "entry", "about", "origin", "cn_min", "cn_max"])
+
+
+def _hear(accepted: pa.Table, *, letters: pa.Table, believed: pa.Table) -> pa.Table:
+    status = letters["status"].combine_chunks()
+    claims, said = pc.list_flatten(status), [name for name in SAID if name not in FOLDER]
+    each = letters.select(list(MESSAGE)).take(pc.list_parent_indices(status))
+    each = pa.table({name: each[name] for name in MESSAGE} | {name: pc.struct_field(claims, name) for name in said})
+    says = each.join(distinct(accepted, [*MESSAGE, "folder", "sender"]), list(MESSAGE), join_type="inner")
+    to = accepted.select([*MESSAGE, "recipient", "folder"]).rename_columns([*MESSAGE, "store", "folder"])
+    may_be_new = distinct(to, HERE).join(distinct(says, SAID), list(FOLDER), join_type="inner")
+    of_others = pc.not_equal(pc.replace_substring_regex(may_be_new["about"], "~.*", ""), may_be_new["store"])
+    may_be_new = may_be_new.filter(of_others).select(["store", *SAID])
+    known = believed.select([*BELIEF, "cn_min", "cn_max"]).rename_columns([*BELIEF, "first", "last"])
+    beside = may_be_new.join(known, list(BELIEF), join_type="inner")
+    within = beside.filter((pc.field("first") <= pc.field("cn_min")) & (pc.field("cn_max") <= pc.field("last")))
+    new = anti_join(may_be_new, within, ["store", *SAID])
+    told = semi_join(new.join(says, list(SAID), join_type="inner"), to, [*MESSAGE, "store"])
+    return told.select([*BELIEF, "cn_min", "cn_max", "sender"])
 
 
 def _recipients(lists: pa.Table) -> pa.Table:
@@ -343,6 +361,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "sending.upon_others": _upon_others,
     "state.believed": _believed,
     "state.gain": together,
+    "state.hear": _hear,
     "state.own": _own,
     "state.ranges_of": _ranges_of,
     "state.with_news": together,

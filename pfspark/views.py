@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from pfspark import branches
 from pfspark.keyed import ByName, anti_join, distinct, filtered, semi_join
-from pfspark.keys import FOLDER
+from pfspark.keys import FOLDER, MESSAGE
 from pfspark.references import named
 from pfspark.words import HIERARCHY, HIERARCHY_ACTIONS, Flag, MessageType
 
@@ -37,11 +37,12 @@ def due(table: pa.Table, clock: pa.Table, column: str = "due") -> pa.Table:
 
 @dataclass(frozen=True)
 class Concern:
-    """What a round reads: the `folders` (org, folder); `trees`, the organizations (org) whose trees may change, within these
-    folders; and `whole`, those (org) that are read entirely."""
+    """What a round reads: the `folders` (org, folder) and the `messages` (org, message_id) that are due; `trees`, the
+    organizations (org) whose trees may change, within these folders; and `whole`, those (org) that are read entirely."""
 
     clock: pa.Table
     folders: pa.Table
+    messages: pa.Table
     trees: pa.Table
     whole: pa.Table
 
@@ -58,7 +59,7 @@ class Concern:
         trees = distinct(pa.concat_tables(changing), ["org"])
         if trees.num_rows:
             folders = _with_branches(folders, trees, news, on_folders, tables)
-        return cls(clock, distinct(folders, FOLDER), trees, trees.slice(0, 0))
+        return cls(clock, distinct(folders, FOLDER), distinct(mail, MESSAGE), trees, trees.slice(0, 0))
 
     def and_all_of(self, orgs: pa.Table) -> Concern:
         """The same, and those organizations as a whole."""
@@ -73,6 +74,8 @@ class Concern:
 
     def read(self, name: str, table: pa.Table) -> pa.Table:
         """The rows of a view that concern it."""
+        if name == "letters":
+            return semi_join(table, self.messages, MESSAGE)
         if name not in BY_FOLDER:
             return due(table, self.clock) if name == "mail" else table
         rest = anti_join(table, self.whole, ["org"])

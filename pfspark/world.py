@@ -30,6 +30,7 @@ class World:
     taken: DataFrame
     changes: DataFrame
     mail: DataFrame
+    letters: DataFrame
     tree: DataFrame
     folders: DataFrame
     lists: DataFrame

@@ -392,7 +392,7 @@ def alone_at(world: ByName, store: str) -> dict[str, pa.Table]:
             rows = [row for row in rows if row["recipient"] == store]
         elif name == "changes":
             rows = [row for row in rows if (row["folder"], row["origin"], row["cn"]) in held]
-        elif name not in DIRECTORY:
+        elif name not in (*DIRECTORY, "letters"):
             rows = [row for row in rows if row["store"] == store]
         found[name] = pa.Table.from_pylist([{**row, "org": f"{store} alone"} for row in rows], schema=table.schema)
     return found

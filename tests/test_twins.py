@@ -17,7 +17,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pfspark import ancestors, keyed
 from pfspark.ask import evidence
 from pfspark.frame import RULES
-from pfspark.keys import HERE, RANGE_HERE
+from pfspark.keys import BELIEF, HERE, MESSAGE, RANGE_HERE
 from pfspark.rows import local, struct
 from pfspark.rules import (
     agenda,
@@ -34,6 +34,7 @@ from pfspark.rules import (
     status,
     violations,
 )
+from pfspark.tables import CLAIM
 from pfspark.twins import TWINS
 from pfspark.words import PARENT, Action, Entry, Listing, MessageType, Reason, Standing, Why
 
@@ -46,12 +47,14 @@ COLUMNS = (
     "type string, lost string, why string, property string, standing string, due bigint, now bigint, age_limit_s bigint, "
     "night boolean, status_again_s array<bigint>, applied bigint, arriving bigint, void bigint, claimed bigint, open bigint, "
     "about string, entry string, life bigint, listing string, peer string, recipient string, message_id string, "
-    "by_somebody boolean, above string, branch string, carries array<struct<origin:string,cn_min:bigint,cn_max:bigint>>"
+    "by_somebody boolean, above string, branch string, carries array<struct<origin:string,cn_min:bigint,cn_max:bigint>>, "
+    f"sender string, status array<{CLAIM}>"
 )
 SCHEMA = to_arrow_schema(struct(COLUMNS))
 NUMBERS = range(1, 7)
 MEASURES = (None, 0, 0, 1)
 RANGES = [{"origin": origin, "cn_min": number, "cn_max": number + more} for origin in "AB" for number, more in ((1, 2), (4, 0))]
+CLAIMS = [{"about": about, "entry": Entry.APPLIED, **each} for about in ("A", "B~3") for each in RANGES]
 CELLS: dict[str, Sequence[Any]] = {
     "store": "AB",
     "folder": ("F", "G", "@e"),
@@ -88,6 +91,8 @@ CELLS: dict[str, Sequence[Any]] = {
     "above": (None, "F", "G", "H"),
     "branch": "FH",
     "carries": [RANGES[:end] for end in range(len(RANGES) + 1)],
+    "sender": ("A", "A~2", "B"),
+    "status": [CLAIMS[first:] for first in range(len(CLAIMS) + 1)],
     **dict.fromkeys(("applied", "arriving", "void", "claimed", "open"), MEASURES),
 }
 """What stands in each column."""
@@ -102,6 +107,7 @@ TAKES = {
     "intake.of_items": 1, "intake.of_people": 1, "intake.repeated": 1, "item_edits.changing": 1, "item_edits.posted": 1,
     "item_edits.taken": 1, "sending.recipients": 1, "sending.upon_others": 1, "receipt.accepted": 1,
     "receipt.of_hierarchy": 1, "receipt.of_types": 1, "receipt.recipients": 1, "receipt.unpack": 1, "state.gain": 3,
+    "state.hear": 3,
     "state.ranges_of": 1, "status.holders": 1, "status.repeating": 1, "status.speakers": 1,
 }  # fmt: skip
 """How many frames a rule is given, where that is not two."""
@@ -119,6 +125,7 @@ NARROWED: dict[str, Sequence[Sequence[str]]] = {
     "hierarchy.take_along": [HERE, ABOVE],
     "places.with_those_beneath": [BRANCH, ABOVE],
     "state.gain": [RANGE_HERE] * 3,
+    "state.hear": [SCHEMA.names, (*BELIEF, "cn_min", "cn_max"), (*MESSAGE, "status")],
 }
 """The columns of the frames of a rule that takes them as they are."""
 DECLARED = (

@@ -29,8 +29,8 @@ from pfspark.tables import FRAMES
 from pfspark.words import Entry, Outcome
 
 VIEWS = (
-    "stores", "links", "lists", "replicas", "state", "array", "agenda", "contacts", "lives", "mail", "changes", "conditions",
-    "tree",
+    "stores", "links", "lists", "replicas", "state", "array", "agenda", "contacts", "lives", "mail", "letters", "changes",
+    "conditions", "tree",
 )  # fmt: skip
 OF_FOLDER = ("lists", "replicas", "state", "array", "agenda", "lives", "mail", "changes", "tree")
 """The views of which only the folders asked about are read."""

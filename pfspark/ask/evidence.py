@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, ITEM, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
+from pfspark.keys import HERE, ITEM, MESSAGE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.rules import items, state
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY, Cause, Entry
@@ -102,11 +102,13 @@ def coming(mail: DataFrame) -> DataFrame:
 
 
 @rule("evidence", inline=True)
-def told(mail: DataFrame) -> DataFrame:
+def told(mail: DataFrame, *, letters: DataFrame) -> DataFrame:
     """The numbers of which the status part of mail under way tells its recipient (R85)."""
     claims = F.filter("status", lambda each: each["entry"] == Entry.REPORTED)
     ranges = F.transform(claims, lambda each: F.struct(each["origin"], each["cn_min"], each["cn_max"]))
-    return _of_mail(mail, F.inline(ranges).alias("origin", "cn_min", "cn_max"), Cause.NOT_HEARD, nth=F.lit(0))
+    says = letters.select(*MESSAGE, F.array_distinct(ranges).alias("says"))  # about whomever they are said
+    told = F.inline("says").alias("origin", "cn_min", "cn_max")
+    return _of_mail(mail.join(says, list(MESSAGE)), told, Cause.NOT_HEARD, nth=F.lit(0))
 
 
 def _of_mail(mail: DataFrame, ranges: Column, cause: Cause, **said: Column) -> DataFrame:

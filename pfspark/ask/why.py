@@ -73,7 +73,7 @@ def graph() -> DataFrame:
         evidence.asked_next(chosen),
         evidence.had(beliefs, contacts=contacts),
         evidence.refused(refusals),
-        evidence.told(mail),
+        evidence.told(mail, letters=source("letters")),
         evidence.to_be_told(shown, letters=resting),
     ))  # fmt: skip
     causes = first_cause(

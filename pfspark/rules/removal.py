@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import FOLDER, HERE, ORIGIN_HERE, STORE
+from pfspark.keys import FOLDER, HERE, MESSAGE, ORIGIN_HERE, STORE
 from pfspark.words import LIVE, REPLICA, Action, Entry, Flag, Listing, Standing
 
 BEFORE_ALL, AFTER_ALL = -(2**30), 2**30
@@ -15,7 +15,7 @@ BEFORE_ALL, AFTER_ALL = -(2**30), 2**30
 
 
 @rule("acknowledgements")
-def acknowledgements(messages: DataFrame, *, replicas: DataFrame, clock: DataFrame) -> DataFrame:
+def acknowledgements(messages: DataFrame, *, letters: DataFrame, replicas: DataFrame, clock: DataFrame) -> DataFrame:
     """Answers that may release a leaver: of status `messages` those sent to it by active replicas after it became delete
     pending (D6, F62).
 
@@ -27,6 +27,7 @@ def acknowledgements(messages: DataFrame, *, replicas: DataFrame, clock: DataFra
     together = F.col("removal_rule") == "union_holds_all"
     told = (
         said.join(clock.select("org", "removal_rule"), "org")
+        .join(letters, list(MESSAGE))
         .where(together | F.array_contains("flags", str(Flag.ACKNOWLEDGE)))
         .select(
             "org", F.col("recipient").alias("store"), "folder", "sender", "status", F.col("at").alias("said"),

@@ -9,15 +9,34 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, sites
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE, RANGE_HERE
+from pfspark.keys import BELIEF, FOLDER, HERE, MESSAGE, ORIGIN_HERE, RANGE_HERE, SAID
 from pfspark.words import LIVE, Entry, Listing, Standing
 
-BELIEF = (*HERE, "entry", "about", "origin")
+
+@rule("told")
+def hear(accepted: DataFrame, *, letters: DataFrame, believed: DataFrame) -> DataFrame:
+    """What the `letters` of messages accepted tell their recipients of others: one row a claim and who tells it, but for claims
+    that lie within a range which the recipient believes already.
+
+    Of n stores each tells all others of all others. What somebody does not believe yet is found among what is said and who hears
+    it, which is n², before it is asked who said it to whom.
+
+    Source: R48, R83.
+    """
+    written = accepted.select(*FOLDER, "message_id", "sender").distinct()
+    says = written.join(letters, list(MESSAGE)).select(*FOLDER, "message_id", "sender", F.inline("status"))
+    hearers = accepted.select("org", F.col("recipient").alias("store"), "folder").distinct()
+    may_be_new = hearers.join(says.select(*SAID).distinct(), list(FOLDER)).where(cnset.store_of("about") != F.col("store"))
+    known = believed.select(*BELIEF, F.col("cn_min").alias("first"), F.col("cn_max").alias("last"))
+    within = may_be_new.join(known, list(BELIEF)).where("first <= cn_min and cn_max <= last").select("store", *SAID)
+    new = may_be_new.join(within, ["store", *SAID], "left_anti")
+    to = accepted.select(*MESSAGE, F.col("recipient").alias("store"))
+    return new.join(says, list(SAID)).join(to, [*MESSAGE, "store"], "left_semi").select(*BELIEF, "cn_min", "cn_max", "sender")
 
 
 @rule("state_rows")
-def learn(accepted: DataFrame, *, believed: DataFrame, lives: DataFrame) -> DataFrame:
-    """Beliefs that are new with the messages accepted: rows of `state`, `relayed` where a third store told them.
+def learn(told: DataFrame, *, believed: DataFrame, lives: DataFrame) -> DataFrame:
+    """Beliefs that are new with what stores were `told`: rows of `state`, `relayed` where a third store told them.
 
     A belief about oneself is none. Of a replica in an older life than is known nothing is believed (Q12). A range that
     is believed already yields no row, however often it is told. PFS3 believes of PFS1 that it holds `PFS1:1-4`; a status of
@@ -25,9 +44,6 @@ def learn(accepted: DataFrame, *, believed: DataFrame, lives: DataFrame) -> Data
 
     Source: R48, R75, R77, R83, R106, R145; C3 for relayed news.
     """
-    told = accepted.select("org", F.col("recipient").alias("store"), "folder", "sender", F.inline("status")).where(
-        cnset.store_of("about") != F.col("store")
-    )
     current = current_only(told, lives=lives)
     heard = current.select(
         *BELIEF,
@@ -42,7 +58,7 @@ def learn(accepted: DataFrame, *, believed: DataFrame, lives: DataFrame) -> Data
 
 
 @rule("moves", inline=True)
-def forgotten(accepted: DataFrame, *, applied: DataFrame, replicas: DataFrame) -> DataFrame:
+def forgotten(accepted: DataFrame, *, letters: DataFrame, applied: DataFrame, replicas: DataFrame) -> DataFrame:
     """Replicas that have forgotten what they gave: rows of `replicas`, as they stand, in a new life.
 
     Somebody's status shows numbers under the label of a replica's current life that are higher than any it holds of its own:
@@ -50,9 +66,11 @@ def forgotten(accepted: DataFrame, *, applied: DataFrame, replicas: DataFrame) -
     """
     label = cnset.label_of("store", "life")
     alive = replicas.where(F.col("standing").isin(*LIVE))
-    told = accepted.select("org", F.col("recipient").alias("store"), "folder", F.inline("status"))
-    current = told.join(alive.select(*HERE, "life", "standing", label.alias("label")), list(HERE)).where("origin = label")
-    shown = current.groupBy(*HERE, "life", "standing", "label").agg(F.max("cn_max").alias("shown"))
+    to = accepted.select(*MESSAGE, F.col("recipient").alias("store"), "folder")
+    current = to.join(alive.select(*HERE, "life", "standing", label.alias("label")), list(HERE))
+    numbers = letters.select(*MESSAGE, F.inline("status")).select(*MESSAGE, F.col("origin").alias("label"), "cn_max")
+    told = current.join(numbers, [*MESSAGE, "label"])
+    shown = told.groupBy(*HERE, "life", "standing", "label").agg(F.max("cn_max").alias("shown"))
     held = applied.groupBy(*HERE, F.col("origin").alias("label")).agg(F.max("cn_max").alias("held"))
     forgot = shown.join(held, [*HERE, "label"], "left").where("shown > coalesce(held, 0)")
     return forgot.select(*HERE, (F.col("life") + 1).alias("life"), "standing")
@@ -69,7 +87,7 @@ def carried_over(rows: DataFrame, *, begun: DataFrame) -> DataFrame:
 
 
 @rule("lives", amends="lives")
-def read_lives(accepted: DataFrame, *, lives: DataFrame) -> DataFrame:
+def read_lives(accepted: DataFrame, *, letters: DataFrame, lives: DataFrame) -> DataFrame:
     """The highest life above the first that each store has read of each peer's replica: org, store, folder, peer, life.
 
     A label tells the life wherever it stands: as sender, as the one a status is about, as origin of a number carried or asked
@@ -77,8 +95,10 @@ def read_lives(accepted: DataFrame, *, lives: DataFrame) -> DataFrame:
 
     Source: Q12, F8.
     """
-    labels = F.flatten(F.array(F.array("sender"), "status.about", "status.origin", "carries.origin", "asks.origin"))
-    read = accepted.select("org", F.col("recipient").alias("store"), "folder", F.explode(F.array_distinct(labels)).alias("label"))
+    said = F.filter(F.array_distinct(F.concat("status.about", "status.origin")), lambda label: cnset.life_of(label) > 1)
+    told = accepted.join(letters.select(*MESSAGE, said.alias("said")), list(MESSAGE))
+    labels = F.flatten(F.array(F.array("sender"), "said", "carries.origin", "asks.origin"))
+    read = told.select("org", F.col("recipient").alias("store"), "folder", F.explode(F.array_distinct(labels)).alias("label"))
     later = read.where(cnset.life_of("label") > 1).select(
         *HERE, cnset.store_of("label").alias("peer"), cnset.life_of("label").alias("life")
     )

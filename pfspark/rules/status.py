@@ -7,7 +7,7 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset, sites
 from pfspark.frame import rule
-from pfspark.keys import HERE, ORIGIN_HERE
+from pfspark.keys import HERE, MESSAGE, ORIGIN_HERE
 from pfspark.timeouts import TIMEOUTS, timeout
 from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing
 
@@ -20,17 +20,22 @@ FIRST, AGAIN, ANSWERED, OVER = "first", "again", "answered", "over"
 
 
 @rule("status_requests")
-def asked_for(requests: DataFrame) -> DataFrame:
-    """Of status `requests` those that the recipient must answer if it can: it is named, or nobody is (R120, R135)."""
+def asked_for(requests: DataFrame, *, letters: DataFrame) -> DataFrame:
+    """Of status `requests` those that the recipient must answer if it can: it is named, or nobody is (R120, R135). Of what these
+    `letters` say counts what askers say of themselves."""
     named = F.array_contains("responders", F.col("recipient")) | (F.size("responders") == 0)
-    return requests.where(named).select(
-        "org",
-        F.col("recipient").alias("store"),
-        "folder",
-        F.col("store").alias("peer"),
-        F.col("sender").alias("peer_label"),
-        "status",
-        F.array_contains("flags", str(Flag.DELETE_PENDING)).alias("leaver"),
+    of_itself = F.filter("status", lambda claim: claim["about"] == F.col("sender"))
+    return (
+        requests.where(named)
+        .join(letters, list(MESSAGE))
+        .select(
+            "org",
+            F.col("recipient").alias("store"),
+            "folder",
+            F.col("store").alias("peer"),
+            of_itself.alias("status"),
+            F.array_contains("flags", str(Flag.DELETE_PENDING)).alias("leaver"),
+        )
     )
 
 
@@ -55,7 +60,7 @@ def answer(
     by_peer = (*ORIGIN_HERE, "peer")
     lacking = _lacking(shown, beliefs=beliefs, peers=requests.select(*ASKED).distinct())
     more = lacking.select(*ASKED, F.lit(True).alias("more")).distinct()
-    asked = requests.select(*ASKED, "peer_label", F.inline("status")).where("about = peer_label")
+    asked = requests.select(*ASKED, F.inline("status"))
     held = applied.join(requests.select(*ASKED).distinct(), list(HERE))
     less = cnset.subtract(asked, held, by_peer).select(*ASKED, F.lit(True).alias("less")).distinct()
     active = replicas.where(F.col("standing") == Standing.ACTIVE).select(*HERE, F.lit(True).alias("active"))

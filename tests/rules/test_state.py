@@ -43,16 +43,21 @@ STATE = f"{BELIEF}, relayed boolean"
 STANDS = f"{HERE}, life bigint, standing string"
 LIVES = f"{HERE}, peer string, life bigint"
 MAIL = (
-    "org string, recipient string, store string, folder string, sender string, status "
-    f"array<{CLAIM}>, carries array<{RANGE}>, asks array<{RANGE}>"
+    "org string, message_id string, recipient string, store string, folder string, sender string, "
+    f"carries array<{RANGE}>, asks array<{RANGE}>"
 )
+LETTERS = f"org string, message_id string, status array<{CLAIM}>"
+Claims = list[tuple[str, str, str, int, int]]
 ME = ("o", "ME", "F")
 
 
-def told(spark: SparkSession, *mail: tuple[str, list[tuple[str, str, str, int, int]]], folder: str = "F") -> DataFrame:
-    """Messages to ME: from whom, and what their status says."""
-    rows: list[Any] = [("o", "ME", sender.partition("~")[0], folder, sender, status, [], []) for sender, status in mail]
-    return frame_of(spark, rows, MAIL)
+def mail(spark: SparkSession, *messages: tuple[str, str, Claims], folder: str = "F") -> tuple[DataFrame, DataFrame]:
+    """Messages from whom to whom, and the letters that are in them, by what their status says."""
+    rows: list[Any] = [
+        ("o", f"m{nth}", to, sender.partition("~")[0], folder, sender, [], []) for nth, (sender, to, _) in enumerate(messages)
+    ]
+    letters = [("o", f"m{nth}", status) for nth, (_, _, status) in enumerate(messages)]
+    return frame_of(spark, rows, MAIL), frame_of(spark, letters, LETTERS)
 
 
 def ranges(rows: DataFrame, *columns: str) -> set[tuple[object, ...]]:
@@ -67,14 +72,19 @@ def test_a_store_learns_what_is_new_of_others(spark: SparkSession) -> None:
     """C3: relayed where a third store told it, and not where the one it is about did too. Of oneself nobody tells, and of a life
     that is over nothing counts (Q12)."""
     reported = "reported"
-    mail = told(
+    accepted, letters = mail(
         spark,
-        ("B", [("B", reported, "A", 1, 9), ("B", "empty", "A", 2, 2), ("C", reported, "A", 1, 5), ("ME", reported, "A", 1, 99)]),
-        ("B", [("B", reported, "A", 1, 9)]),  # said twice is known once
-        ("C", [("C", reported, "A", 4, 6), ("D", reported, "A", 1, 1), ("D~2", reported, "A", 3, 3)]),
+        (
+            "B",
+            "ME",
+            [("B", reported, "A", 1, 9), ("B", "empty", "A", 2, 2), ("C", reported, "A", 1, 5), ("ME", reported, "A", 1, 99)],
+        ),
+        ("B", "ME", [("B", reported, "A", 1, 9)]),  # said twice is known once
+        ("C", "ME", [("C", reported, "A", 4, 6), ("D", reported, "A", 1, 1), ("D~2", reported, "A", 3, 3)]),
     )
     believed = [(*ME, reported, "B", "A", 1, 4), (*ME, reported, "C", "A", 1, 1), ("o", "ME", "G", reported, "B", "A", 1, 9)]
-    news = state.learn(mail, believed=frame_of(spark, believed, BELIEF), lives=frame_of(spark, [(*ME, "D", 2)], LIVES))
+    told = state.hear(accepted, letters=letters, believed=frame_of(spark, believed, BELIEF))
+    news = state.learn(told, believed=frame_of(spark, believed, BELIEF), lives=frame_of(spark, [(*ME, "D", 2)], LIVES))
     assert {row["store"] for row in news.collect()} == {"ME"}
     assert cut(ranges(news, "about", "entry", "relayed")) == {
         ("B", reported, False): {5, 6, 7, 8, 9}, ("B", "empty", False): {2},
@@ -84,6 +94,25 @@ def test_a_store_learns_what_is_new_of_others(spark: SparkSession) -> None:
     after = state.with_news(beliefs, news)
     assert after.columns == beliefs.columns
     assert cut(ranges(after.where("folder = 'F'"), "about", "entry"))["B", reported] == {*range(1, 10)}
+
+
+@pytest.mark.rule("R48")
+def test_who_is_told_what_it_does_not_believe_yet(spark: SparkSession) -> None:
+    """By each letter to it that says so, and not by one to another; what lies within what it believes it is not told, though
+    others are, and what reaches beyond that it is told whole. Nobody is told of itself."""
+    reported = "reported"
+    accepted, letters = mail(
+        spark,
+        ("B", "ME", [("B", reported, "A", 2, 5), ("C", reported, "A", 2, 6)]),
+        ("C", "D", [("C", reported, "A", 2, 6), ("B", reported, "A", 2, 5), ("D", reported, "A", 1, 9)]),
+        ("D", "ME", [("C", reported, "A", 2, 6), ("B", "empty", "A", 2, 5)]),
+    )
+    believed = [(*ME, reported, "B", "A", 1, 9), (*ME, reported, "C", "A", 3, 9), ("o", "D", "G", reported, "B", "A", 1, 9)]
+    told = state.hear(accepted, letters=letters, believed=frame_of(spark, believed, BELIEF))
+    assert ranges(told, "store", "sender", "about", "entry") == {
+        ("ME", "B", "C", reported, 2, 6), ("ME", "D", "C", reported, 2, 6), ("ME", "D", "B", "empty", 2, 5),
+        ("D", "C", "C", reported, 2, 6), ("D", "C", "B", reported, 2, 5),
+    }  # fmt: skip
 
 
 def cut(found: set[tuple[Any, ...]]) -> dict[tuple[object, ...], set[int]]:
@@ -99,12 +128,14 @@ def test_who_is_shown_numbers_that_it_does_not_know_begins_a_new_life(spark: Spa
     gave, nor where the replica is going. Whoever shows them, and of whom."""
     shows = {"BEHIND": ("ME~2", 6, 7), "HELD": ("ME~2", 1, 5), "OLDER": ("ME", 1, 99), "OTHER": ("B", 1, 99),
              "NOTHING": ("ME~2", 1, 1), "GOING": ("ME~2", 9, 9), "LEAVING": ("ME~2", 9, 9)}  # fmt: skip
-    mail: list[Any] = [("o", "ME", "B", name, "B", [("C", "reported", *shown)], [], []) for name, shown in shows.items()]
+    rows: list[Any] = [("o", name, "ME", "B", name, "B", [], []) for name in shows]
+    letters = [("o", name, [("C", "reported", *shown)]) for name, shown in shows.items()]
     held = [("o", "ME", name, "ME~2", 1, 5) for name in shows if name != "NOTHING"]
     stands = {"GOING": "delete now", "LEAVING": "delete pending"}
     replicas = [("o", "ME", name, 2, stands.get(name, "active")) for name in shows]
     found = state.forgotten(
-        frame_of(spark, mail, MAIL),
+        frame_of(spark, rows, MAIL),
+        letters=frame_of(spark, letters, LETTERS),
         applied=frame_of(spark, [*held, ("o", "ME", "HELD", "ME", 1, 3)], LINE),
         replicas=frame_of(spark, replicas, STANDS),
     )
@@ -227,13 +258,15 @@ def test_lives_are_read_wherever_labels_stand(spark: SparkSession) -> None:
     """F8: as sender, as the one that is told of, as origin of what is held, carried or asked for; the highest counts, also of
     what was known before. Of a first life there is nothing to know. Messages of older ones count no more."""
     labels = {"S": "S~3", "T": "T~2", "O": "O~4", "C": "C~5", "K": "K~6"}
-    mail = [
-        ("o", "ME", "S", "F", labels["S"], [(labels["T"], "reported", labels["O"], 1, 1), ("B", "reported", "B", 1, 1)],
-         [(labels["C"], 1, 1)], [(labels["K"], 1, 1)]),
-        ("o", "ME", "S", "F", "S~2", [], [], []), ("o", "ME", "S", "F", "S", [], [], []), ("o", "ME", "S", "G", "S", [], [], []),
+    rows = [
+        ("o", "m0", "ME", "S", "F", labels["S"], [(labels["C"], 1, 1)], [(labels["K"], 1, 1)]),
+        ("o", "m1", "ME", "S", "F", "S~2", [], []), ("o", "m2", "ME", "S", "F", "S", [], []),
+        ("o", "m3", "ME", "S", "G", "S", [], []),
     ]  # fmt: skip
-    delivered = frame_of(spark, mail, MAIL)
-    lives = state.read_lives(delivered, lives=frame_of(spark, [(*ME, "T", 7), (*ME, "OLD", 2), (*ME, "S", 2)], LIVES))
+    says = {"m0": [(labels["T"], "reported", labels["O"], 1, 1), ("B", "reported", "B", 1, 1)], "m1": [], "m2": [], "m3": []}
+    delivered, letters = frame_of(spark, rows, MAIL), frame_of(spark, [("o", *each) for each in says.items()], LETTERS)
+    before = frame_of(spark, [(*ME, "T", 7), (*ME, "OLD", 2), (*ME, "S", 2)], LIVES)
+    lives = state.read_lives(delivered, letters=letters, lives=before)
     known = {(row["store"], row["folder"], row["peer"]): row["life"] for row in lives.collect()}
     assert known == {(*ME[1:], peer): life for peer, life in dict(S=3, T=7, O=4, C=5, K=6, OLD=2).items()}
     current = state.from_current_replicas(delivered, lives=lives)

@@ -22,7 +22,7 @@ HERE = "org string, store string, folder string"
 BELIEFS = f"{HERE}, entry string, about string, origin string, cn_min bigint, cn_max bigint"
 RANGES = f"{HERE}, origin string, cn_min bigint, cn_max bigint"
 CLAIMS = "array<struct<about:string,entry:string,origin:string,cn_min:bigint,cn_max:bigint>>"
-REQUESTS = f"{HERE}, peer string, peer_label string, status {CLAIMS}, leaver boolean"
+REQUESTS = f"{HERE}, peer string, status {CLAIMS}, leaver boolean"
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def answered(spark: SparkSession, requests: Iterable[Asks]) -> dict[Asks, list[s
     """The flags by which each is answered, in an organization of its own; None: it is not."""
     orgs = {str(nth): asks for nth, asks in enumerate(requests)}
     shows = {org: [("PEER", "reported", "A", 1, asks.shows)] for org, asks in orgs.items()}
-    asked = [(org, "ME", "F", "PEER", "PEER", shows[org], asks.leaver) for org, asks in orgs.items()]
+    asked = [(org, "ME", "F", "PEER", shows[org], asks.leaver) for org, asks in orgs.items()]
     beliefs = [(org, "ME", "F", "reported", "PEER", "A", 1, asks.believed) for org, asks in orgs.items()]
     held = frame_of(spark, [(org, "ME", "F", "A", 1, 10) for org in orgs], RANGES)
     stand = [(org, "ME", "F", asks.standing) for org, asks in orgs.items()]
@@ -78,17 +78,19 @@ def test_a_leaver_is_always_answered(spark: SparkSession) -> None:
 
 @pytest.mark.rule("R120")
 def test_who_is_named_must_answer(spark: SparkSession) -> None:
-    """Or everybody, where nobody is named; only questions are meant."""
+    """Or everybody, where nobody is named; only questions are meant, and what askers say of themselves in this life."""
     rows = [
-        ("o", "ME", "F", "PEER", "PEER~2", "0x20", names, [], flags)
+        ("o", "m", "ME", "F", "PEER", "PEER~2", "0x20", names, flags)
         for names, flags in ((["ME", "X"], []), (["X"], []), ([], ["delete_pending"]))
     ]
-    rows.append(("o", "ME", "F", "PEER", "PEER", "0x10", ["ME"], [], []))
-    ddl = "org string, recipient string, folder string, store string, sender string, type string, responders array<string>"
-    mail = frame_of(spark, rows, f"{ddl}, status {CLAIMS}, flags array<string>")
-    found = status.asked_for(receipt.of_types(mail, types=(MessageType.STATUS_REQUEST,))).collect()
-    assert sorted((row["peer"], row["peer_label"], row["leaver"]) for row in found) == [
-        ("PEER", "PEER~2", False), ("PEER", "PEER~2", True),
+    rows.append(("o", "m", "ME", "F", "PEER", "PEER", "0x10", ["ME"], []))
+    ddl = "org string, message_id string, recipient string, folder string, store string, sender string, type string"
+    mail = frame_of(spark, rows, f"{ddl}, responders array<string>, flags array<string>")
+    says = [(label, "reported", "A", 1, 9) for label in ("PEER", "PEER~2", "ME", "OTHER")]
+    letters = frame_of(spark, [("o", "m", says)], f"org string, message_id string, status {CLAIMS}")
+    found = status.asked_for(receipt.of_types(mail, types=(MessageType.STATUS_REQUEST,)), letters=letters).collect()
+    assert sorted((row["peer"], [each["about"] for each in row["status"]], row["leaver"]) for row in found) == [
+        ("PEER", ["PEER~2"], False), ("PEER", ["PEER~2"], True),
     ]  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from pfspark import cnset, merging
 from pfspark.between import RANGE_KEY
 from pfspark.edge.world.directory import DIRECTORY, newest
 from pfspark.frame import rule, source
-from pfspark.keys import AGENDA, HERE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
+from pfspark.keys import AGENDA, HERE, MESSAGE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
 from pfspark.rules import backfill, hierarchy, intake, state
 from pfspark.rules.frames import once
 from pfspark.words import CARRYING, BackfillStep, Entry, Outcome, Standing
@@ -26,7 +26,13 @@ def in_flight(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
     """The view `mail`: messages without a receipt of their recipient."""
     had = receipts.where("message_id is not null").select("org", "message_id", F.col("store").alias("recipient"))
     to = F.inline("recipients").alias("recipient", "due", "lost")
-    return messages.select("*", to).join(had, ["org", "message_id", "recipient"], "left_anti")
+    return messages.drop("status").select("*", to).join(had, [*MESSAGE, "recipient"], "left_anti")
+
+
+@rule("letters")
+def still_to_be_read(messages: DataFrame, *, mail: DataFrame) -> DataFrame:
+    """The view `letters`: what the messages say that somebody has not received yet."""
+    return messages.join(mail, list(MESSAGE), "left_semi").select(*MESSAGE, "status")
 
 
 @rule("array")
@@ -162,15 +168,17 @@ def graph() -> dict[str, DataFrame]:
     table, replicas = _canonical(own["state"]), _newest(own["replicas"], key=HERE)
     accepted = delivered(unheard(source("receipts"), undone=source("undone")), messages=source("messages"))
     trees = merging.trees(source("changes"), table=table, replicas=replicas, whole=source("whole"))
+    mail = in_flight(source("messages"), receipts=source("receipts"))
     return {
         **{name: source(name) for name in DIRECTORY if name != "organizations"},
         "changes": once(source("changes")),
         "state": table,
         "replicas": replicas,
-        "mail": in_flight(source("messages"), receipts=source("receipts")),
+        "mail": mail,
+        "letters": still_to_be_read(source("messages"), mail=mail),
         "agenda": _standing(own["agenda"]),
         "contacts": remembered(source("receipts"), own["backfill"]),
-        "lives": state.read_lives(accepted, lives=source("no lives")),
+        "lives": state.read_lives(accepted, letters=source("messages"), lives=source("no lives")),
         "edits": waiting(source("edits"), receipts=source("receipts")),
         "tree": trees.tree,
         "array": open_array(own["backfill"], table=table, replicas=replicas, begun=begun(own["replicas"])),
