@@ -18,6 +18,18 @@ MESSAGES = {
 """What the types of messages are called (R65-R71)."""
 
 
+MOST_NAMED = 8
+"""Stores that a line names; of more it names the first, and counts the others: `--json` names all."""
+
+
+def named(stores: Iterable[str]) -> str:
+    """Those stores, each with what is said of it; of many the first."""
+    some = [*stores]
+    if len(some) <= MOST_NAMED:
+        return ", ".join(some)
+    return f"{', '.join(some[: MOST_NAMED - 1])} and {len(some) - MOST_NAMED + 1:,} others"
+
+
 def clock(at: str) -> str:
     """A moment for people: whole seconds, and only where there are some."""
     return at.split(".")[0].replace("T", " ").removesuffix("Z").removesuffix(":00")
@@ -25,7 +37,7 @@ def clock(at: str) -> str:
 
 def _message(line: Line) -> Iterable[Part]:
     yield clock(line["at"]), "dim"
-    yield f"  {line['from']} → {', '.join(line['to']) or 'nobody'}  "
+    yield f"  {line['from']} → {named(line['to']) or 'nobody'}  "
     yield f"{line['type']} {MESSAGES[line['type']]}", "cyan"
     yield f"  {_folder_of(line)}"
     if line["carries"]:
@@ -42,8 +54,8 @@ def refused(line: Line) -> Iterable[Part]:
     of = " ".join(str(line[name]) for name in ("type", "item") if line.get(name))
     about = " in ".join(part for part in (of, line.get("folder")) if part)
     step = f"step {line['step']}" if line.get("step") else line.get("edit") or ""
-    named = ": ".join(part for part in (step, about) if part)
-    yield f"  {line['store']} refused the {line['what']}{f' ({named})' if named else ''}: {line['reason']}", "yellow"
+    which = ": ".join(part for part in (step, about) if part)
+    yield f"  {line['store']} refused the {line['what']}{f' ({which})' if which else ''}: {line['reason']}", "yellow"
 
 
 def _end(line: Line) -> Iterable[Part]:
@@ -129,7 +141,7 @@ def _item(line: Line) -> Sequence[Part]:
 
 def _folder(line: Line) -> Sequence[Part]:
     replicas = (name if how == "active" else f"{name} ({how})" for name, how in line["replicas"].items())
-    said = filter(None, (", ".join(replicas), _said(line.get("properties", {}))))
+    said = filter(None, (named(replicas), _said(line.get("properties", {}))))
     return line["store"], line["path"], line["id"], "; ".join(said)
 
 
@@ -181,8 +193,8 @@ def _gap(line: Line) -> Sequence[Part]:
 
 
 def _referral(line: Line) -> Sequence[Part]:
-    named = [f"{store} ({cost})" for store, cost in zip(line["stores"], line["costs"], strict=True)]
-    first, others = ", ".join(named[: line["cheapest"]]), ", ".join(named[line["cheapest"] :])
+    each = [f"{store} ({cost})" for store, cost in zip(line["stores"], line["costs"], strict=True)]
+    first, others = named(each[: line["cheapest"]]), named(each[line["cheapest"] :])
     return line["store"], line["folder"], first or ("nobody", "yellow"), others
 
 
@@ -200,7 +212,7 @@ def _replica(line: Line) -> Sequence[Part]:
     missing = (f"{line['missing']:,}", "yellow" if line["missing"] else "")
     return (
         line["store"], _folder_of(line), line["standing"], f"{line['holds']:,}", missing, clock(line["since"] or ""),
-        f"{line['lacks']:,}", ", ".join(behind),
+        f"{line['lacks']:,}", named(behind),
     )  # fmt: skip
 
 

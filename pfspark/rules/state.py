@@ -21,6 +21,19 @@ def hear(accepted: DataFrame, *, letters: DataFrame, believed: DataFrame) -> Dat
     Of n stores each tells all others of all others. What somebody does not believe yet is found among what is said and who hears
     it, which is n², before it is asked who said it to whom.
 
+    >>> mail = frame("delivered", *({"org": "o", "folder": "1-1", "message_id": "m", "sender": "PFS1", "recipient": to}
+    ...                             for to in ("PFS2", "PFS3")))
+    >>> claim = {"about": "PFS1", "entry": "reported", "origin": "PFS1", "cn_min": 1, "cn_max": 6}
+    >>> letters = frame("letters", {"org": "o", "message_id": "m", "status": [claim]})
+    >>> believed = frame("beliefs", *({**claim, "org": "o", "folder": "1-1", "store": store, "cn_max": last}
+    ...                               for store, last in {"PFS2": 9, "PFS3": 4}.items()))
+    >>> hear(mail, letters=letters, believed=believed).select("store", "about", "cn_min", "cn_max", "sender").show()
+    +-----+-----+------+------+------+
+    |store|about|cn_min|cn_max|sender|
+    +-----+-----+------+------+------+
+    | PFS3| PFS1|     1|     6|  PFS1|
+    +-----+-----+------+------+------+
+
     Source: R48, R83.
     """
     written = accepted.select(*FOLDER, "message_id", "sender").distinct()
