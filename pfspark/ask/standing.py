@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from functools import cache
 from typing import Any
 
 import pyarrow.compute as pc
@@ -76,21 +77,22 @@ def replicas(tables: ByName, whole: Stores, org: str, at: datetime, asked: lines
         (row["store"], row["peer"]): row["heard"] for row in tables["contacts"].to_pylist() if row["org"] == org and row["heard"]
     }
     stores, some = asked.replicas(whole, org)
+    content, applied = cache(stores.content), cache(stores.held)  # each is asked for by all others
     for store, folder, called in some:
-        mine = stores.content(store, folder)
+        mine = content(store, folder)
         others = [
-            (other, stores.content(other, folder)) for other in stores.stores
+            (other, content(other, folder)) for other in stores.stores
             if other != store and stores.replicas.get((other, folder), {}).get("standing", Standing.ERASED) != Standing.ERASED
         ]  # fmt: skip
         lacking: cntext.CnSet = {}
         for _, held in others:
-            lacking = cntext.union(lacking, cntext.subtract(held, stores.held(store, folder)))
+            lacking = cntext.union(lacking, cntext.subtract(held, applied(store, folder)))
         missing, lost = stores.missing(store, folder)
         since = stores.since(store, folder, cntext.union(missing, lost))
         peers = {
             other: {
                 "believed": cntext.size(cntext.subtract(mine, stores.believed(store, folder, other))),
-                "truth": cntext.size(cntext.subtract(mine, stores.held(other, folder))),
+                "truth": cntext.size(cntext.subtract(mine, applied(other, folder))),
                 "heard": lines.moment(heard[store, other]) if (store, other) in heard else None,
             }
             for other, _ in others

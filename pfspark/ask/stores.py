@@ -133,16 +133,17 @@ class Stores:
         return {*both.filter(pc.not_equal(both["store_count_distinct"], both["store_count"]))["folder"].unique().to_pylist()}
 
     @cached_property
-    def _state(self) -> dict[tuple[str, str], list[Any]]:
-        return self._by_folder("state")
+    def _state(self) -> dict[tuple[str, str], dict[tuple[str, str], list[Any]]]:
+        """What each replica says, by the entry and the store that it is about: among hundreds of stores few rows are of one."""
+        found: dict[tuple[str, str], dict[tuple[str, str], list[Any]]] = defaultdict(lambda: defaultdict(list))
+        for row in self._rows("state"):
+            found[row["store"], row["folder"]][row["entry"], row["about"].partition("~")[0]].append(row)
+        return found
 
     @cached_property
     def _array(self) -> dict[tuple[str, str], list[Any]]:
-        return self._by_folder("array")
-
-    def _by_folder(self, name: str) -> dict[tuple[str, str], list[Any]]:
         found: dict[tuple[str, str], list[Any]] = defaultdict(list)
-        for row in self._rows(name):
+        for row in self._rows("array"):
             found[row["store"], row["folder"]].append(row)
         return found
 
@@ -207,7 +208,7 @@ class Stores:
         """What a store says of its own replica: `applied`, `empty` or `sent`."""
         replica = self.replicas.get((store, folder))
         label = replica and cntext.label(store, replica["life"])
-        return set_of(row for row in self._state[store, folder] if row["entry"] == entry and row["about"] == label)
+        return set_of(row for row in self._state[store, folder][entry, store] if row["about"] == label)
 
     def content(self, store: str, folder: str) -> cntext.CnSet:
         """The numbers whose changes a store has: applied and not empty; none without a replica."""
@@ -216,14 +217,8 @@ class Stores:
     def believed(self, store: str, folder: str, peer: str, entry: Entry = Entry.REPORTED) -> cntext.CnSet:
         """What a store has recorded about a peer's replica, in the newest life it knows of it."""
         newest = self._lives.get((store, folder, peer), 1)
-        rows = self._state[store, folder]
-        return set_of(
-            row
-            for row in rows
-            if row["entry"] == entry
-            and cntext.split_label(row["about"])[0] == peer
-            and cntext.split_label(row["about"])[1] >= newest
-        )
+        rows = self._state[store, folder][entry, peer]
+        return set_of(row for row in rows if cntext.split_label(row["about"])[1] >= newest)
 
     def listed(self, store: str, folder: str) -> list[str]:
         """The replica list of a folder as that store sees it."""
@@ -246,6 +241,8 @@ class Stores:
     def missing(self, store: str, folder: str) -> tuple[cntext.CnSet, cntext.CnSet]:
         """The open array, and what is lost: heard of, not held, and claimed by nobody any more."""
         heard = set_of(self._array[store, folder])
+        if not heard:
+            return {}, {}
         claimed: cntext.CnSet = {}
         for peer in self.peers(store, folder):
             gives = cntext.subtract(self.believed(store, folder, peer), self.believed(store, folder, peer, Entry.EMPTY))

@@ -296,21 +296,25 @@ def test_thousand_organizations(spark: SparkSession) -> None:
 
 
 def test_many_stores(spark: SparkSession) -> None:
-    """Each tells each of the hierarchy after a day, and with it what it believes of all others: the rounds in which it goes and
-    comes."""
+    """A day after a folder was made each tells each of the hierarchy, and with it what it believes of all others: the rounds in
+    which that goes and comes."""
     beside = 0.0
-    for stores in (3, 30, 300):
+    for stores in (3, 30, 300, 1000):
         names = [f"S{nth:03}" for nth in range(stores)]
         lines = ['profile = "exchange_2007"', "start = 2026-01-05T00:00:00Z", 'end = "1000h"', "[stores]"]
         lines += [f'{name} = {{ site = "Redmond" }}' for name in names]
         lines += ["[folders]", f'"/F" = {{ replicas = ["{names[0]}", "{names[1]}"], holds = "{names[0]}:1-9" }}']
-        played = Played(spark, parse("\n".join(lines), f"of {stores}", conf_folder())).warm()
+        lines += ["[[steps]]", 'at = "0m"', f'create_folder = {{ store = "{names[0]}", path = "/G", replicas = ["{names[1]}"] }}']
+        played = Played(spark, parse("\n".join(lines), f"of {stores}", conf_folder()))
+        for edits in (True, False):
+            played.round(edits)
         played.now += timedelta(days=1)
         took, letters = 0.0, 0
-        while not letters or played.world.tables["mail"].num_rows:
+        for _ in range(6):
             seconds, made = played.round()
             took += seconds
             letters += sum(map(len, made["messages"]["recipients"].to_pylist()))
+        assert letters >= stores * (stores - 1) and not played.world.tables["mail"].num_rows
         beside = beside or took
         told(f"{stores} stores tell each other, {letters:,} letters", took, more=f", {took / beside:.1f} times as long as of 3")
     print(f"  python: {memory()} MB, java: {memory_of_java(spark)} MB")
