@@ -16,8 +16,8 @@ NOT_FORESEEN = 1
 OF_SPARK = ("pyspark", "py4j", "delta")
 """What a cluster brings and a laptop is given by an extra."""
 JAVA_HAS_ENDED = (
-    "Java has ended in the middle of this: it was killed, or had no memory left. `log edits` and `log rounds` say what was done. "
-    "Say it again."
+    "Java has ended in the middle of this: it was killed, or had no memory left (PFSPARK_MEMORY=4g gives it more). `log edits` "
+    "and `log rounds` say what was done. Say it again."
 )
 
 

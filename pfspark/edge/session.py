@@ -8,6 +8,7 @@ in this machine's Java.
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from contextlib import suppress
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 WITHOUT_DELTA = ("PARSE_SYNTAX_ERROR", "DELTA_CONFIGURE_SPARK_SESSION_WITH_EXTENSION_AND_CATALOG")
 
 CHECKPOINTS = "org.apache.spark.sql.execution.streaming.checkpointing"
+MEMORY = "2g"
+"""The heap of the Java of a session of our own."""
 LATE = 20
 OPTIMIZED_LATE = " ".join(
     f"-XX:Tier4{of}Threshold={LATE * calls}"
@@ -53,7 +56,7 @@ def open_session(
     *,
     small: bool = True,
     lasting: bool = False,
-    memory: str = "2g",
+    memory: str | None = None,
     app: str = "pfspark",
     archive_into: Path | None = None,
 ) -> SparkSession:
@@ -62,8 +65,8 @@ def open_session(
     `small` tunes a new session for little data (some organizations, thousands of rows): few partitions, quick start,
     no adaptive planning. `lasting`: such a one that will work for minutes on end; its Java optimizes what it does often,
     so the first minute is slower, and all after the second quicker by a quarter. `memory` is the heap of a new session's
-    Java, as Java writes it ("2g"). `archive_into`: the file into which that Java, when it ends, writes the classes it
-    had loaded (`cli/archive.py`).
+    Java, as Java writes it ("2g"); unless it is said `PFSPARK_MEMORY`, else `MEMORY`. `archive_into`: the file into which that
+    Java, when it ends, writes the classes it had loaded (`cli/archive.py`).
 
     Raises SparkStartError, which says what was seen and what to do.
     """
@@ -76,12 +79,20 @@ def open_session(
     jars = delta_jars(java.path)
     sweep()
     place = own_folder()
-    settings = _settings(place, jars, small=small, lasting=lasting, memory=memory, app=app)
+    settings = _settings(place, jars, small=small, lasting=lasting, memory=_heap(memory), app=app)
     archive = class_archive(java)
     if archive_into or archive.is_file():
         classes = f"ArchiveClassesAtExit={archive_into}" if archive_into else f"SharedArchiveFile={archive}"
         settings["spark.driver.extraJavaOptions"] += f' "-XX:{classes}"'
     return _start(settings, place / "java.log")
+
+
+def _heap(said: str | None) -> str:
+    """The heap that is asked for. Raises SparkStartError for what Java does not know as one."""
+    heap = said or os.environ.get("PFSPARK_MEMORY") or MEMORY
+    if not re.fullmatch(r"[1-9][0-9]{0,9}[kmgt]", heap, re.IGNORECASE):
+        raise SparkStartError(f"found a heap of {heap!r}, expected one as Java writes it, such as 4g (PFSPARK_MEMORY)")
+    return heap
 
 
 def end(spark: SparkSession) -> None:
@@ -168,7 +179,11 @@ def _settings(place: Path, jars: list[Path], *, small: bool, lasting: bool, memo
     """The settings of a session of our own, each measured on small organizations; its files go below `place`."""
     quiet = (Path(__file__).parent / "log4j2.properties").as_uri()
     # Of the many alike classes that Spark writes for its plans, the default room holds too few.
-    java_options = f"-Dlog4j2.configurationFile={quiet} -Duser.timezone=UTC -XX:ReservedCodeCacheSize=512m {OPTIMIZED_LATE}"
+    # Where the result of a task finds no room, its job waits for ever: who has no memory left ends.
+    java_options = (
+        f"-Dlog4j2.configurationFile={quiet} -Duser.timezone=UTC -XX:ReservedCodeCacheSize=512m -XX:+ExitOnOutOfMemoryError "
+        f"{OPTIMIZED_LATE}"
+    )
     settings = {
         "spark.app.name": app,
         "spark.databricks.delta.snapshotPartitions": "1",  # a snapshot is rebuilt after each append

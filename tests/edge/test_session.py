@@ -229,6 +229,26 @@ except Exception as error:
     assert {stat.S_IMODE(file.stat().st_mode) for file in tmp_path.rglob("*") if file.is_file()} == {0o640}
 
 
+def test_a_java_that_has_no_memory_left_ends(tmp_path: Path) -> None:
+    """Else the job whose result finds no room waits for ever. How much it has is said in the environment."""
+    script = """
+import logging
+logging.getLogger().addHandler(logging.NullHandler())
+from pfspark.cli import ends
+from pfspark.edge.session import open_session
+spark = open_session()
+print(spark.conf.get("spark.driver.memory"))
+try:
+    spark._jvm.java.util.ArrayList(500_000_000)  # in any of its threads: as the result of a task in the one that takes it
+except Exception as error:
+    print(ends.known(error))
+"""
+    done = python(script, cwd=tmp_path, PFSPARK_MEMORY="700m")
+    assert (done.stdout.splitlines(), done.stderr) == (["700m", ends.JAVA_HAS_ENDED], "")
+    with pytest.raises(SparkStartError, match=r"found a heap of '4 GB', expected one as Java writes it, such as 4g"):
+        session._heap("4 GB")
+
+
 def test_where_spark_is_given_nothing_is_set(tmp_path: Path, folder_of_jars: Path) -> None:
     """A session that somebody else's settings make: refused where its parser knows no Delta, and else taken untouched."""
     script = """

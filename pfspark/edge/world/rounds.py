@@ -112,7 +112,7 @@ def _text(error: BaseException) -> str:
     with suppress(Py4JError, OSError):  # what went wrong in Java is asked of it only now
         if not isinstance(error, (Py4JNetworkError, ConnectionError, BrokenExecutor)):
             return str(error)
-    return f"Java has ended ({type(error).__name__}), perhaps for want of memory: `open_session(memory=...)` gives it more"
+    return f"Java has ended ({type(error).__name__}), perhaps for want of memory: PFSPARK_MEMORY=4g gives it more"
 
 
 def _violated(violations: pa.Table) -> ViolationError:

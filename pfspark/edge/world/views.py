@@ -23,10 +23,11 @@ OWN = ("state", "replicas", "backfill", "agenda")
 
 @rule("mail")
 def in_flight(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
-    """The view `mail`: messages without a receipt of their recipient."""
+    """The view `mail`: messages without a receipt of their recipient. The row of each has no list of all."""
     had = receipts.where("message_id is not null").select("org", "message_id", F.col("store").alias("recipient"))
     to = F.inline("recipients").alias("recipient", "due", "lost")
-    return messages.drop("status").select("*", to).join(had, [*MESSAGE, "recipient"], "left_anti")
+    said = [name for name in messages.columns if name not in ("status", "recipients")]
+    return messages.select(*said, to).join(had, [*MESSAGE, "recipient"], "left_anti")
 
 
 @rule("letters")
