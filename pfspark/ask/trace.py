@@ -112,9 +112,9 @@ def heard(numbers: DataFrame, steps: DataFrame, messages: DataFrame, receipts: D
     read = receipts.where(F.col("outcome").isin(Outcome.APPLIED, Outcome.NOTHING_NEW)).where(
         "message_id is not null and reason is null"
     )
-    told = read.select(*LETTER, "store", "folder", "at").join(claims, list(LETTER))
     piece = [*RANGE, "at", "store"]
-    telling = noticed.join(told, [*ORIGIN, "store", "at"]).where("low <= cn_max and cn_min <= high")
+    then = noticed.join(read.select(*LETTER, "store", "folder", "at"), [*HERE, "at"])  # of n stores few letters, each of n claims
+    telling = then.join(claims, [*LETTER, "origin"]).where("low <= cn_max and cn_min <= high")
     first = telling.groupBy(*piece).agg(F.min(F.struct("message_id", "peer", "type")).alias("first")).select(*piece, "first.*")
     return _hop(noticed.join(first, piece, "left"), Hop.HEARD)
 
