@@ -16,7 +16,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.ask.about import own
 from pfspark.ask.gaps import asked_of
-from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, STORE
+from pfspark.keys import FOLDER, HERE, MESSAGE, OBJECT, ORIGIN, ORIGIN_HERE, STORE
 from pfspark.words import BackfillStep, Entry, Flag, Hop, MessageType, Outcome, Why
 
 FACTS = ("changes", "messages", "receipts", "backfill", "agenda", "state", "rounds")
@@ -24,7 +24,6 @@ FACTS = ("changes", "messages", "receipts", "backfill", "agenda", "state", "roun
 RANGE = (*ORIGIN, "cn_min", "cn_max")
 RANGE_DDL = "org string, folder string, origin string, cn_min bigint, cn_max bigint"
 """What is asked about."""
-LETTER = ("org", "message_id")
 HOP = {
     **dict.fromkeys(ORIGIN, "string"), **dict.fromkeys(("cn_min", "cn_max"), "bigint"), "at": "timestamp", "store": "string",
     "what": "string", "peer": "string", "message_id": "string", "type": "string", "until": "timestamp", "attempt": "bigint",
@@ -97,24 +96,24 @@ def sent(numbers: DataFrame, messages: DataFrame, steps: DataFrame, agenda: Data
 def came(numbers: DataFrame, messages: DataFrame, receipts: DataFrame) -> DataFrame:
     """What became of those letters at those for whom they were (R59, R73, R74)."""
     letters = _of_letters(numbers, messages, "type", F.col("store").alias("peer"))
-    became = receipts.where("message_id is not null").select(*LETTER, "at", "store", "outcome", "reason")
+    became = receipts.where("message_id is not null").select(*MESSAGE, "at", "store", "outcome", "reason")
     what = (
         F.when(F.col("outcome") == Outcome.LOST, Hop.LOST).when(F.col("reason").isNotNull(), Hop.REFUSED).otherwise(Hop.ARRIVED)
     )
-    return _hop(letters.join(became, list(LETTER)), what)
+    return _hop(letters.join(became, list(MESSAGE)), what)
 
 
 def heard(numbers: DataFrame, steps: DataFrame, messages: DataFrame, receipts: DataFrame) -> DataFrame:
     """When a store noticed that it lacks them (R76), by the first letter of that round that claims any of them."""
     noticed = _among(numbers, steps.where(F.col("step") == BackfillStep.HEARD), "at", "store")
-    claims = messages.select(*LETTER, "type", F.col("store").alias("peer"), F.inline("status"))
+    claims = messages.select(*MESSAGE, "type", F.col("store").alias("peer"), F.inline("status"))
     claims = claims.where(F.col("entry") == Entry.REPORTED).withColumnsRenamed({"cn_min": "low", "cn_max": "high"})
     read = receipts.where(F.col("outcome").isin(Outcome.APPLIED, Outcome.NOTHING_NEW)).where(
         "message_id is not null and reason is null"
     )
     piece = [*RANGE, "at", "store"]
-    then = noticed.join(read.select(*LETTER, "store", "folder", "at"), [*HERE, "at"])  # of n stores few letters, each of n claims
-    telling = then.join(claims, [*LETTER, "origin"]).where("low <= cn_max and cn_min <= high")
+    then = noticed.join(read.select(*MESSAGE, "store", "folder", "at"), [*HERE, "at"])  # few letters, each of many claims
+    telling = then.join(claims, [*MESSAGE, "origin"]).where("low <= cn_max and cn_min <= high")
     first = telling.groupBy(*piece).agg(F.min(F.struct("message_id", "peer", "type")).alias("first")).select(*piece, "first.*")
     return _hop(noticed.join(first, piece, "left"), Hop.HEARD)
 
@@ -161,7 +160,7 @@ def _said_in_rounds(rows: DataFrame, restores: DataFrame) -> DataFrame:
 
 def _of_letters(numbers: DataFrame, letters: DataFrame, *columns: str | Column) -> DataFrame:
     """The parts of the numbers that letters carry or ask for."""
-    pieces = letters.select("folder", *LETTER, *columns, F.inline(F.concat("carries", "asks")))
+    pieces = letters.select("folder", *MESSAGE, *columns, F.inline(F.concat("carries", "asks")))
     return _among(numbers, pieces, *(name for name in pieces.columns if name not in RANGE))
 
 
