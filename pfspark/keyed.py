@@ -166,6 +166,11 @@ def of_orgs(rows: pa.Table, moments: Mapping[str, datetime]) -> pa.ChunkedArray:
     return pc.take(times, pc.index_in(rows["org"], orgs))
 
 
+def stores_of(labels: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The stores whose replicas are called so (`cntext.split_label`)."""
+    return pc.replace_substring_regex(labels, "~.*", "")
+
+
 def labels(store: str | pa.ChunkedArray, lives: pa.ChunkedArray) -> pa.ChunkedArray:
     """The names of replicas in these lives (`cntext.label`), all of a store or each of its own."""
     return pc.if_else(pc.equal(lives, 1), store, pc.binary_join_element_wise(store, lives.cast(pa.string()), "~"))

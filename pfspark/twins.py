@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, distinct, in_parts, labels, placed, semi_join, together
+from pfspark.keyed import anti_join, distinct, in_parts, labels, placed, semi_join, stores_of, together
 from pfspark.keys import BELIEF, FOLDER, HERE, MESSAGE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, SAID, STORE
 from pfspark.references import became, named_by
 from pfspark.words import HIERARCHY_ACTIONS, LIVE, Action, Entry, Listing, MessageType, Standing, Why
@@ -64,8 +64,7 @@ def _ranges_of(own: pa.Table, *, entry: Entry) -> pa.Table:
 
 def _believed(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
     there = replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED)))
-    about = pc.replace_substring_regex(rows["about"], "~.*", "")
-    others = rows.filter(pc.not_equal(about, rows["store"]))
+    others = rows.filter(pc.not_equal(stores_of(rows["about"]), rows["store"]))
     return semi_join(others, there, HERE).select([*HERE, "entry", "about", "origin", "cn_min", "cn_max"])
 
 
@@ -77,7 +76,7 @@ def _hear(accepted: pa.Table, *, letters: pa.Table, believed: pa.Table) -> pa.Ta
     says = each.join(distinct(accepted, [*MESSAGE, "folder", "sender"]), list(MESSAGE), join_type="inner")
     to = accepted.select([*MESSAGE, "recipient", "folder"]).rename_columns([*MESSAGE, "store", "folder"])
     may_be_new = distinct(to, HERE).join(distinct(says, SAID), list(FOLDER), join_type="inner")
-    of_others = pc.not_equal(pc.replace_substring_regex(may_be_new["about"], "~.*", ""), may_be_new["store"])
+    of_others = pc.not_equal(stores_of(may_be_new["about"]), may_be_new["store"])
     may_be_new = may_be_new.filter(of_others).select(["store", *SAID])
     known = believed.select([*BELIEF, "cn_min", "cn_max"]).rename_columns([*BELIEF, "first", "last"])
     beside = may_be_new.join(known, list(BELIEF), join_type="inner")

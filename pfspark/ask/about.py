@@ -19,7 +19,7 @@ from pfspark.ask.stores import set_of
 from pfspark.errors import CnSetError
 from pfspark.execute import Made, execute
 from pfspark.keyed import ByName, distinct, semi_join, together
-from pfspark.keys import FOLDER
+from pfspark.keys import FOLDER, MESSAGE
 from pfspark.materializer import Materializer
 from pfspark.printed import Line
 from pfspark.references import became, named
@@ -173,6 +173,8 @@ def explain(
 
     def view(name: str) -> Made:
         table = semi_join(tables[name], folders, FOLDER) if name in OF_FOLDER else tables[name]
+        if name == "letters":
+            table = semi_join(table, semi_join(tables["mail"], folders, FOLDER), MESSAGE)
         return Made.of(table, schema_like(name, table), materializer)
 
     given = {name: Made.of(table, struct(GIVEN[name]), materializer) for name, table in named.items()}

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import branches
-from pfspark.keyed import ByName, anti_join, distinct, filtered, semi_join, with_columns
+from pfspark.keyed import ByName, anti_join, distinct, filtered, semi_join, stores_of, with_columns
 from pfspark.keys import FOLDER, NUMBER, STORE
 from pfspark.printed import Line
 from pfspark.references import resolved
@@ -117,18 +117,14 @@ def _unsent(done: pa.Table, tables: ByName) -> pa.Table:
         filtered(rows, pc.equal(rows["folder"], HIERARCHY)) for rows in map(tables.__getitem__, ("state", "replicas", "agenda"))
     )
     own = TWINS["state.own"](state, replicas=replicas)
-    given = filtered(own, pc.equal(own["store"], _store_of(own["origin"])))  # by the store itself
+    given = filtered(own, pc.equal(own["store"], stores_of(own["origin"])))  # by the store itself
     held, sent = (
         TWINS["frames.in_ranges"](done, TWINS["state.ranges_of"](given, entry=entry)) for entry in (Entry.APPLIED, Entry.SENT)
     )
     unsent = anti_join(held, sent, NUMBER)
-    rows = pa.table({"org": unsent["org"], "store": _store_of(unsent["origin"]), "folder": unsent["object"]})
+    rows = pa.table({"org": unsent["org"], "store": stores_of(unsent["origin"]), "folder": unsent["object"]})
     goes = TWINS["agenda.of_kind"](agenda, why=Why.SEND).select([*STORE, "due"])
     return rows.join(goes, list(STORE))
-
-
-def _store_of(origins: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.replace_substring_regex(origins, "~.*", "")
 
 
 def _deleted(changes: pa.Table) -> pa.Table:

@@ -208,7 +208,7 @@ class Stores:
         """What a store says of its own replica: `applied`, `empty` or `sent`."""
         replica = self.replicas.get((store, folder))
         label = replica and cntext.label(store, replica["life"])
-        return set_of(row for row in self._state[store, folder][entry, store] if row["about"] == label)
+        return set_of(row for row in self._state[store, folder].get((entry, store), ()) if row["about"] == label)
 
     def content(self, store: str, folder: str) -> cntext.CnSet:
         """The numbers whose changes a store has: applied and not empty; none without a replica."""
@@ -217,7 +217,7 @@ class Stores:
     def believed(self, store: str, folder: str, peer: str, entry: Entry = Entry.REPORTED) -> cntext.CnSet:
         """What a store has recorded about a peer's replica, in the newest life it knows of it."""
         newest = self._lives.get((store, folder, peer), 1)
-        rows = self._state[store, folder][entry, peer]
+        rows = self._state[store, folder].get((entry, peer), ())
         return set_of(row for row in rows if cntext.split_label(row["about"])[1] >= newest)
 
     def listed(self, store: str, folder: str) -> list[str]:

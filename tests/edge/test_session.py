@@ -290,7 +290,7 @@ except SparkStartError as error:
 """
     done = python(script, cwd=tmp_path)
     assert done.stdout.startswith("Spark did not start. Its last words:\n")
-    assert "heap" in done.stdout
+    assert "Could not reserve enough space" in done.stdout
     assert done.stderr == ""
 
 

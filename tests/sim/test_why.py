@@ -111,69 +111,54 @@ def sown(config: pytest.Config) -> dict[Bug, str]:
     return dict(bugs[(turn + place) % len(bugs)] for place in range(AT_A_TIME))
 
 
-ALIVE = """
+def lost(ways: str, stores: str, asked_at: str) -> str:
+    """PFS2 does not get PFS1:1, hears by PFS1:2 that it lacks it, and is asked about then."""
+    return f"""
 profile = "modern"
 start = 2026-01-05T00:00:00Z
 end = "3h"
 interval = "15m"
-links = [{ sites = ["Redmond", "Paris"], cost = 5, delay = "1h" }]
-faults = [{ to = "PFS2", since = "30m", until = "80m", lost = 1 }]
+{ways}
+faults = [{{ to = "PFS2", since = "30m", until = "80m", lost = 1 }}]
 [stores]
-PFS1 = { site = "Redmond" }
-PFS2 = { site = "Paris" }
+{stores}
 [folders]
-"/Sales" = { replicas = ["PFS1", "PFS2"] }
+"/Sales" = {{ replicas = ["PFS1", "PFS2"] }}
 [[steps]]
 at = "30m"
-post = { store = "PFS1", folder = "/Sales", item = "lost" }
+post = {{ store = "PFS1", folder = "/Sales", item = "lost" }}
 [[steps]]
 at = "90m"
-post = { store = "PFS1", folder = "/Sales", item = "heard" }
+post = {{ store = "PFS1", folder = "/Sales", item = "heard" }}
 [[steps]]
-at = "2h30m"
-why = { store = "PFS2", folder = "/Sales" }
+at = "{asked_at}"
+why = {{ store = "PFS2", folder = "/Sales" }}
 """
-"""PFS2 hears at 2:30 that it lacks PFS1:1, and is to ask for it fifteen minutes later."""
+
+
+ALIVE = lost(
+    'links = [{ sites = ["Redmond", "Paris"], cost = 5, delay = "1h" }]',
+    'PFS1 = { site = "Redmond" }\nPFS2 = { site = "Paris" }',
+    asked_at="2h30m",
+)
+"""It is to ask fifteen minutes later."""
+UNTOLD = lost(
+    'policy = { backfill_timeouts = { local = ["1h", "2h", "4h"], remote = ["1h", "2h", "4h"] } }',
+    'PFS1 = { interval = "30m" }\nPFS2 = {}',
+    asked_at="1h45m",
+)
+"""It is to ask an hour later."""
 DELETED = """
 [[steps]]
 at = "1h45m"
 delete_folder = { store = "PFS1", folder = "/Sales" }
 """
-"""Of which PFS2 hears at 2:45."""
-UNTOLD = """
-profile = "modern"
-start = 2026-01-05T00:00:00Z
-end = "3h"
-interval = "15m"
-policy = { backfill_timeouts = { local = ["1h", "2h", "4h"], remote = ["1h", "2h", "4h"] } }
-faults = [{ to = "PFS2", since = "30m", until = "80m", lost = 1 }]
-[stores]
-PFS1 = { interval = "30m" }
-PFS2 = {}
-[folders]
-"/Sales" = { replicas = ["PFS1", "PFS2"] }
-[[steps]]
-at = "30m"
-post = { store = "PFS1", folder = "/Sales", item = "lost" }
-[[steps]]
-at = "90m"
-post = { store = "PFS1", folder = "/Sales", item = "heard" }
-[[steps]]
-at = "1h45m"
-why = { store = "PFS2", folder = "/Sales" }
-"""
-"""PFS2 hears at 1:45 that it lacks PFS1:1, and is to ask for it an hour later."""
-TO_BE_TOLD = """
-[[steps]]
-at = "1h45m"
-delete_folder = { store = "PFS1", folder = "/Sales" }
-"""
-"""Which goes at 2:00."""
+"""Of which PFS2 hears at 2:45, where the way takes an hour; and which goes at 2:00, where PFS1 sends every half hour."""
 FATES = {
     "folder lives": ALIVE,
     "folder is deleted": ALIVE + DELETED,
     "folder lives on": UNTOLD,
-    "folder is deleted, and nobody told": UNTOLD + TO_BE_TOLD,
+    "folder is deleted, and nobody told": UNTOLD + DELETED,
 }
 
 

@@ -15,6 +15,7 @@ from pfspark.frame import rule, source
 from pfspark.keys import AGENDA, HERE, MESSAGE, ORIGIN_HERE, PAIR, RANGE_HERE, STORE
 from pfspark.rules import backfill, hierarchy, intake, state
 from pfspark.rules.frames import once
+from pfspark.tables import EVERY
 from pfspark.words import CARRYING, BackfillStep, Entry, Outcome, Standing
 
 OWN = ("state", "replicas", "backfill", "agenda")
@@ -26,7 +27,7 @@ def in_flight(messages: DataFrame, *, receipts: DataFrame) -> DataFrame:
     """The view `mail`: messages without a receipt of their recipient. The row of each has no list of all."""
     had = receipts.where("message_id is not null").select("org", "message_id", F.col("store").alias("recipient"))
     to = F.inline("recipients").alias("recipient", "due", "lost")
-    said = [name for name in messages.columns if name not in ("status", "recipients")]
+    said = [column.name for column in EVERY["mail"].columns if column.name in messages.columns]
     return messages.select(*said, to).join(had, [*MESSAGE, "recipient"], "left_anti")
 
 
