@@ -31,10 +31,10 @@ def set_of(ranges: Ranges) -> cntext.CnSet:
 
 
 class ByOrg:
-    """The tables of a world (`between.Between.tables`), parted by organization once for all who ask."""
+    """The tables of a world, parted by organization once for all who ask, each as it is when it is first asked for."""
 
     def __init__(self, tables: ByName) -> None:
-        self._tables = dict(tables)  # as they are now: a world that is played on has others in their place
+        self._tables = tables
         self._parts: dict[str, dict[str, pa.Table]] = {}
 
     def part(self, name: str, org: str) -> pa.Table:
@@ -177,12 +177,16 @@ class Stores:
     def near(self, named: Iterable[str]) -> Stores:
         """The same of the folders alone which any store might call so, by path or id, dead ones too, and of those above them: of
         the last name of a path (which may have slashes), or without one."""
+        return self.about(self.around(named))
+
+    def around(self, named: Iterable[str]) -> set[str]:
+        """The folders of which `near` tells, by id; nothing but the tree is looked at."""
         ends = {"/".join(steps[first:]) for steps in (name.split("/") for name in named) for first in range(len(steps))}
         found, further = set[str](), ends | self._told(NAME, "value", ends, "folder")
         while further:
             found |= further
             further = self._told(PARENT, "folder", further, "value") - found
-        return self.about(found)
+        return found
 
     def _told(self, name: str, column: str, values: Collection[str], asked: str) -> set[str]:
         """Of the rows of the tree about a property that have one of those values in a column, the values in another."""

@@ -116,7 +116,7 @@ class Folders(Edits):
     def _seen_by_any(self, org: str, folder: str, as_of: When, *, later: bool) -> tuple[list[dict[str, Any]], str]:
         """The items of a folder as one reader would see them who saw what the readers of all its replicas do, and its path.
         `later`: with what was numbered there since. Of an item in conflict all versions, unless the last writer wins there."""
-        seen = self.answers(as_of, org)
+        seen = self.answers(as_of, org, near=[folder])
         named = sorted(naming.folders_named(seen.world, org, None, folder))
         mine = pa.table({"org": [org] * len(named), "folder": named})
         views = {name: semi_join(seen.world[name], mine, FOLDER) for name in ("state", "replicas", "changes")}
@@ -148,7 +148,7 @@ class Folders(Edits):
         if not cntext.is_number(folder) and self._living(org, called) == {*called}:  # no history needs to be read
             raise self._no_deleted(org, folder, said, ": none was called so")
         for row in rows:  # what lay beneath was deleted with it
-            world = self._world(row["round"] - 1)
+            world = self._world(row["round"] - 1, org, near=[folder])
             known = Stores(world, org)
             for viewer in naming.stores_of(world, org):
                 for each in [folder] if cntext.is_number(folder) else naming.of_path(world, org, viewer, folder):

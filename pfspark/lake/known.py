@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import reduce
@@ -18,14 +19,15 @@ from pfspark.edge.delta.tables import Tables
 from pfspark.edge.runner import Runner
 from pfspark.edge.world import carried
 from pfspark.edge.world.directory import DIRECTORY, faults, latest
-from pfspark.edge.world.facts import as_between, as_frame, trees, world_between
+from pfspark.edge.world.facts import as_between, as_frame, trees
+from pfspark.edge.world.past import Past
 from pfspark.errors import RefusedError, UsageError
 from pfspark.keyed import ByName, anti_join, of_store, together
 from pfspark.printed import Line
 from pfspark.references import EDIT, named_by, resolved, with_ids
 from pfspark.rows import rows_of
 from pfspark.units import AHEAD, TICK, confirmed, nearest, parse_time, unknown
-from pfspark.words import LAST, REPLICA, Action
+from pfspark.words import HIERARCHY, LAST, REPLICA, Action
 
 if TYPE_CHECKING:
     from pfspark.edge.delta.ledger import AsOf
@@ -42,7 +44,8 @@ class Known:
         self._tables = tables
         self._ahead = ahead
         self._runner = Runner(tables)
-        self._views: tuple[int, ByName] | None = None
+        self._past: dict[tuple[str, ...], Past] = {}
+        """Of the round that was asked about last: all of it, or what is near those names in an organization."""
         self._trees: tuple[tuple[int, ...], int, ByName] | None = None
         self._entries: dict[str, tuple[int, dict[tuple[str, ...], Line]]] = {}
 
@@ -69,14 +72,30 @@ class Known:
         """The stores of the directory, each with its organization before it."""
         return sorted((str(org), str(store)) for org, store in self._directory("stores"))
 
-    def _world(self, as_of: When = None, org: str | None = None) -> ByName:
-        """The world, now or as it was after a round; with edits that wait as they are read by whoever asks: see `with_ids`."""
+    def _world(
+        self, as_of: When = None, org: str | None = None, *, near: Collection[str] = (), store: str | None = None
+    ) -> ByName:
+        """The world, now or as it was after a round; with edits that wait as they are read by whoever asks: see `with_ids`.
+
+        `near`: of a past one these folders are enough, as that store, or any, calls them, by path or id.
+        """
         if as_of is None:
             return with_ids(self._runner.world().tables)
         snapshot = self._tables.snapshot(round_or_time(as_of), org)
-        if self._views is None or self._views[0] != snapshot.row.round:
-            self._views = snapshot.row.round, with_ids(world_between(snapshot).tables)
-        return self._views[1]
+        if (whole := self._past.get(())) is None or whole.round != snapshot.row.round:
+            self._past = {(): (whole := Past(snapshot))}
+        if not near or HIERARCHY in near or (org := org or self._only_organization()) is None:
+            return whole
+        key = org, store or "", *sorted(near)
+        if key not in self._past:
+            found = whole.near(org, near)
+            # Who names what is not there is told what is.
+            self._past[key] = found if any(naming.is_named(found, org, store, each) for each in near) else whole
+        return self._past[key]
+
+    def _only_organization(self) -> str | None:
+        names = self.organizations
+        return names[0] if len(names) == 1 else None
 
     def _tree_world(self) -> ByName:
         """As much of the world as the paths of folders need."""

@@ -153,7 +153,7 @@ class Mails(Edits):
         if form not in ("mbox", "eml"):
             raise UsageError(f"found {form!r}, expected mbox or eml")
         org = self._org(org, store)
-        known = self._world(as_of, org)
+        known = self._world(as_of, org, near=[folder], store=store)
         named = sorted(naming.folders_named(known, org, store, folder))
         is_open = (pc.field("store") == store) & (pc.field("standing") == str(Standing.ACTIVE)) & pc.field("folder").isin(named)
         if not known["replicas"].filter((pc.field("org") == org) & is_open).num_rows:

@@ -143,7 +143,7 @@ class Questions(Known):
         """
         if {org, store, folder} != {None}:
             org = self._org(org, store)
-        seen = self.answers(as_of, org)
+        seen = self.answers(as_of, org, near=_named(folder), store=store)
         asked = None if folder is None else naming.folders_asked(seen.world, str(org), store, folder)
         views = {name: seen.world[name] for name in ("state", "replicas", "changes")}
         if asked is not None:  # of a large lake the rest need not go to Java
@@ -184,7 +184,7 @@ class Questions(Known):
         """Where readers are sent: at a store, at each store of a site, or everywhere; for one folder, or all they see."""
         if {store, folder, site} != {None}:
             org = self._org(org, store)
-        seen = self.answers(as_of, org)
+        seen = self.answers(as_of, org, near=_named(folder), store=store)
         sites = {(row["org"], row["store"]): row["site"] for row in seen.world["stores"].to_pylist() if row["org"] in seen.views}
         if site is not None and site not in sites.values():
             raise UsageError(f"no store is in the site {site!r}{nearest(site, sorted(set(sites.values())))}")
@@ -242,7 +242,7 @@ class Questions(Known):
             raise UsageError(f"found the item {item!r}, expected its folder too: --folder")
         if {store, folder} != {None}:
             org = self._org(org, store)
-        seen = self.answers(as_of, org)
+        seen = self.answers(as_of, org, near=_named(folder))
         if org is not None:
             expect_there(seen, org)
         about = [each for each in explained.replicas_that_should(seen) if store in (None, each.store)]
@@ -272,20 +272,21 @@ class Questions(Known):
         from pfspark.edge.asked import explained
 
         org = self._org(org, store)
-        seen = self.answers(as_of, org)
+        seen = self.answers(as_of, org, near=[folder])
         named = sorted(naming.folders_asked(seen.world, org, None, folder))
         asked = [row for one in named for row in About.of(seen.world, org, "", one, item).ranges()]
-        found = _if_any(explained.follow(seen, asked, partial(self._when_asking, org)))
+        found = _if_any(explained.follow(seen, asked, partial(self._when_asking, org, named)))
         if found is None:
             raise _no_such_item(seen, org, folder, item)
         return (line for line in found if took_part(line, store))
 
-    def _when_asking(self, org: str, number: int) -> ByName | None:
-        """What the stores of an organization went by as they asked in a round; None where upkeep has let go of it."""
+    def _when_asking(self, org: str, folders: Collection[str], number: int) -> ByName | None:
+        """What the stores of an organization went by as they asked about those folders in a round; None where upkeep has let go
+        of it."""
         from pfspark.edge.asked import explained
 
         try:
-            return explained.when_asking(self.answers(number, org))
+            return explained.when_asking(self.answers(number, org, near=folders))
         except Exception as error:
             if isinstance(error, LakeError) or damage(error):
                 return None
@@ -357,7 +358,7 @@ class Questions(Known):
         """
         if kind not in KINDS:
             raise unfit(kind, ", ".join(KINDS) + nearest(kind, KINDS))
-        seen = self.answers(as_of, org)
+        seen = self.answers(as_of, org, near=_named(folder))
         asked = self._asked(seen, store, folder)
         if kind in OF_REPLICAS and (store, folder) != (None, None):
             return self._known(OF_REPLICAS[kind](seen, asked), store, as_of, org, folder)
@@ -371,7 +372,7 @@ class Questions(Known):
         outcome: str | None = None,
     ) -> Iterator[Line]:  # fmt: skip
         """The last edits of each organization, at `most` so many, as lines: about a store or folder, of one outcome."""
-        seen = self.answers(as_of, org)
+        seen = self.answers(as_of, org, near=_named(folder))
         asked = self._asked(seen, store, folder)
         found = seen.last_edits(lambda line: asked.about(line) and outcome in (None, line["outcome"]), most)
         return self._known(found, store, as_of, org, folder)
@@ -407,17 +408,26 @@ class Questions(Known):
             if path not in {*paths, *ids}:
                 raise naming.unknown_folder(world, sorted({of for of, _ in viewers}), folder, paths)
 
-    def answers(self, as_of: When = None, org: str | None = None, as_found: bool = False) -> Answers:
+    def answers(
+        self,
+        as_of: When = None,
+        org: str | None = None,
+        as_found: bool = False,
+        *,
+        near: Collection[str] = (),
+        store: str | None = None,
+    ) -> Answers:
         """The lake as it is now, or was after a round, to be asked: all organizations, or one.
 
-        `as_found`: with what other hands have written into its tables since the last round.
+        `as_found`: with what other hands have written into its tables since the last round. `near`: folders of which alone
+        something is asked, as that store, or any, calls them.
         """
         if org is not None:
             self._org(org)
         snapshot = self._tables.snapshot(round_or_time(as_of), org)
         if as_found and as_of is None:
             snapshot = replace(snapshot, as_found=True)
-        world = world_between(snapshot).tables if snapshot.as_found else self._world(as_of, org)
+        world = world_between(snapshot).tables if snapshot.as_found else self._world(as_of, org, near=near, store=store)
         orgs = {name: row for (name,), row in self._directory("organizations", snapshot).items() if org in (None, name)}
         policies = {}
         for name, row in list(orgs.items()):
@@ -431,7 +441,7 @@ class Questions(Known):
         parted = ByOrg(world)
         return Answers(
             snapshot,
-            dict(world),
+            world,
             views={name: Stores(parted, name) for name in sorted(orgs)},
             at={name: last[name] if name in last else row["start"] for name, row in orgs.items()},
             played={name: name in last for name in orgs},
@@ -457,6 +467,11 @@ class Questions(Known):
         """Lines of a kind as rows of a frame, their times as timestamps."""
         texts = local(self._tables.spark, of_lines(kind, rows), struct(LINES[kind].ddl.replace("timestamp", "string")))
         return texts.select(*[F.col(column.name).cast(column.dataType) for column in struct(LINES[kind].ddl)])
+
+
+def _named(folder: str | None) -> list[str]:
+    """The folders that are named."""
+    return [] if folder is None else [folder]
 
 
 def _if_any(found: Iterator[Line]) -> Iterator[Line] | None:

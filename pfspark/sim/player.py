@@ -102,7 +102,7 @@ def rounds(world: Between, playing: Mapping[str, Playing], past: Past, record: R
 def ends(world: Between, playing: Mapping[str, Playing]) -> Iterator[Line]:
     """The `end` line of each organization, as it stands."""
     broken = _violations(world, playing)
-    parted = ByOrg(world.tables)
+    parted = ByOrg(dict(world.tables))
     views = {org: Stores(parted, org) for org in playing}
     seen = _items(world, playing, [org for org, stores in views.items() if unlike(stores)])
     for org, one in playing.items():
@@ -158,7 +158,7 @@ def _round(
 def _told(world: Between, playing: Mapping[str, Playing], past: Past, played: Played) -> Iterator[Line]:
     """What is said of a round, and asked for after it."""
     made, turns = played.made, played.turns
-    parted = ByOrg(world.tables)
+    parted = ByOrg(dict(world.tables))
     views = {org: Stores(parted, org) for org in _speaking(made, playing, turns)}
     yield from _refusals(made["receipts"])
     yield from lines.messages(made["messages"], views)

@@ -93,7 +93,7 @@ def foresee(
     org, worlds = ground.scenario.name, {AS_IS: ground.scenario, **variants}
     between, playing, foreseen = _played(spark, ground, tables, worlds, until, progress, materializer)
     ends = {line["org"]: line for line in player.ends(between, playing)}
-    parted = ByOrg(between.tables)
+    parted = ByOrg(dict(between.tables))
     played = {world: _World(ground, foreseen, world, Stores(parted, world), ends[world]) for world in worlds}
     for world, one in played.items():
         is_new = world != AS_IS
@@ -116,7 +116,7 @@ def released(
     """The replicas that are erased in that variant, each with when; as in `foresee`, but no other world is played beside it."""
     world = ground.scenario.name
     between, _, foreseen = _played(spark, ground, tables, {world: variant}, until, progress, materializer)
-    return _released(foreseen.rows("replicas", world), Stores(between.tables, world))
+    return _released(foreseen.rows("replicas", world), Stores(dict(between.tables), world))
 
 
 def _played(

@@ -95,8 +95,8 @@ def _cycles(seen: Answers) -> dict[tuple[str, str], timedelta]:
 def when_asking(seen: Answers) -> ByName:
     """What the stores of the one organization that is asked about went by as they asked in this round: `candidates.VIEWS`."""
     [org] = seen.views
-    tables = {**seen.world, "clock": seen.clock(seen.at), "contacts": contacts_before_asking(seen.snapshot)}
-    return {name: tables[name].filter(pc.equal(tables[name]["org"], org)) for name in candidates.VIEWS}
+    own = {"clock": seen.clock(seen.at), "contacts": contacts_before_asking(seen.snapshot)}
+    return {name: (own[name] if name in own else seen.world[name]).filter(pc.field("org") == org) for name in candidates.VIEWS}
 
 
 def _edits(seen: Answers, asked: Sequence[About], now: Mapping[str, datetime], grid: Mapping[str, Grid]) -> Iterator[Line]:

@@ -74,6 +74,14 @@ def folders_named(world: ByName, org: str, store: str | None, folder: str) -> se
     return named
 
 
+def is_named(world: ByName, org: str, store: str | None, folder: str) -> bool:
+    """Whether a store, or any store, sees one folder by that path, or there is one of that id."""
+    try:
+        return bool(folders_named(world, org, store, folder))
+    except (RefusedError, UsageError):
+        return False
+
+
 def unknown_folder(world: ByName, orgs: Sequence[str], folder: str, known: Sequence[str], where: str = "") -> UsageError:
     """What is said of a folder that is not seen: the nearest path that is, and what became of those so called: the paths that
     they have now, or the ids by which deleted ones are asked about still."""

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
@@ -20,6 +19,7 @@ from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.stored import Stored
 from pfspark.edge.spark.crossing import BY_FILES
 from pfspark.edge.world.directory import DIRECTORY, directory, merging_whole
+from pfspark.edge.world.some_rows import EitherOf, in_arrow, in_spark
 from pfspark.edge.world.views import graph, remembered, since_restored
 from pfspark.execute import Made, execute
 from pfspark.graph import steps
@@ -29,6 +29,9 @@ from pfspark.rows import arrow, arrow_schema, local, rows_of, schema_like, struc
 from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY
 
+OF_ALL: Mapping[str, EitherOf] = {}
+OF_TREES: Mapping[str, EitherOf] = {"state": ({"folder": {HIERARCHY}},)}
+"""The own state of which trees are drawn."""
 RESTORES = struct("org string, store string, restored bigint, to bigint")
 """Restores of stores: in which round, and to after which."""
 
@@ -80,17 +83,17 @@ def world(snapshot: Snapshot) -> dict[str, pa.Table]:
 
     `edits` are those without a receipt.
     """
-    return _views(snapshot)
+    return views(snapshot)
 
 
 def trees(snapshot: Snapshot) -> dict[str, pa.Table]:
     """As much of the world as paths need, and the verdict on an edit: `stores`, `tree`, `folders`, `lists`, `replicas`, and
     the edits that wait."""
-    return _views(snapshot, ("stores", "edits", "tree", "folders", "lists", "replicas"), folder=HIERARCHY)
+    return views(snapshot, ("stores", "edits", "tree", "folders", "lists", "replicas"), OF_TREES)
 
 
-def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = None) -> dict[str, pa.Table]:
-    """Those views of what the tables say, or all; of the own state of one folder alone if it is named.
+def views(snapshot: Snapshot, names: Iterable[str] = (), only: Mapping[str, EitherOf] = OF_ALL) -> dict[str, pa.Table]:
+    """Those views of what the tables say, or all; of a table that stands in `only`, of these rows alone.
 
     Raises DamageError where a file of theirs is gone.
     """
@@ -99,7 +102,7 @@ def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = N
     known = directory(snapshot, [name for name in DIRECTORY if name in asked or name == "organizations"])
     given = {
         **{name: as_made(name, known[name]) for name in DIRECTORY if name in asked},
-        **{name: _facts(snapshot, name, folder if name == "state" else None) for name in (*FACTS, "edits") if name in asked},
+        **{name: _facts(snapshot, name, only.get(name)) for name in (*FACTS, "edits") if name in asked},
         "restored": Made.of(_last_restores(snapshot), RESTORES, BY_FILES),
         "undone": Made.of(_undone(snapshot), RESTORES, BY_FILES),
         "whole": Made.of(merging_whole(known["organizations"]), struct(FRAMES["orgs"].ddl), BY_FILES),
@@ -114,12 +117,15 @@ def _views(snapshot: Snapshot, names: Iterable[str] = (), folder: str | None = N
         raise
 
 
-def _facts(snapshot: Snapshot, name: str, folder: str | None) -> Made:
-    """The valid rows of a table, or of one folder in it: where they are few they are here."""
-    few = snapshot.few(name)
-    if few is not None:
-        return as_made(name, few.filter(pc.field("folder") == folder) if folder else few)
-    return Made(lambda _spark: snapshot.read(name).where(F.col("folder") == folder) if folder else snapshot.read(name))
+def _facts(snapshot: Snapshot, name: str, only: EitherOf | None) -> Made:
+    """The valid rows of a table, all or some only: where they are few, or some of no more than can be looked through, they are
+    here."""
+    if (few := snapshot.few(name)) is not None:
+        return as_made(name, few if only is None else few.filter(in_arrow(only)))
+    if only is None:
+        return Made(lambda _spark: snapshot.read(name))
+    found = snapshot.arrow(name, in_arrow(only)) if snapshot.is_at_hand(name) else None
+    return Made(lambda _spark: snapshot.read(name).where(in_spark(only))) if found is None else as_made(name, found)
 
 
 def world_between(snapshot: Snapshot, materializer: Materializer = BY_FILES) -> Between:
