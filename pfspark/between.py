@@ -16,12 +16,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
-from pfspark import cnset, mapped
+from pfspark import cnarrow, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
 from pfspark.keyed import ByName, anti_join, semi_join, together, with_columns
 from pfspark.keys import HERE, MESSAGE, STORE
 from pfspark.materializer import ALL_LOCAL, Materializer
-from pfspark.rows import Session, arrow, local, rows_of, schema_of, struct
+from pfspark.rows import Session, arrow, rows_of, schema_of, struct
 from pfspark.tables import REPLACED, REPLACED_IN
 from pfspark.views import Concern
 from pfspark.words import HIERARCHY, MessageType, Standing, Why
@@ -184,7 +184,7 @@ class Between:
         if not keys.num_rows:
             return
         rows = semi_join(held, keys, HERE)
-        joined = cnset.canonical(local(self.spark, rows, self._schemas["state"]), RANGE_KEY).toArrow()
+        joined = cnarrow.canonical(rows, RANGE_KEY)
         self.replace("state", anti_join(self.tables["state"], keys, HERE))
         self.append("state", joined)
         after = joined.group_by(list(HERE)).aggregate([("origin", "count")]).rename_columns({"origin_count": "before"})

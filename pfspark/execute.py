@@ -226,7 +226,8 @@ class Execution:
         assert frame.rule is not None
         rows = {each: self.made[each].rows for each in frame.inputs}
         if frame.rule.name in TWINS and None not in rows.values():
-            return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]), self.schema(frame))
+            schema = self.schema(frame)
+            return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]).select(schema.names), schema)
         is_large = self._largest(frame.of(frame.rule.drives or frame.rule.needs)) >= LARGE
         built = self._fused(frame)
         if frame.rule.inline and frame not in self._wanted:

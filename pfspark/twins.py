@@ -13,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, distinct, in_parts, labels, placed, semi_join, stores_of, together
+from pfspark.keyed import anti_join, distinct, in_parts, placed, semi_join, stores_of, together
 from pfspark.keys import BELIEF, FOLDER, HERE, MESSAGE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, SAID, STORE
 from pfspark.references import became, named_by
-from pfspark.words import HIERARCHY_ACTIONS, LIVE, Action, Entry, Listing, MessageType, Standing, Why
+from pfspark.set_twins import SET_TWINS
+from pfspark.words import HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Standing, Why
 
 
 def _amend(view: pa.Table, changed: pa.Table, *, key: Sequence[str]) -> pa.Table:
@@ -50,22 +51,6 @@ def _repeated(edits: pa.Table) -> pa.Table:
 def _said_twice(names: pa.Table) -> pa.Table:
     counted = names.group_by(names.column_names).aggregate([([], "count_all")])
     return counted.filter(pc.greater(counted["count_all"], 1)).select(names.column_names)
-
-
-def _own(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
-    current = replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED)))
-    keys = current.select(list(HERE)).append_column("about", labels(current["store"], current["life"]))
-    return semi_join(rows, keys, keys.column_names)
-
-
-def _ranges_of(own: pa.Table, *, entry: Entry) -> pa.Table:
-    return own.filter(pc.equal(own["entry"], str(entry))).select(list(RANGE_HERE))
-
-
-def _believed(rows: pa.Table, *, replicas: pa.Table) -> pa.Table:
-    there = replicas.filter(pc.not_equal(replicas["standing"], str(Standing.ERASED)))
-    others = rows.filter(pc.not_equal(stores_of(rows["about"]), rows["store"]))
-    return semi_join(others, there, HERE).select([*HERE, "entry", "about", "origin", "cn_min", "cn_max"])
 
 
 def _hear(accepted: pa.Table, *, letters: pa.Table, believed: pa.Table) -> pa.Table:
@@ -358,16 +343,14 @@ TWINS: dict[str, Callable[..., Any]] = {
     "sending.recipients": _recipients,
     "sending.revisions": _revisions,
     "sending.upon_others": _upon_others,
-    "state.believed": _believed,
     "state.gain": together,
     "state.hear": _hear,
-    "state.own": _own,
-    "state.ranges_of": _ranges_of,
     "state.with_news": together,
     "status.fall_due": _fall_due,
     "status.holders": _holders,
     "status.repeating": _repeating,
     "status.speakers": _speakers,
     "violations.last_given": _last_given,
+    **SET_TWINS,
 }
 """Those rules, by name."""

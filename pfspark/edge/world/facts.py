@@ -30,6 +30,8 @@ from pfspark.tables import FRAMES
 from pfspark.words import HIERARCHY
 
 OF_ALL: Mapping[str, EitherOf] = {}
+BY_TWINS = ("changes", "state", "replicas", "agenda")
+"""Of which the views are made in Arrow, where their rows are here."""
 OF_TREES: Mapping[str, EitherOf] = {"state": ({"folder": {HIERARCHY}},)}
 """The own state of which trees are drawn."""
 RESTORES = struct("org string, store string, restored bigint, to bigint")
@@ -118,14 +120,13 @@ def views(snapshot: Snapshot, names: Iterable[str] = (), only: Mapping[str, Eith
 
 
 def _facts(snapshot: Snapshot, name: str, only: EitherOf | None) -> Made:
-    """The valid rows of a table, all or some only: where they are few, or some of no more than can be looked through, they are
-    here."""
+    """The valid rows of a table, all or some only: where they are few, or no more than can be looked through, they are here."""
     if (few := snapshot.few(name)) is not None:
         return as_made(name, few if only is None else few.filter(in_arrow(only)))
-    if only is None:
-        return Made(lambda _spark: snapshot.read(name))
-    found = snapshot.arrow(name, in_arrow(only)) if snapshot.is_at_hand(name) else None
-    return Made(lambda _spark: snapshot.read(name).where(in_spark(only))) if found is None else as_made(name, found)
+    is_here = (only is not None or name in BY_TWINS) and snapshot.is_at_hand(name)
+    if is_here and (found := snapshot.arrow(name, only and in_arrow(only))) is not None:
+        return as_made(name, found)
+    return Made(lambda _spark: snapshot.read(name) if only is None else snapshot.read(name).where(in_spark(only)))
 
 
 def world_between(snapshot: Snapshot, materializer: Materializer = BY_FILES) -> Between:
