@@ -41,7 +41,7 @@ post = { store = "PFS1", folder = "/Sales" }
 def rounds(world: Between, scenario: Any, numbers: range) -> Iterator[Stores]:
     for number in numbers:
         world.play({"forgetful": invention.turn(scenario, scenario.start + number * timedelta(minutes=5), suspended=False)})
-        yield Stores(world.tables, "forgetful")
+        yield Stores(dict(world.tables), "forgetful")
 
 
 @pytest.mark.rule("R31")

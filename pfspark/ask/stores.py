@@ -31,7 +31,8 @@ def set_of(ranges: Ranges) -> cntext.CnSet:
 
 
 class ByOrg:
-    """The tables of a world, parted by organization once for all who ask, each as it is when it is first asked for."""
+    """The tables of a world, parted by organization once for all who ask; each is read when it is first asked for, so of a world
+    that is played on (`between.Between.tables`) a copy is handed in."""
 
     def __init__(self, tables: ByName) -> None:
         self._tables = tables
