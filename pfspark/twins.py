@@ -13,11 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, distinct, in_parts, placed, semi_join, stores_of, together
+from pfspark.keyed import anti_join, distinct, in_parts, placed, semi_join, stores_of, together, with_columns
 from pfspark.keys import BELIEF, FOLDER, HERE, MESSAGE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, SAID, STORE
 from pfspark.references import became, named_by
 from pfspark.set_twins import SET_TWINS
-from pfspark.words import HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Standing, Why
+from pfspark.words import CARRYING, HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Outcome, Standing, Why
 
 
 def _amend(view: pa.Table, changed: pa.Table, *, key: Sequence[str]) -> pa.Table:
@@ -292,6 +292,43 @@ def _without_store(changes: pa.Table) -> pa.Table:
     return changes.drop_columns("store")
 
 
+def _receipts_of_mail(validated: pa.Table, *, news: pa.Table) -> pa.Table:
+    size = pc.add(pc.subtract(news["cn_max"], news["cn_min"]), 1)
+    of_each = with_columns(news.select(["org", "store", "message_id"]), size=size)
+    brought = of_each.group_by(["org", "store", "message_id"]).aggregate([("size", "sum")])
+    brought = brought.rename_columns(["org", "recipient", "message_id", "new"])
+    beside = placed(validated.select(["org", "recipient", "message_id"])).join(brought, ["org", "recipient", "message_id"])
+    new = beside.sort_by("_place")["new"].combine_chunks()
+    carries, is_carrying = validated["carries"].combine_chunks(), pc.is_in(validated["type"], pa.array(map(str, CARRYING)))
+    ranges, carried = pc.list_flatten(carries), np.zeros(validated.num_rows, np.int64)
+    sizes = pc.add(pc.subtract(pc.struct_field(ranges, "cn_max"), pc.struct_field(ranges, "cn_min")), 1)
+    np.add.at(carried, pc.list_parent_indices(carries).to_numpy(), sizes.to_numpy())
+    is_lost, is_refused = validated["lost"].is_valid(), pc.and_(validated["reason"].is_valid(), is_carrying)
+    outcome = pc.if_else(new.is_valid(), str(Outcome.APPLIED), str(Outcome.NOTHING_NEW))
+    outcome = pc.if_else(is_lost, str(Outcome.LOST), pc.if_else(is_refused, str(Outcome.REFUSED), outcome))
+    none = pc.invert(is_carrying).combine_chunks()
+    counts = pa.StructArray.from_arrays([pa.array(carried), pc.fill_null(new, 0)], ["carried", "new"], mask=none)
+    nothing = {"edit_id": pa.nulls(validated.num_rows, pa.string()), "place": pa.nulls(validated.num_rows, pa.int64())}
+    return pa.table(
+        {
+            **{name: validated[name] for name in ("org", "message_id", "type", "sender", "folder")}, **nothing,
+            "store": validated["recipient"], "outcome": outcome, "reason": pc.coalesce(validated["lost"], validated["reason"]),
+            "at": validated["now"], "counts": counts,
+        }
+    )  # fmt: skip
+
+
+def _receipts_of_edits(edits: pa.Table, folder_edits: pa.Table, item_edits: pa.Table) -> pa.Table:
+    columns = ["org", "store", "edit_id", "action", "folder", "reason", "place", "now"]
+    at_once, by_somebody = edits.filter(edits["reason"].is_valid()), folder_edits.filter(folder_edits["decided"].is_null())
+    verdicts = pa.concat_tables(each.select(columns) for each in (at_once, by_somebody, item_edits))
+    outcome = pc.if_else(verdicts["reason"].is_null(), str(Outcome.APPLIED), str(Outcome.REFUSED))
+    of_mail = dict.fromkeys(("message_id", "sender"), pa.nulls(verdicts.num_rows, pa.string()))
+    counts = pa.nulls(verdicts.num_rows, pa.struct({"carried": pa.int64(), "new": pa.int64()}))
+    told = verdicts.rename_columns({"action": "type", "now": "at"})
+    return with_columns(told, **of_mail, outcome=outcome, counts=counts)
+
+
 def _keys_of(*frames: pa.Table) -> pa.Table:
     keys = [pa.table({name: each[name] for name in HERE}) for each in frames]  # whether a column may be null is not said
     return distinct(pa.concat_tables(keys), HERE)
@@ -329,6 +366,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "intake.of_folders": _of_folders,
     "intake.of_items": _of_items,
     "intake.of_people": _of_people,
+    "intake.receipts": _receipts_of_edits,
     "intake.repeated": _repeated,
     "item_edits.changing": _changing,
     "item_edits.edited": _edited,
@@ -338,6 +376,7 @@ TWINS: dict[str, Callable[..., Any]] = {
     "receipt.accepted": _accepted,
     "receipt.of_hierarchy": _of_hierarchy,
     "receipt.of_types": _of_types,
+    "receipt.receipts": _receipts_of_mail,
     "receipt.recipients": _folders_of,
     "receipt.unpack": _unpack,
     "sending.recipients": _recipients,

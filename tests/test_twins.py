@@ -54,7 +54,7 @@ COLUMNS = (
     "by_somebody boolean, above string, branch string, carries array<struct<origin:string,cn_min:bigint,cn_max:bigint>>, "
     f"sender string, status array<{CLAIM}>, asks array<struct<origin:string,cn_min:bigint,cn_max:bigint>>, near boolean, "
     "leaving boolean, heard timestamp, attempt bigint, asked timestamp, site string, relay_status boolean, relayed boolean, "
-    "round bigint, restored bigint"
+    "round bigint, restored bigint, decided bigint, place bigint"
 )
 SCHEMA = arrow_schema(struct(COLUMNS))
 NUMBERS = range(1, 7)
@@ -103,7 +103,7 @@ CELLS: dict[str, Sequence[Any]] = {
     **{name: [RANGES[:end] for end in range(len(RANGES) + 1)] for name in ("carries", "asks")},
     "sender": ("A", "A~2", "B"),
     "status": [CLAIMS[first:] for first in range(len(CLAIMS) + 1)],
-    **dict.fromkeys(("applied", "arriving", "void", "claimed", "open"), MEASURES),
+    **dict.fromkeys(("applied", "arriving", "void", "claimed", "open", "decided", "place"), MEASURES),
 }
 """What stands in each column."""
 ORGS, MOST = 400, 4
@@ -114,7 +114,8 @@ TAKES = {
     "ancestors.twice_as_far": 1,
     "backfill.fresh": 1, "backfill.missing": 1, "frames.going": 1, "frames.keys_of": 3, "frames.once": 1, "frames.staying": 1,
     "frames.together": 3, "hierarchy.properties": 1, "intake.as_changes": 1, "intake.issued": 1, "intake.of_folders": 1,
-    "intake.of_items": 1, "intake.of_people": 1, "intake.repeated": 1, "item_edits.changing": 1, "item_edits.posted": 1,
+    "intake.of_items": 1, "intake.of_people": 1, "intake.receipts": 3,
+    "intake.repeated": 1, "item_edits.changing": 1, "item_edits.posted": 1,
     "item_edits.taken": 1, "sending.recipients": 1, "sending.upon_others": 1, "receipt.accepted": 1,
     "receipt.of_hierarchy": 1, "receipt.of_types": 1, "receipt.recipients": 1, "receipt.unpack": 1, "state.gain": 3,
     "state.hear": 3, "backfill.cover": 4, "sources.content": 1, "sending.hidden": 3, "sending.returned": 1, "sending.waiting": 4,
@@ -142,6 +143,7 @@ NARROWED: dict[str, Sequence[Sequence[str]]] = {
     "addressing.senders": [HERE, SCHEMA.names],
     "backfill.cover": [SCHEMA.names, SCHEMA.names, (*RANGE_HERE, "claimed", "void"), SCHEMA.names],
     "frames.dated": [(*HERE, "life", "standing"), ("org", "now")],
+    "receipt.receipts": [SCHEMA.names, (*RANGE_HERE, "message_id")],
     "receipt.sift_each": [SCHEMA.names, RANGE_HERE],
     "views.since_restored": [[name for name in SCHEMA.names if name != "restored"], ("org", "store", "restored")],
     "state.claims": [(*BELIEF, "cn_min", "cn_max"), ("org", "store", "site"), SCHEMA.names, SCHEMA.names],
