@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from pfspark import cnarrow
 from pfspark.keyed import anti_join, distinct, labels, one_of_each, placed, run_ends, semi_join, stores_of, with_columns
-from pfspark.keys import AGENDA, BELIEF, HERE, MESSAGE, ORIGIN_HERE, RANGE_HERE, STORE
+from pfspark.keys import AGENDA, BELIEF, FOLDER, HERE, MESSAGE, ORIGIN_HERE, RANGE_HERE, SAID, STORE
 from pfspark.words import HIERARCHY, LIVE, Entry, Listing, Standing
 
 CLAIM = ("about", "entry", "origin", "cn_min", "cn_max")
@@ -149,6 +149,27 @@ def _current_only(rows: pa.Table, lives: pa.Table) -> pa.Table:
     return rows.take(current.sort_by("_place")["_place"])
 
 
+def _said_in(letters: pa.Table) -> pa.Table:
+    """What letters claim, a row each claim: org, message_id, and those of `CLAIM`."""
+    status = letters["status"].combine_chunks()
+    each, claims = letters.select(list(MESSAGE)).take(pc.list_parent_indices(status)), pc.list_flatten(status)
+    return with_columns(each, **{name: pc.struct_field(claims, name) for name in CLAIM})
+
+
+def _hear(accepted: pa.Table, *, letters: pa.Table, believed: pa.Table) -> pa.Table:
+    says = _said_in(letters).join(distinct(accepted, [*MESSAGE, "folder", "sender"]), list(MESSAGE), join_type="inner")
+    to = accepted.select([*MESSAGE, "recipient", "folder"]).rename_columns([*MESSAGE, "store", "folder"])
+    may_be_new = distinct(to, HERE).join(distinct(says, SAID), list(FOLDER), join_type="inner")
+    of_others = pc.not_equal(stores_of(may_be_new["about"]), may_be_new["store"])
+    may_be_new = may_be_new.filter(of_others).select(["store", *SAID])
+    known = believed.select([*BELIEF, "cn_min", "cn_max"]).rename_columns([*BELIEF, "first", "last"])
+    beside = may_be_new.join(known, list(BELIEF), join_type="inner")
+    within = beside.filter((pc.field("first") <= pc.field("cn_min")) & (pc.field("cn_max") <= pc.field("last")))
+    new = anti_join(may_be_new, within, ["store", *SAID])
+    told = semi_join(new.join(says, list(SAID), join_type="inner"), to, [*MESSAGE, "store"])
+    return told.select([*BELIEF, "cn_min", "cn_max", "sender"])
+
+
 def _learn(told: pa.Table, *, believed: pa.Table, lives: pa.Table) -> pa.Table:
     current = _current_only(told, lives)
     direct = pc.equal(current["about"], current["sender"]).cast(pa.int64())
@@ -168,13 +189,6 @@ def _claims(beliefs: pa.Table, *, holders: pa.Table, lives: pa.Table, stores: pa
     current = _current_only(beliefs, lives).select([*HERE, *CLAIM])
     claimed = with_columns(current, peer=stores_of(current["about"])).join(askable, [*HERE, "peer"], join_type="inner")
     return claimed.select([*ORIGIN_HERE, "peer", "about", "near", "leaving", "entry", "cn_min", "cn_max"])
-
-
-def _said_in(letters: pa.Table) -> pa.Table:
-    """What letters claim, a row each claim: org, message_id, and those of `CLAIM`."""
-    status = letters["status"].combine_chunks()
-    each, claims = letters.select(list(MESSAGE)).take(pc.list_parent_indices(status)), pc.list_flatten(status)
-    return with_columns(each, **{name: pc.struct_field(claims, name) for name in CLAIM})
 
 
 def _read_lives(accepted: pa.Table, *, letters: pa.Table, lives: pa.Table) -> pa.Table:
@@ -276,6 +290,7 @@ SET_TWINS: dict[str, Callable[..., Any]] = {
     "state.contents": lambda applied, *, empty: _without(applied, empty),
     "state.contents_of": _contents_of,
     "state.forgotten": _forgotten,
+    "state.hear": _hear,
     "state.layers_of_claims": _layers_of_claims,
     "state.learn": _learn,
     "state.numbers": _numbers,

@@ -13,8 +13,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, distinct, in_parts, placed, semi_join, stores_of, together, with_columns
-from pfspark.keys import BELIEF, FOLDER, HERE, MESSAGE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, SAID, STORE
+from pfspark.keyed import anti_join, distinct, in_parts, placed, semi_join, together, with_columns
+from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.references import became, named_by
 from pfspark.set_twins import SET_TWINS
 from pfspark.words import CARRYING, HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Outcome, Standing, Why
@@ -51,24 +51,6 @@ def _repeated(edits: pa.Table) -> pa.Table:
 def _said_twice(names: pa.Table) -> pa.Table:
     counted = names.group_by(names.column_names).aggregate([([], "count_all")])
     return counted.filter(pc.greater(counted["count_all"], 1)).select(names.column_names)
-
-
-def _hear(accepted: pa.Table, *, letters: pa.Table, believed: pa.Table) -> pa.Table:
-    status = letters["status"].combine_chunks()
-    claims, said = pc.list_flatten(status), [name for name in SAID if name not in FOLDER]
-    each = letters.select(list(MESSAGE)).take(pc.list_parent_indices(status))
-    each = pa.table({name: each[name] for name in MESSAGE} | {name: pc.struct_field(claims, name) for name in said})
-    says = each.join(distinct(accepted, [*MESSAGE, "folder", "sender"]), list(MESSAGE), join_type="inner")
-    to = accepted.select([*MESSAGE, "recipient", "folder"]).rename_columns([*MESSAGE, "store", "folder"])
-    may_be_new = distinct(to, HERE).join(distinct(says, SAID), list(FOLDER), join_type="inner")
-    of_others = pc.not_equal(stores_of(may_be_new["about"]), may_be_new["store"])
-    may_be_new = may_be_new.filter(of_others).select(["store", *SAID])
-    known = believed.select([*BELIEF, "cn_min", "cn_max"]).rename_columns([*BELIEF, "first", "last"])
-    beside = may_be_new.join(known, list(BELIEF), join_type="inner")
-    within = beside.filter((pc.field("first") <= pc.field("cn_min")) & (pc.field("cn_max") <= pc.field("last")))
-    new = anti_join(may_be_new, within, ["store", *SAID])
-    told = semi_join(new.join(says, list(SAID), join_type="inner"), to, [*MESSAGE, "store"])
-    return told.select([*BELIEF, "cn_min", "cn_max", "sender"])
 
 
 def _recipients(lists: pa.Table) -> pa.Table:
@@ -383,7 +365,6 @@ TWINS: dict[str, Callable[..., Any]] = {
     "sending.revisions": _revisions,
     "sending.upon_others": _upon_others,
     "state.gain": together,
-    "state.hear": _hear,
     "state.with_news": together,
     "status.fall_due": _fall_due,
     "status.holders": _holders,

@@ -32,7 +32,9 @@ from pfspark.words import HIERARCHY
 OF_ALL: Mapping[str, EitherOf] = {}
 BY_TWINS = ("changes", "state", "replicas", "agenda")
 """Of which the views are made in Arrow, where their rows are here."""
-OF_TREES: Mapping[str, EitherOf] = {"state": ({"folder": {HIERARCHY}},)}
+TREE: EitherOf = ({"folder": {HIERARCHY}},)
+"""What is of the hierarchy."""
+OF_TREES: Mapping[str, EitherOf] = {"state": TREE}
 """The own state of which trees are drawn."""
 RESTORES = struct("org string, store string, restored bigint, to bigint")
 """Restores of stores: in which round, and to after which."""

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from pfspark.ask.stores import Stores
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world.carried import naming
-from pfspark.edge.world.facts import OF_ALL, as_between, views
+from pfspark.edge.world.facts import OF_ALL, TREE, as_between, views
 from pfspark.edge.world.some_rows import EitherOf, in_arrow, in_spark
 from pfspark.edge.world.views import graph
 from pfspark.references import EDIT, named_by, resolved
@@ -22,7 +22,6 @@ TOGETHER = (("state", "replicas", "tree", "folders", "lists", "array"), ("mail",
 OF_FOLDERS = ("state", "replicas", "agenda", "messages")
 """Facts of which those about other folders say nothing of a folder. Whom a store heard of last, and asked last, it knows of all
 its folders together (`views.remembered`): receipts and the steps of backfill are read of all."""
-TREE: EitherOf = ({"folder": {HIERARCHY}},)
 
 
 class Past(Mapping[str, pa.Table]):

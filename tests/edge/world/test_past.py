@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import redirect_stdout
 from io import StringIO
 from typing import Any
@@ -83,6 +84,35 @@ def test_the_same_is_told_as_of_all(moved: Lake, monkeypatch: pytest.MonkeyPatch
         with monkeypatch.context() as patched:
             patched.setattr(Known, "_world", lambda self, as_of=None, org=None, **_: WHOLE(self, as_of, org))
             assert told_of(moved, folder, as_of) == near, (folder, as_of)
+
+
+@pytest.mark.parametrize("how", [{}, *READ.values()], ids=["few", *READ])
+def test_a_part_says_what_all_says_of_its_folders(
+    undisturbed: Lake, monkeypatch: pytest.MonkeyPatch, how: Mapping[str, int]
+) -> None:
+    """And of the hierarchy; who heard of whom, and what people say, is said of all."""
+    for name, most in how.items():
+        monkeypatch.setattr(native, name, most)
+    whole = past.Past(undisturbed._tables.snapshot(9))
+    [sales, _] = sorted({*whole["tree"]["folder"].to_pylist()})
+    near = whole.near("main", ["/Sales"])
+    letters = {*near["mail"]["message_id"].to_pylist()}
+
+    def is_near(name: str, row: Mapping[str, Any]) -> bool:
+        if name == "changes" and row["folder"] == HIERARCHY:
+            return bool(row["object"] == sales)
+        if name == "letters":
+            return row["message_id"] in letters
+        return name in ("stores", "links", "edits", "contacts") or row["folder"] in (sales, HIERARCHY)
+
+    for name in whole:
+        rows = whole[name].to_pylist()
+        assert counted(near[name].to_pylist()) == counted(row for row in rows if is_near(name, row)), name
+    assert whole["mail"].num_rows and whole["array"].num_rows and near["changes"].num_rows < whole["changes"].num_rows
+
+
+def counted(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
+    return Counter(str(sorted(row.items())) for row in rows)
 
 
 def test_of_other_folders_nothing_is_read(undisturbed: Lake, read: list[tuple[set[str], dict[str, pa.Table]]]) -> None:
