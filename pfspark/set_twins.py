@@ -203,10 +203,8 @@ def _read_lives(accepted: pa.Table, *, letters: pa.Table, lives: pa.Table) -> pa
             yield with_columns(here.take(pc.list_parent_indices(ranges)), label=origins)
         said = _said_in(letters)
         for name in ("about", "origin"):
-            later = said.select([*MESSAGE, name]).filter(pc.match_substring(said[name], "~")).rename_columns([*MESSAGE, "label"])
-            yield here.join(distinct(later, later.column_names), list(MESSAGE), join_type="inner").select(
-                [*here.column_names, "label"]
-            )
+            later = distinct(said.filter(pc.match_substring(said[name], "~")), [*MESSAGE, name])
+            yield here.join(later.rename_columns([*MESSAGE, "label"]), list(MESSAGE), join_type="inner")
 
     named = (each.select([*HERE, "label"]) for each in labelled())
     seen = pa.concat_tables(each.filter(pc.match_substring(each["label"], "~")) for each in named)
@@ -258,14 +256,9 @@ def _record(
     gained: pa.Table, sending: pa.Table, expired: pa.Table, beliefs: pa.Table, *, settled: pa.Table, returned: pa.Table,
     replicas: pa.Table, clock: pa.Table,
 ) -> pa.Table:  # fmt: skip
-    said = [
-        (Entry.APPLIED, gained),
-        (Entry.EMPTY, settled),
-        (Entry.EMPTY, expired),
-        (Entry.SENT, sending),
-        (Entry.SENT, returned),
-    ]
-    ranges = pa.concat_tables(with_columns(each.select(list(RANGE_HERE)), entry=str(entry)) for entry, each in said)
+    said = {Entry.APPLIED: (gained,), Entry.EMPTY: (settled, expired), Entry.SENT: (sending, returned)}
+    numbers = ((entry, each.select(list(RANGE_HERE))) for entry, some in said.items() for each in some)
+    ranges = pa.concat_tables(with_columns(each, entry=str(entry)) for entry, each in numbers)
     called = with_columns(replicas.select(list(HERE)), about=labels(replicas["store"], replicas["life"]))
     own = with_columns(ranges.join(called, list(HERE), join_type="inner"), relayed=False)
     columns = [*HERE, "entry", "about", "origin", "cn_min", "cn_max", "relayed"]

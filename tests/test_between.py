@@ -62,7 +62,7 @@ def test_each_step_is_made_in_the_session_that_suits_its_rows(spark: SparkSessio
     story = organization({"PFS1": "A", "PFS2": "A"}, posted, folders={"/F": ["PFS1", "PFS2"]}, end="30m")
     [*_] = play([story], spark, materializer=Materializer(counting, ALL_LOCAL.keep))
     many = sum(rows >= 70 for rows in told)
-    assert 0 < many < len(told) / 2
+    assert 0 < many <= 7 < len(told)
 
 
 def test_each_replica_of_a_store_taken_back_begins_a_new_life() -> None:

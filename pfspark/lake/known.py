@@ -45,7 +45,7 @@ class Known:
         self._ahead = ahead
         self._runner = Runner(tables)
         self._past: dict[tuple[str, ...], Past] = {}
-        """Of the round that was asked about last: all of it, or what is near those names in an organization."""
+        """Of the round that was asked about last: all of it, and what is near the names that were asked last."""
         self._trees: tuple[tuple[int, ...], int, ByName] | None = None
         self._entries: dict[str, tuple[int, dict[tuple[str, ...], Line]]] = {}
 
@@ -90,7 +90,7 @@ class Known:
         if key not in self._past:
             found = whole.near(org, near)
             # Who names what is not there is told what is.
-            self._past[key] = found if any(naming.is_named(found, org, store, each) for each in near) else whole
+            self._past = {(): whole, key: found if any(naming.is_named(found, org, store, each) for each in near) else whole}
         return self._past[key]
 
     def _only_organization(self) -> str | None:

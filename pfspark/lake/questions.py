@@ -168,7 +168,7 @@ class Questions(Known):
         if store is not None:
             found = found.where((F.col("store") == store) | F.exists("recipients", lambda to: to["store"] == store))
         if folder is not None:
-            ids = naming.folders_asked(self._world(as_of, org), str(org), None, folder)
+            ids = naming.folders_asked(self._world(as_of, org, near=[folder]), str(org), None, folder)
             found = found.where(F.col("folder").isin(*sorted(ids)))
         return found
 
