@@ -1,8 +1,4 @@
-"""Twins of rules, in Arrow: of those that pick, project, count or join few rows, for where all rows that they read are here.
-
-To plan such a rule takes Spark many times as long as it takes to find a round's few rows. What it says is said in `rules`;
-`tests/test_twins.py` holds each beside its twin.
-"""
+"""Twins of rules that pick, project, count or join rows."""
 
 from __future__ import annotations
 
@@ -16,7 +12,6 @@ import pyarrow.compute as pc
 from pfspark.keyed import anti_join, distinct, in_parts, placed, semi_join, together, with_columns
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.references import became, named_by
-from pfspark.set_twins import SET_TWINS
 from pfspark.words import CARRYING, HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Outcome, Standing, Why
 
 
@@ -316,7 +311,7 @@ def _keys_of(*frames: pa.Table) -> pa.Table:
     return distinct(pa.concat_tables(keys), HERE)
 
 
-TWINS: dict[str, Callable[..., Any]] = {
+PICKING: dict[str, Callable[..., Any]] = {
     "agenda.due": _due,
     "agenda.entries": _entries,
     "agenda.erased": _erased,
@@ -371,6 +366,5 @@ TWINS: dict[str, Callable[..., Any]] = {
     "status.repeating": _repeating,
     "status.speakers": _speakers,
     "violations.last_given": _last_given,
-    **SET_TWINS,
 }
-"""Those rules, by name."""
+"""By the name of the rule."""

@@ -1,7 +1,4 @@
-"""Twins of rules, in Arrow: of those that reckon with sets of numbers, and of what stores tell each other of them.
-
-What they say is said in `rules`; `tests/test_twins.py` holds each beside its twin. The algebra itself is `cnarrow`.
-"""
+"""Twins of rules that reckon with sets of numbers, and of what stores tell each other of them (`cnarrow` has the algebra)."""
 
 from __future__ import annotations
 
@@ -265,7 +262,7 @@ def _record(
     return _dated(pa.concat_tables([own.select(columns), beliefs.select(columns)]), clock=clock)
 
 
-SET_TWINS: dict[str, Callable[..., Any]] = {
+SETS: dict[str, Callable[..., Any]] = {
     "backfill.cover": _cover,
     "frames.dated": _dated,
     "merging._of_hierarchy": lambda changes: changes.filter(pc.equal(changes["folder"], HIERARCHY)),

@@ -1,0 +1,16 @@
+"""Rules once more, in Arrow, for where all rows that they read are here.
+
+To plan a rule takes Spark many times as long as it takes to find a round's few rows. What a rule says is said in `rules`;
+`tests/test_twins.py` holds each beside its twin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from pfspark.twins.picking import PICKING
+from pfspark.twins.sets import SETS
+
+TWINS: dict[str, Callable[..., Any]] = {**PICKING, **SETS}
+"""By the name of the rule."""
