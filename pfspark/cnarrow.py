@@ -6,14 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-Whole = npt.NDArray[np.int64]
+from pfspark.keyed import Whole, numbered, with_columns
 
 
 def coverage(keys: Sequence[str], *layers: pa.Table) -> pa.Table:
@@ -26,7 +24,7 @@ def coverage(keys: Sequence[str], *layers: pa.Table) -> pa.Table:
     """
     ranges = pa.concat_tables(layers, promote_options="permissive")
     measures = [name for name in ranges.column_names if name not in (*keys, "cn_min", "cn_max")]
-    line, first_of = _lines(ranges, keys)
+    line, first_of = numbered(ranges, keys)
     # A range covers the numbers after `cn_min - 1` up to `cn_max`: so no point lies beyond 2^63 - 1.
     points = np.concatenate([_whole(ranges["cn_min"]) - 1, _whole(ranges["cn_max"])])
     lines = np.concatenate([line, line])
@@ -56,7 +54,7 @@ def join_up(pieces: pa.Table, keys: Sequence[str], alike: Sequence[str] = ()) ->
     >>> join_up(pieces, ["origin"], ["heard"]).to_pylist()
     [{'origin': 'PFS1', 'cn_min': 12, 'cn_max': 16, 'heard': 5}, {'origin': 'PFS1', 'cn_min': 17, 'cn_max': 17, 'heard': 9}]
     """
-    line, _ = _lines(pieces, (*keys, *alike))
+    line, _ = numbered(pieces, (*keys, *alike))
     order = np.lexsort((_whole(pieces["cn_min"]), line))
     pieces, line = pieces.take(pa.array(order)), line[order]
     first, last = _whole(pieces["cn_min"]), _whole(pieces["cn_max"])
@@ -91,21 +89,52 @@ def intersect(left: pa.Table, right: pa.Table, keys: Sequence[str]) -> pa.Table:
     return join_up(both.filter((pc.field("a") > 0) & (pc.field("b") > 0)), keys)
 
 
+def within(rows: pa.Table, ranges: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The rows whose `cn` lies in a range of the same key, with all their columns and those of the range but its ends.
+
+    >>> changes = pa.table({"origin": ["PFS1"] * 3, "cn": [7, 8, 9]})
+    >>> ranges = pa.table({"origin": ["PFS1"] * 2, "cn_min": [1, 8], "cn_max": [8, 8], "asker": ["PFS2", "PFS3"]})
+    >>> within(changes, ranges, ["origin"]).to_pylist()[1:]
+    [{'origin': 'PFS1', 'cn': 8, 'asker': 'PFS2'}, {'origin': 'PFS1', 'cn': 8, 'asker': 'PFS3'}]
+    """
+    place, of = _meeting(rows, ranges, keys)
+    theirs = ranges.drop_columns([*keys, "cn_min", "cn_max"]).take(pa.array(of))
+    return with_columns(rows.take(pa.array(place)), **{name: theirs[name] for name in theirs.column_names})
+
+
+def without(rows: pa.Table, ranges: pa.Table, keys: Sequence[str]) -> pa.Table:
+    """The rows whose `cn` lies in no range of the same key, with all their columns; the ranges may overlap."""
+    place, _ = _meeting(rows, ranges, keys)
+    stays = np.ones(rows.num_rows, bool)
+    stays[place] = False
+    return rows.filter(pa.array(stays))
+
+
+def _meeting(rows: pa.Table, ranges: pa.Table, keys: Sequence[str]) -> tuple[Whole, Whole]:
+    """The places of rows and of ranges that meet, in the order of the ranges and, within one, of the numbers.
+
+    Numbers lie along one line, those of each key after those of the key before; of a range its ends are looked up there.
+    """
+    number = _whole(rows["cn"])
+    line, _ = numbered(pa.concat_tables([rows.select(list(keys)), ranges.select(list(keys))]), keys)
+    there = np.unique(number)
+    along = line[: len(number)] * (len(there) + 1) + np.searchsorted(there, number)
+    order = np.argsort(along)
+    before = line[len(number) :] * (len(there) + 1)
+    first = before + np.searchsorted(there, _whole(ranges["cn_min"]), "left")
+    last = before + np.searchsorted(there, _whole(ranges["cn_max"]), "right")
+    start, stop = (np.searchsorted(along[order], each) for each in (first, last))
+    many = np.maximum(stop - start, 0)
+    of = np.repeat(np.arange(len(many)), many)
+    nth = np.arange(len(of)) - np.repeat(np.cumsum(many) - many, many)
+    return order[start[of] + nth], of
+
+
 def _layer(ranges: pa.Table, keys: Sequence[str], **measures: int) -> pa.Table:
     layer = ranges.select([*keys, "cn_min", "cn_max"])
     for name, amount in measures.items():
         layer = layer.append_column(name, pa.repeat(pa.scalar(amount, pa.int64()), layer.num_rows))
     return layer
-
-
-def _lines(rows: pa.Table, keys: Sequence[str]) -> tuple[Whole, Whole]:
-    """Of each row which line it lies on, as a number; and the first row of each line."""
-    line, first_of = np.zeros(rows.num_rows, np.int64), np.zeros(min(rows.num_rows, 1), np.int64)
-    for name in keys:
-        column = rows[name].combine_chunks().dictionary_encode("encode")
-        codes: Any = line * max(len(column.dictionary), 1) + column.indices.to_numpy()
-        _, first_of, line = np.unique(codes, return_index=True, return_inverse=True)
-    return line, first_of
 
 
 def _whole(column: pa.ChunkedArray) -> Whole:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 ByName = Mapping[str, pa.Table]
 """Tables by their names: the views of a world, or the facts that a round made."""
+Whole = npt.NDArray[np.int64]
 FEWER = 4
 """Where there is at most one key to so many rows, rows are picked column by column before they are joined with the keys."""
 MOST = 1 << 17
@@ -154,10 +155,45 @@ def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
     for name, value in columns.items():
         if not isinstance(value, (pa.Array, pa.ChunkedArray)):
             kind = pa.timestamp("us", "UTC") if isinstance(value, datetime) else None
-            value = pa.repeat(pa.scalar(value, kind), table.num_rows)
+            value = pa.repeat(value if isinstance(value, pa.Scalar) else pa.scalar(value, kind), table.num_rows)
         place = table.schema.get_field_index(name)
         table = table.append_column(name, value) if place < 0 else table.set_column(place, name, value)
     return table
+
+
+def beside(rows: pa.Table, others: pa.Table, on: Sequence[str], *, inner: bool = False) -> pa.Table:
+    """Rows with the columns of those `others` whose columns `on` are equal, a row for each, in their order; without any they have
+    nulls there, or, `inner`, no row. Joins of Arrow take no nested columns, so only places are joined."""
+    theirs = placed(others.select(list(on))).rename_columns([*on, "_there"])
+    pairs = placed(rows.select(list(on))).join(theirs, list(on), join_type="inner" if inner else "left outer")
+    pairs = pairs.sort_by([("_place", "ascending"), ("_there", "ascending")])
+    found, there = rows.take(pairs["_place"]), others.drop_columns(list(on)).take(pairs["_there"])
+    return with_columns(found, **{name: there[name] for name in there.column_names})
+
+
+def numbered(rows: pa.Table, keys: Sequence[str]) -> tuple[Whole, Whole]:
+    """Of each row which key it has, as a number, nulls being alike; and the first row of each key."""
+    key, first_of = np.zeros(rows.num_rows, np.int64), np.zeros(min(rows.num_rows, 1), np.int64)
+    for name in keys:
+        column = rows[name].combine_chunks().dictionary_encode("encode")
+        codes: Any = key * max(len(column.dictionary), 1) + column.indices.to_numpy()
+        _, first_of, key = np.unique(codes, return_index=True, return_inverse=True)
+    return key, first_of
+
+
+def gathered(rows: pa.Table, by: Sequence[str], **lists: pa.ChunkedArray) -> pa.Table:
+    """One row for each key, with what its rows have in those columns as lists; equal keys stand together."""
+    key, _ = numbered(rows, by)
+    starts = np.flatnonzero(np.diff(key, prepend=-1))
+    ends = pa.array([*starts, rows.num_rows], pa.int32())
+    arrays = {name: pa.ListArray.from_arrays(ends, column.combine_chunks()) for name, column in lists.items()}
+    return with_columns(rows.select(list(by)).take(pa.array(starts)), **arrays)
+
+
+def fields(rows: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:
+    """Those columns as one of structs."""
+    columns = [rows[name].combine_chunks() for name in names]
+    return pa.chunked_array([pa.StructArray.from_arrays(columns, list(names))])
 
 
 def of_orgs(rows: pa.Table, moments: Mapping[str, datetime]) -> pa.ChunkedArray:

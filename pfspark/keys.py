@@ -30,3 +30,5 @@ MESSAGE = ("org", "message_id")
 """A message, whoever it goes to."""
 AGENDA = (*HERE, "why", "peer")
 """An entry of the agenda."""
+QUEUE = (*HERE, "asker")
+"""Whose updates are packed together: those for all, and those for each who has asked."""

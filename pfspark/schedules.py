@@ -16,6 +16,8 @@ Schedule = tuple[tuple[int, int], ...]
 ascending, disjoint, neighbours joined."""
 
 WEEK = 7 * 24 * 60
+THURSDAY = 4 * 24 * 60
+"""1970-01-01 was a Thursday; schedules count from Sunday 00:00 (F84)."""
 SLOT = 15  # minutes: schedule grids have slots of a quarter of an hour (F42, F84)
 ALWAYS: Schedule = ((0, WEEK),)
 NEVER: Schedule = ()

@@ -237,6 +237,8 @@ FIRST, LAST = datetime(1900, 1, 1, tzinfo=UTC), datetime(8999, 12, 31, tzinfo=UT
 """Between which times lie: any of them, in any zone and a round later, is one that Python knows."""
 LARGEST = 2**62
 """No number of bytes is so large: what is larger fits into no column, or not twice."""
+UNLIMITED = 2**31 - 1
+"""No message takes so many updates."""
 LONGEST_S = 10**11
 """No length of time has so many seconds: more than a text of `units.parse_duration` can say, and far from what overflows."""
 SLOTS = r"\A(\d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*)?\z"

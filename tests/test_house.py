@@ -49,7 +49,7 @@ BELOW = {
     "rows": {"vocabulary", "ddl"},
     "keyed": {"vocabulary"},
     "references": {"vocabulary", "keyed"},
-    "cnarrow": set(),
+    "cnarrow": {"keyed"},
     "twins": {"vocabulary", "cnarrow", "keyed", "references"},
     "mapped": set(),
     "said": {"vocabulary", "keyed"},

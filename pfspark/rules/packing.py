@@ -14,12 +14,9 @@ from pyspark.sql import functions as F
 
 from pfspark import cnset
 from pfspark.frame import rule
-from pfspark.keys import HERE, STORE
-from pfspark.words import HIERARCHY
+from pfspark.keys import HERE, QUEUE, STORE
+from pfspark.words import HIERARCHY, UNLIMITED
 
-QUEUE = (*HERE, "asker")
-"""Whose updates are packed together: those for all, and those for each who has asked."""
-UNLIMITED = 2**31 - 1
 HALF = 31
 """Bits of the lower part of a total: sums of both parts are a bigint's, of as many updates of any size as a row can hold."""
 STRETCH = 12

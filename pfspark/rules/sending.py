@@ -8,12 +8,10 @@ from pyspark.sql import functions as F
 from pfspark import cnset
 from pfspark.frame import rule
 from pfspark.keys import HERE, NUMBER, OBJECT, ORIGIN, ORIGIN_HERE, STORE
+from pfspark.schedules import THURSDAY, WEEK
 from pfspark.suspension import content_waits
 from pfspark.words import HIERARCHY, LARGEST, LIVE, LONGEST_S, PRIORITIES, SLOTS, Action, Listing, Standing, Why
 
-WEEK_MINUTES = 7 * 24 * 60
-THURSDAY = 4 * 24 * 60
-"""1970-01-01 was a Thursday; schedules count from Sunday 00:00 (F84)."""
 LIMITS = ("schedule", "size_limit", "priority")
 """The properties of a folder that its messages obey (F48)."""
 
@@ -109,12 +107,12 @@ def _next_cycle(since: Column, start: Column, interval_s: Column, schedule: Colu
         return first + F.ceil((micros - first) / every).cast("bigint") * every
 
     first = at_cycle(F.unix_micros(since))
-    minute = F.pmod(F.floor(first / 60_000_000).cast("bigint") + THURSDAY, F.lit(WEEK_MINUTES))
+    minute = F.pmod(F.floor(first / 60_000_000).cast("bigint") + THURSDAY, F.lit(WEEK))
 
     def opening(slot: Column) -> Column:
         opens, closes = (F.element_at(F.split(slot, "-"), part).cast("bigint") for part in (1, 2))
         is_open = (opens <= minute) & (minute < closes)
-        wait = F.pmod(opens - minute, F.lit(WEEK_MINUTES))
+        wait = F.pmod(opens - minute, F.lit(WEEK))
         later = F.floor(first / 60_000_000).cast("bigint") * 60_000_000 + wait * 60_000_000
         cycle = F.when(is_open, first).otherwise(at_cycle(later))
         misses = ~is_open & (cycle >= later + (closes - opens) * 60_000_000)

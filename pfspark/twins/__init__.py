@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from pfspark.twins.gaps import GAPS
 from pfspark.twins.picking import PICKING
+from pfspark.twins.sending import SENDING
 from pfspark.twins.sets import SETS
+from pfspark.twins.timing import TIMING
 
-TWINS: dict[str, Callable[..., Any]] = {**PICKING, **SETS}
+TWINS: dict[str, Callable[..., Any]] = {**GAPS, **PICKING, **SENDING, **SETS, **TIMING}
 """By the name of the rule."""

@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, distinct, in_parts, placed, semi_join, together, with_columns
+from pfspark.keyed import anti_join, beside, distinct, in_parts, placed, semi_join, together, with_columns
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.references import became, named_by
-from pfspark.words import CARRYING, HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Outcome, Standing, Why
+from pfspark.words import CARRYING, HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Outcome, Reason, Standing, Why
 
 
 def _amend(view: pa.Table, changed: pa.Table, *, key: Sequence[str]) -> pa.Table:
@@ -46,6 +46,27 @@ def _repeated(edits: pa.Table) -> pa.Table:
 def _said_twice(names: pa.Table) -> pa.Table:
     counted = names.group_by(names.column_names).aggregate([([], "count_all")])
     return counted.filter(pc.greater(counted["count_all"], 1)).select(names.column_names)
+
+
+def _validate(delivered: pa.Table, *, replicas: pa.Table, folders: pa.Table) -> pa.Table:
+    here = ["org", "recipient", "folder"]
+    standing = replicas.select([*HERE, "standing"]).rename_columns([*here, "standing"])
+    full = beside(delivered, standing, here)
+    full = beside(full, folders.select([*HERE, "dead"]).rename_columns([*here, "dead"]), here)
+    unless_known = pc.if_else(full["dead"].is_null(), str(Reason.UNKNOWN_FOLDER), str(Reason.NO_REPLICA_HERE))
+    why = pc.if_else(pc.fill_null(full["dead"], False), str(Reason.FOLDER_DELETED), unless_known)
+    receives = pc.is_in(full["standing"], pa.array(map(str, LIVE)))
+    return with_columns(full, reason=pc.if_else(receives, None, why)).drop_columns(["standing", "dead"])
+
+
+def _misnumbered(issued: pa.Table, *, last_given: pa.Table) -> pa.Table:
+    known = beside(issued, last_given.select([*ORIGIN, "last"]), ORIGIN)
+    last, first, numbers = pc.fill_null(known["last"], 0), known["cn_min"], known["numbers"]
+    twice = pc.or_(pc.greater(known["rows"], numbers), pc.less_equal(first, last))
+    too_few = pc.less(numbers, pc.add(pc.subtract(known["cn_max"], first), 1))
+    left_out = pc.or_(pc.greater(first, pc.add(last, 1)), too_few)
+    check = pc.if_else(twice, "I5", pc.if_else(left_out, "I6", None))
+    return with_columns(known.select(list(RANGE_HERE)), check=check).filter(check.is_valid())
 
 
 def _recipients(lists: pa.Table) -> pa.Table:
@@ -356,6 +377,7 @@ PICKING: dict[str, Callable[..., Any]] = {
     "receipt.receipts": _receipts_of_mail,
     "receipt.recipients": _folders_of,
     "receipt.unpack": _unpack,
+    "receipt.validate": _validate,
     "sending.recipients": _recipients,
     "sending.revisions": _revisions,
     "sending.upon_others": _upon_others,
@@ -366,5 +388,6 @@ PICKING: dict[str, Callable[..., Any]] = {
     "status.repeating": _repeating,
     "status.speakers": _speakers,
     "violations.last_given": _last_given,
+    "violations.misnumbered": _misnumbered,
 }
 """By the name of the rule."""

@@ -131,7 +131,7 @@ def _cover(held: pa.Table, carried: pa.Table, claims: pa.Table, array: pa.Table)
     )
 
 
-def _lives_of(labels: pa.ChunkedArray) -> pa.ChunkedArray:
+def lives_of(labels: pa.ChunkedArray) -> pa.ChunkedArray:
     """The lives in which replicas are called so (`cntext.split_label`)."""
     lives = pc.replace_substring_regex(labels, "^[^~]*~?", "")
     return pc.if_else(pc.equal(lives, ""), "1", lives).cast(pa.int64())
@@ -139,7 +139,7 @@ def _lives_of(labels: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _current_only(rows: pa.Table, lives: pa.Table) -> pa.Table:
     about = placed(rows.select(list(HERE)))
-    about = with_columns(about, peer=stores_of(rows["about"]), life=_lives_of(rows["about"]))
+    about = with_columns(about, peer=stores_of(rows["about"]), life=lives_of(rows["about"]))
     newest = lives.select([*HERE, "peer", "life"]).rename_columns([*HERE, "peer", "newest"])
     beside = about.join(newest, [*HERE, "peer"])
     current = beside.filter(pc.greater_equal(beside["life"], pc.fill_null(beside["newest"], 1)))
@@ -205,7 +205,7 @@ def _read_lives(accepted: pa.Table, *, letters: pa.Table, lives: pa.Table) -> pa
 
     named = (each.select([*HERE, "label"]) for each in labelled())
     seen = pa.concat_tables(each.filter(pc.match_substring(each["label"], "~")) for each in named)
-    later = with_columns(seen.select(list(HERE)), peer=stores_of(seen["label"]), life=_lives_of(seen["label"]))
+    later = with_columns(seen.select(list(HERE)), peer=stores_of(seen["label"]), life=lives_of(seen["label"]))
     known = pa.concat_tables([lives.select([*HERE, "peer", "life"]), later.filter(pc.greater(later["life"], 1))])
     highest = known.group_by([*HERE, "peer"], use_threads=False).aggregate([("life", "max")])
     return highest.rename_columns([*HERE, "peer", "life"])
