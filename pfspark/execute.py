@@ -27,6 +27,7 @@ from pfspark.rows import no_rows, struct
 from pfspark.tables import FRAMES, VIEWS
 from pfspark.threads import callers_threads
 from pfspark.twins import TWINS
+from pfspark.twins.picking import PICKING
 
 AT_ONCE = 8
 """Steps in the making: more than there are cores, as most of the time of a small one is planning."""
@@ -251,7 +252,7 @@ class Execution:
         """Whether a fused step of many rows may give none, so that others that hang upon it need not be made; of few rows its
         twin tells. Not so of a view that is amended, nor of several frames together: one of them will have some."""
         assert frame.rule is not None
-        return frame.rule.name in TWINS and not frame.rule.amends and len(frame.of(frame.rule.drives)) <= 1
+        return frame.rule.name in PICKING and not frame.rule.amends and len(frame.of(frame.rule.drives)) <= 1
 
     def _has_rows(self, built: Made) -> bool:
         return not self._frame(built).isEmpty()

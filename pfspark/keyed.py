@@ -196,6 +196,12 @@ def fields(rows: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:
     return pa.chunked_array([pa.StructArray.from_arrays(columns, list(names))])
 
 
+def pairs_of(maps: pa.ChunkedArray) -> pa.ListArray:
+    """Maps as lists of pairs, `key` and `value`; of null an empty one. What Arrow does with lists, it does not do with maps."""
+    some = maps.combine_chunks()
+    return pa.ListArray.from_arrays(some.offsets, pa.StructArray.from_arrays([some.keys, some.items], ["key", "value"]))
+
+
 def of_orgs(rows: pa.Table, moments: Mapping[str, datetime]) -> pa.ChunkedArray:
     """The moment of the organization of each row; null where there is none."""
     orgs, times = pa.array(moments, pa.string()), pa.array(moments.values(), pa.timestamp("us", "UTC"))

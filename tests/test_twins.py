@@ -62,7 +62,9 @@ COLUMNS = (
     "by_somebody boolean, above string, branch string, carries array<struct<origin:string,cn_min:bigint,cn_max:bigint>>, "
     f"sender string, status array<{CLAIM}>, asks array<struct<origin:string,cn_min:bigint,cn_max:bigint>>, near boolean, "
     "leaving boolean, heard timestamp, attempt bigint, asked timestamp, site string, relay_status boolean, relayed boolean, "
-    "round bigint, restored bigint, decided bigint, place bigint, dead boolean, last bigint, rows bigint, numbers bigint"
+    "round bigint, restored bigint, decided bigint, place bigint, dead boolean, last bigint, rows bigint, numbers bigint, "
+    "name string, hash string, nth int, upon array<struct<origin:string,cn:bigint>>, known_as string, label string, "
+    "predecessors array<struct<origin:string,cn:bigint>>, within string, on boolean"
 )
 SCHEMA = arrow_schema(struct(COLUMNS))
 NUMBERS = range(1, 7)
@@ -81,6 +83,12 @@ CELLS: dict[str, Sequence[Any]] = {
     **dict.fromkeys(("now", "start"), MOMENTS),
     **dict.fromkeys(("suspended", "stamped"), (True, False)),
     **dict.fromkeys(("cut", "down"), (True, False, False)),
+    **dict.fromkeys(("name", "hash", "known_as"), (None, "x", "y")),
+    "label": ("A", "A~2"),
+    "nth": range(1, 5),
+    **dict.fromkeys(("upon", "predecessors"), ([], [{"origin": "A", "cn": 1}])),
+    "within": (None, "F", "H"),
+    "on": (None, None, True, False),
     "dead": (None, True, False),
     "last": (None, 0, 1),
     **dict.fromkeys(("rows", "numbers"), (2, 3, 4)),
@@ -135,7 +143,8 @@ ORGS, MOST = 400, 4
 TAKES = {
     "addressing.requests": 1, "addressing.responses": 1, "addressing.written": 3, "agenda.decided": 3, "agenda.update": 4,
     "backfill.answer": 3, "backfill.asked_now": 1, "backfill.steps": 3, "backfill.unless_suspended": 3, "backfill.unserved": 3,
-    "receipt.validate": 3, "sending.updates": 4, "sources.remember": 3, "transport.arrive": 4,
+    "item_edits.as_changes": 1, "receipt.validate": 3,
+    "sending.updates": 4, "sources.remember": 3, "transport.arrive": 4,
     "agenda.entries": 1, "agenda.erased": 1, "agenda.of_kind": 1, "agenda.to_erase": 1, "aging.policies": 1,
     "aging.tonight": 1,
     "ancestors.twice_as_far": 1,
@@ -169,6 +178,8 @@ NARROWED: dict[str, Sequence[Sequence[str]]] = {
     "addressing.unasked": [HERE, (*HERE, "peer")],
     "addressing.written": [FRAMES["drafts"].names] * 3,
     "agenda.update": [*[SCHEMA.names] * 3, FRAMES["entries"].names],
+    "item_edits.as_changes": [FRAMES["written_items"].names],
+    "item_edits.record_posts": [FRAMES["numbered_items"].names, SCHEMA.names],
     "violations.misnumbered": [FRAMES["issued"].names, (*ORIGIN, "last")],
     "receipt.validate": [FRAMES["delivered"].names, SCHEMA.names, SCHEMA.names],
     "backfill.answer": [SCHEMA.names, RANGE_HERE, RANGE_HERE],
@@ -258,8 +269,8 @@ def said(name: str, rule: Callable[..., Any], given: Sequence[Any]) -> Any:
 OF_COUNTS = {"backfill.asked_now", "backfill.due", "backfill.next_due", "backfill.retry", "backfill.steps"}
 COUNTED = {"near", "leaving"}
 BY_THEMSELVES = {
-    "addressing.address", "addressing.inquiries", "addressing.requests", "agenda.due", "backfill.note", "packing.pack",
-    "sending.cycle", "sources.choose",
+    "addressing.address", "addressing.inquiries", "addressing.requests", "agenda.due", "backfill.note", "item_edits.number",
+    "item_edits.validate_places", "packing.pack", "sending.cycle", "sources.choose",
 }  # fmt: skip
 """Those that take frames of which a key has one row, or in which other things stand than in those here."""
 BESIDE = sorted({*TWINS} - BY_THEMSELVES)
@@ -348,6 +359,23 @@ def test_status_is_asked_for_alike(given_frames: list[tuple[pa.Table, DataFrame]
     rows = given_frames[0][0].select([*HERE, "peer", "leaving", "near", "goes"])
     rows = rows.filter(rows["leaving"].is_valid()).rename_columns([*HERE, "peer", "leaver", "must", "asks"])
     expect_alike("addressing.inquiries", spark, rows)
+
+
+def test_places_are_validated_alike(given_frames: list[tuple[pa.Table, DataFrame]], spark: SparkSession) -> None:
+    """As of their place among the edits of folders, if these make anything of it."""
+    edits, known, standing, folders = (each[0] for each in given_frames[:4])
+    as_of = keyed.with_columns(known.select(["org", "edit_id", "within", "on"]), since=known["claimed"].cast(pa.int32()))
+    named = {"standing": standing.select([*HERE, "standing"]), "folders": folders.select([*HERE, "dead"])}
+    expect_alike("item_edits.validate_places", spark, edits.select(list(FRAMES["edits"].names)), as_of=as_of, **named)
+
+
+def test_items_are_numbered_alike(given_frames: list[tuple[pa.Table, DataFrame]], spark: SparkSession) -> None:
+    """Those that are refused use none up; where nothing was numbered yet the first is 1."""
+    edits = pa.concat_tables(each[0].select(list(FRAMES["validated_items"].names)) for each in given_frames)
+    edits = keyed.with_columns(edits, nth=pa.array(range(edits.num_rows), pa.int32()))
+    replicas, numbers = (keyed.one_of_each(each[0], HERE) for each in given_frames[:2])
+    named = {"replicas": replicas.select([*HERE, "life"]), "numbers": numbers.select([*HERE, "label", "last"])}
+    expect_alike("item_edits.number", spark, edits, **named)
 
 
 def test_sources_are_chosen_alike(given_frames: list[tuple[pa.Table, DataFrame]], spark: SparkSession) -> None:

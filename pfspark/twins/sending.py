@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pfspark import cnarrow
 from pfspark.cntext import label_key
-from pfspark.keyed import Whole, beside, distinct, fields, gathered, labels, numbered, stores_of, with_columns
+from pfspark.keyed import Whole, beside, distinct, fields, gathered, labels, numbered, pairs_of, stores_of, with_columns
 from pfspark.keys import HERE, NUMBER, ORIGIN, ORIGIN_HERE, QUEUE, STORE
 from pfspark.twins.sets import lives_of
 from pfspark.words import HIERARCHY, UNLIMITED, Action, Flag, MessageType, Reason, Standing
@@ -223,10 +223,9 @@ def _recipients(sent: pa.Table, delays: pa.Table) -> pa.ListArray:
 
 def _by_recipient(delays: pa.Table) -> pa.Table:
     """How long mail takes from one store to another: org, store, peer, delay_s."""
-    maps = delays["delays"].combine_chunks()
-    pairs = pa.ListArray.from_arrays(maps.offsets, pa.StructArray.from_arrays([maps.keys, maps.items], ["peer", "delay_s"]))
+    pairs = pairs_of(delays["delays"])
     each, pair = delays.select(list(STORE)).take(pc.list_parent_indices(pairs)), pc.list_flatten(pairs)
-    return with_columns(each, **{name: pc.struct_field(pair, name) for name in ("peer", "delay_s")})
+    return with_columns(each, peer=pc.struct_field(pair, "key"), delay_s=pc.struct_field(pair, "value"))
 
 
 def _arrive(mail: pa.Table, *, conditions: pa.Table, replicas: pa.Table, clock: pa.Table) -> pa.Table:
