@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from pfspark.frame import Frame, node
 from pfspark.materializer import ALL_LOCAL, Materializer, OnExecutors, Step
-from pfspark.rows import no_rows, struct
+from pfspark.rows import arrow_schema, no_rows, struct
 from pfspark.tables import FRAMES, VIEWS
 from pfspark.threads import callers_threads
 from pfspark.twins import TWINS
@@ -237,7 +237,7 @@ class Execution:
         schema = self.schema(frame)
         if is_large and (kept := self._on_executors(built, schema)):
             return kept
-        return self._local(self.rows(built).select(schema.names), schema)
+        return self._local(_plain(self.rows(built), schema), schema)
 
     def _fused(self, frame: Frame) -> Made:
         """The step as a plan that nobody has computed."""
@@ -262,7 +262,7 @@ class Execution:
         frame = self._frame(built).select(*schema.names)
         if (kept := self._materializer.keep(frame)) is None:
             return None
-        return self._local(kept.collect(), schema) if kept.rows < LARGE else Made.on_executors(kept, schema)
+        return self._local(_plain(kept.collect(), schema), schema) if kept.rows < LARGE else Made.on_executors(kept, schema)
 
     def rows(self, made: Made) -> pa.Table:
         """The rows of what is made."""
@@ -306,3 +306,9 @@ class Execution:
             given = self._given[frame.name]
             return given.schema or self._frame(given).schema
         return struct((VIEWS.get(frame.rule.gives) or FRAMES[frame.rule.gives]).ddl)
+
+
+def _plain(rows: pa.Table, schema: StructType) -> pa.Table:
+    """Those columns as they are declared: of what is in a list, Spark knows at times that it is never null, and rows of two kinds
+    of list are not put together."""
+    return rows.select(schema.names).cast(arrow_schema(schema))

@@ -50,7 +50,7 @@ BELOW = {
     "keyed": {"vocabulary"},
     "references": {"vocabulary", "keyed"},
     "cnarrow": {"keyed"},
-    "twins": {"vocabulary", "cnarrow", "keyed", "references"},
+    "twins": {"vocabulary", "cnarrow", "keyed", "references", "timeouts"},
     "mapped": set(),
     "said": {"vocabulary", "keyed"},
     "materializer": {"rows", "frame"},

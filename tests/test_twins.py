@@ -138,7 +138,7 @@ CELLS: dict[str, Sequence[Any]] = {
     **dict.fromkeys(("applied", "arriving", "void", "claimed", "open", "decided", "place"), MEASURES),
 }
 """What stands in each column."""
-ORGS, MOST = 400, 4
+ORGS, MOST = 800, 4
 """Organizations, each a case by itself, and the rows of each in a frame, at most."""
 TAKES = {
     "addressing.requests": 1, "addressing.responses": 1, "addressing.written": 3, "agenda.decided": 3, "agenda.update": 4,

@@ -102,8 +102,10 @@ def _empty(kind: pa.ListType, many: int) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.repeat(pa.scalar(0, pa.int32()), many + 1), pa.array([], kind.value_type))
 
 
-def _or_empty(lists: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.coalesce(lists, _empty(lists.type, len(lists)))
+def _or_empty(lists: pa.ChunkedArray) -> pa.ListArray:
+    """Lists, empty ones where there are none."""
+    ends = np.cumsum(np.append(0, pc.fill_null(pc.list_value_length(lists), 0).to_numpy()))
+    return pa.ListArray.from_arrays(pa.array(ends, pa.int32()), pc.list_flatten(lists).combine_chunks())
 
 
 def _sets(rows: pa.Table, by: tuple[str, ...], **names: str) -> pa.Table:
