@@ -77,6 +77,11 @@ class Between:
             self._spark = self._spark()
         return self._spark
 
+    @property
+    def _session(self) -> Session:
+        """The session, or what starts it."""
+        return (lambda: self.spark) if callable(self._spark) else self._spark
+
     def replace(self, name: str, rows: pa.Table | Iterable[Mapping[str, Any]]) -> None:
         """A table of the world becomes these rows; columns that the world does not need are left out."""
         self.tables[name] = mapped.settled(self._fit(name, rows))
@@ -127,7 +132,7 @@ class Between:
         orgs = clock.select(["org"])
         none = {merging.OF_NONE: Made.of(rows_of("tree", ()), schema_of("tree"), self.materializer)}
         given = self.of(orgs["org"].to_pylist(), "changes", "state", "replicas") | {"clock": self._clock(clock)} | none
-        for name, rows in execute(self.spark, merging.anew(), given, self.materializer).items():
+        for name, rows in execute(self._session, merging.anew(), given, self.materializer).items():
             # The list of the hierarchy stays: it is the directory's.
             of_directory = semi_join(self.tables[name], orgs, ["org"]).filter(pc.field("folder") == HIERARCHY)
             self.replace(name, together(anti_join(self.tables[name], orgs, ["org"]), of_directory))
@@ -141,7 +146,7 @@ class Between:
 
         outcome = graph()
         wanted = {each.name: getattr(outcome, each.name) for each in fields(Results)}
-        return execute(self.spark, wanted, self.given(clock, concern), self.materializer, told)
+        return execute(self._session, wanted, self.given(clock, concern), self.materializer, told)
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
         """What a round is given, by name."""

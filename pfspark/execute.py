@@ -23,7 +23,7 @@ from pyspark.sql.types import StructType
 
 from pfspark.frame import Frame, node
 from pfspark.materializer import ALL_LOCAL, Materializer, OnExecutors, Step
-from pfspark.rows import arrow_schema, no_rows, struct
+from pfspark.rows import Session, arrow_schema, no_rows, struct
 from pfspark.tables import FRAMES, VIEWS
 from pfspark.threads import callers_threads
 from pfspark.twins import TWINS
@@ -101,7 +101,7 @@ def to_nobody(_name: str, _rows: pa.Table, _frame: DataFrame | None) -> None:
 
 
 def execute(
-    spark: SparkSession,
+    spark: Session,
     wanted: Mapping[str, DataFrame],
     given: Mapping[str, Made],
     materializer: Materializer = ALL_LOCAL,
@@ -109,6 +109,7 @@ def execute(
 ) -> dict[str, pa.Table]:
     """The rows of what is drawn in `wanted`, of what is `given` by name; each step in the session that suits its rows.
 
+    `spark` may say how to start a session: where no step needs one, none is started.
     The first error that a step raises is raised here as it was. Steps run with the properties of who calls: its job group and
     its tags. `told` is called here, between steps, so it does not take long.
     """
@@ -126,13 +127,14 @@ class Execution:
 
     def __init__(
         self,
-        spark: SparkSession,
+        spark: Session,
         given: Mapping[str, Made],
         pool: ThreadPoolExecutor,
         materializer: Materializer = ALL_LOCAL,
         told: Listener = to_nobody,
     ) -> None:
         self._spark, self._materializer, self._told = spark, materializer, told
+        self._starting = Lock()
         self._given = given
         self._pool = pool
         self.made: dict[Frame, Made] = {}
@@ -273,9 +275,16 @@ class Execution:
         return self._frame(made).toArrow()
 
     def _frame(self, made: Made) -> DataFrame:
-        session = self._materializer.session_for(self._spark, made.largest)
+        session = self._materializer.session_for(self._session(), made.largest)
         again = None if made.fused is None else self._materializer.from_kept_plan(session, self._step(made, made.fused))
         return made.frame(session) if again is None else again
+
+    def _session(self) -> SparkSession:
+        """The session, started by the first step that needs one: rounds of few rows may be made by twins alone."""
+        with self._starting:
+            if callable(self._spark):
+                self._spark = self._spark()
+            return self._spark
 
     def _step(self, made: Made, frame: Frame) -> Step:
         """That step, and what is fused into it."""

@@ -242,7 +242,8 @@ UNLIMITED = 2**31 - 1
 LONGEST_S = 10**11
 """No length of time has so many seconds: more than a text of `units.parse_duration` can say, and far from what overflows."""
 SLOTS = r"\A(\d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*)?\z"
-"""A schedule as tables hold it: `opens-closes,...` in minutes of the week; Never is the empty text. Written for Java."""
+"""A schedule as tables hold it: `opens-closes,...` in minutes of the week; Never is the empty text. Written for Java, and for
+Arrow."""
 DELETED = "deleted"
 NAME = "name"
 PARENT = "parent"

@@ -54,7 +54,7 @@ BELOW = {
     "mapped": set(),
     "said": {"vocabulary", "keyed"},
     "materializer": {"rows", "frame"},
-    "threads": set(),
+    "threads": {"rows"},
     "execute": {"vocabulary", "frame", "twins", "rows", "materializer", "threads"},
     "branches": {"vocabulary", "keyed", "twins"},
     "views": {"vocabulary", "keyed", "references", "branches"},

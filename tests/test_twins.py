@@ -41,7 +41,7 @@ from pfspark.rules import (
     transport,
     violations,
 )
-from pfspark.tables import CLAIM, FRAMES, VIEWS
+from pfspark.tables import CLAIM, FRAMES, TABLES, VIEWS
 from pfspark.twins import TWINS
 from pfspark.words import HIERARCHY, PARENT, Action, Entry, Listing, MessageType, Reason, Standing, Why
 
@@ -270,7 +270,7 @@ OF_COUNTS = {"backfill.asked_now", "backfill.due", "backfill.next_due", "backfil
 COUNTED = {"near", "leaving"}
 BY_THEMSELVES = {
     "addressing.address", "addressing.inquiries", "addressing.requests", "agenda.due", "backfill.note", "item_edits.number",
-    "item_edits.validate_places", "packing.pack", "sending.cycle", "sources.choose",
+    "intake.receive", "item_edits.validate_places", "packing.pack", "sending.cycle", "sources.choose",
 }  # fmt: skip
 """Those that take frames of which a key has one row, or in which other things stand than in those here."""
 BESIDE = sorted({*TWINS} - BY_THEMSELVES)
@@ -388,6 +388,65 @@ def test_sources_are_chosen_alike(given_frames: list[tuple[pa.Table, DataFrame]]
     nth = {"A": 2, "B": 1, "C": 3}
     ranked = keyed.with_columns(peers, nth=pa.array([nth[peer] for peer in peers["peer"].to_pylist()], pa.int32()))
     expect_alike("sources.choose", spark, due, ranked=ranked, gives=gives)
+
+
+TEXTS = {
+    "schedule": (None, "", "0-15", "0-15,1920-2040", "0-15\n", "x", "0-15,"),
+    "size_limit": (None, "", "0", "007", "12 ", "-1", "٣", str(2**62 - 1), str(2**62), str(2**64), "1" * 40, "1.5"),
+    "age_limit": ("none", "0", "1", str(10**11), str(10**11 + 1)),
+    "deleted_item_retention": ("0", "none", str(10**11)),
+    "conflict": ("0", "2", "3"),
+    "priority": ("normal", "low"),
+    "deleted": ("true", None),
+    "replica:PFS1": (Listing.LISTED, Listing.REMOVED, Listing.GONE, "x", None),
+    "*": ("x", None),
+    "name": ("Sales", "", None),
+    PARENT: ("1-1", None),
+    "note": ("kept\n", "", None),
+}
+"""What properties of folders are set to, rightly or not."""
+
+
+def test_edits_are_received_alike(spark: SparkSession) -> None:
+    """Those that are due, or of no time; said twice, or again; at stores that are down, or are none; by whatever text."""
+    draw = random.Random(5)
+    times = [datetime(2026, 1, 5, hour, tzinfo=UTC) for hour in range(4)]
+    ages = (datetime(1, 1, 1, tzinfo=UTC), datetime(1899, 12, 31, tzinfo=UTC), datetime(1900, 1, 1, tzinfo=UTC))
+    names = [f"e{nth}" for nth in range(40)] + [f"again:e{nth}:1" for nth in range(5)]
+
+    def edit(nth: int) -> dict[str, Any]:
+        said = [(name, draw.choice(texts)) for name, texts in TEXTS.items() if draw.random() < 0.12]
+        if draw.random() < 0.5:
+            said = [*{"name": "n", PARENT: "p", **dict(said)}.items()]
+        return {
+            "org": f"o{nth % 12}", "store": draw.choice("ABCD"), "folder": draw.choice((None, "F", HIERARCHY)),
+            "item": draw.choice((None, None, "x")), "edit_id": draw.choice(names), "at": draw.choice([None, *ages, *times * 3]),
+            "place": draw.choice((None, 1, 2, 3)), "action": draw.choice([None, "x", *Action, *Action]),
+            "name": draw.choice((None, "n")), "properties": None if draw.random() < 0.2 else draw.sample(said, len(said)),
+            "size": draw.choice((None, 0, -1, 2**62 - 1, 2**62)), "hash": draw.choice((None, "h")),
+        }  # fmt: skip
+
+    one_each = {tuple(each[name] for name in ("org", "store", "at", "place", "edit_id")): each for each in map(edit, range(3000))}
+    given = {
+        "edits": [*one_each.values()],  # of two that are alike in these no order is said
+        "taken": [{"org": f"o{nth}", "edit_id": name} for nth in range(12) for name in draw.sample(names, 3) * 2],
+        "stores": [{"org": f"o{nth}", "store": store} for nth in range(12) for store in "ABC"],
+        "replicas": [
+            {"org": f"o{nth}", "store": store, "folder": folder, "at": draw.choice(times)}
+            for nth in range(12) for store in "ABC" for folder in ("F", HIERARCHY)
+        ],
+        "conditions": [{"org": f"o{nth}", "store": "B", "down": nth % 2 == 0} for nth in range(12)],
+        "clock": [{"org": f"o{nth}", "now": draw.choice(times)} for nth in range(11)],
+    }  # fmt: skip
+    ddl = {
+        "edits": ", ".join(f"{each.name} {each.type}" for each in TABLES["edits"].columns if each.name in given["edits"][0]),
+        "taken": "org string, edit_id string", "stores": "org string, store string",
+        "replicas": "org string, store string, folder string, at timestamp",
+        "conditions": "org string, store string, down boolean", "clock": "org string, now timestamp",
+    }  # fmt: skip
+    tables = {name: pa.Table.from_pylist(rows, arrow_schema(struct(ddl[name]))) for name, rows in given.items()}
+    repeated = TWINS["intake.repeated"](tables["edits"])
+    expect_alike("intake.receive", spark, tables.pop("edits"), repeated=repeated, **tables)
 
 
 def test_cycles_come_alike(given_frames: list[tuple[pa.Table, DataFrame]], spark: SparkSession) -> None:

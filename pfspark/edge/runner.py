@@ -335,7 +335,7 @@ class Runner:
             turns = choose(known)
             if not turns:
                 return Played()
-            expect_fit(self._tables.spark)
+            self._expect_fit()
             trial = as_between(self._tables, known.world.tables, self._scratch.materializer)
             return Played(None, turns, known.play(turns, cut_off=self.cut, on=trial), trial.tables)
 
@@ -352,7 +352,7 @@ class Runner:
 
     def _commit(self, known: Carried, writer: Writer, turns: Mapping[str, datetime], began: datetime) -> Played:
         assert writer.last is not None
-        expect_fit(self._tables.spark)
+        self._expect_fit()
         with Recording(self._tables, writer.last.round + 1) as recording:
             made = known.play(turns, recording.begin, self.cut)
             played = self._record(known, writer, Kind.PLAYED, turns, made, began, recording)
@@ -360,6 +360,11 @@ class Runner:
         if known.since_left >= carried.LEFT_EVERY and self._tables.folder is not None:
             known.leave()
         return played
+
+    def _expect_fit(self) -> None:
+        """A session that is started later is looked at then."""
+        if not callable(spark := self._tables.session):
+            expect_fit(spark)
 
     def _record(
         self,

@@ -12,9 +12,10 @@ from typing import Any
 from pfspark.twins.gaps import GAPS
 from pfspark.twins.picking import PICKING
 from pfspark.twins.posting import POSTING
+from pfspark.twins.receiving import RECEIVING
 from pfspark.twins.sending import SENDING
 from pfspark.twins.sets import SETS
 from pfspark.twins.timing import TIMING
 
-TWINS: dict[str, Callable[..., Any]] = {**GAPS, **PICKING, **POSTING, **SENDING, **SETS, **TIMING}
+TWINS: dict[str, Callable[..., Any]] = {**GAPS, **PICKING, **POSTING, **RECEIVING, **SENDING, **SETS, **TIMING}
 """By the name of the rule."""

@@ -68,10 +68,8 @@ def _messages(queued: pa.Table, cuts: Any, begins: Any, total: Any) -> pa.Table:
     pieces[1:] |= (np.diff(origin) != 0) | (np.diff(numbers) != 1)
     first = np.flatnonzero(pieces)
     last = np.append(first[1:], len(pieces))[: len(first)] - 1
-    ranges = with_columns(queued.select(list(QUEUE)).take(first), message=pa.array(message[first]))
-    ranges = with_columns(
-        ranges, origin=queued["origin"].take(first), cn_min=pa.array(numbers[first]), cn_max=pa.array(numbers[last])
-    )
+    ends = {"cn_min": pa.array(numbers[first]), "cn_max": pa.array(numbers[last])}
+    ranges = with_columns(queued.select(["origin"]).take(first), **ends, message=pa.array(message[first]))
     carries = gathered(ranges, ["message"], carries=fields(ranges, RANGE))["carries"]
     messages = queued.select(list(QUEUE)).take(place)
     return with_columns(messages, batch=pa.array(batch, pa.int32()), carries=carries, bytes=pa.array(sizes))

@@ -16,8 +16,6 @@ from pfspark.words import HIERARCHY, LONGEST_S, SLOTS, Standing, Why
 
 MOMENT = pa.timestamp("us", "UTC")
 SECOND, MINUTE, DAY = 1_000_000, 60_000_000, 86_400_000_000
-RE2_SLOTS = SLOTS.replace(r"\z", "$")
-"""What is written for Java, for Arrow: here `$` is the end of the text alone."""
 
 
 def _update(agenda: pa.Table, *, wanted: pa.Table, anew: pa.Table, clock: pa.Table) -> pa.Table:
@@ -81,7 +79,7 @@ def _cycle(
     here = beside(here, limits.select([*HERE, "schedule"]).rename_columns([*HERE, "of_folder"]), HERE)
     here = beside(here, policy.rename_columns(["org", "now", "start", "suspended", "of_policy"]), ["org"], inner=True)
     leaving = pc.equal(here["standing"], str(Standing.DELETE_PENDING))
-    is_fit = pc.match_substring_regex(here["of_store"], RE2_SLOTS)
+    is_fit = pc.match_substring_regex(here["of_store"], SLOTS)
     said = pc.coalesce(here["of_folder"], pc.if_else(is_fit, here["of_store"], None))
     waits_for_none = pc.fill_null(pc.or_kleene(leaving, pc.equal(here["folder"], HIERARCHY)), False)
     schedule = pc.if_else(waits_for_none, None, said)

@@ -101,6 +101,11 @@ class Stored:
                 self._spark = fitted(self._spark())
             return self._spark
 
+    @property
+    def session(self) -> Session:
+        """The session, or, where it was not needed yet, what starts it."""
+        return (lambda: self.spark) if callable(self._spark) else self._spark
+
     @cached_property
     def _place(self) -> str:
         """The lake as Spark names it."""

@@ -138,7 +138,7 @@ def world_between(snapshot: Snapshot, materializer: Materializer = BY_FILES) -> 
 
 def as_between(tables: Stored, views: ByName, materializer: Materializer = BY_FILES) -> Between:
     """Those views of a lake as a world; what is not given is empty. `materializer` says how its rounds are made."""
-    made = Between(lambda: tables.spark, materializer=materializer)
+    made = Between(tables.session, materializer=materializer)
     for name, rows in views.items():
         made.append(name, rows)
     return made
