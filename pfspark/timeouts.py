@@ -7,6 +7,8 @@ from pyspark.sql import functions as F
 
 TIMEOUTS = ("backfill_local_s", "backfill_remote_s", "delete_pending_timeout_s")
 """The columns of a policy that say them."""
+REPEATS = 3
+"""How often a status request is repeated to those who stay silent; of a leaver's there is no end."""
 
 
 def timeout(attempt: Column, *, near: Column) -> Column:

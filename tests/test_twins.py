@@ -34,6 +34,7 @@ from pfspark.rules import (
     packing,
     places,
     receipt,
+    removal,
     sending,
     sources,
     state,
@@ -43,7 +44,7 @@ from pfspark.rules import (
 )
 from pfspark.tables import CLAIM, FRAMES, TABLES, VIEWS
 from pfspark.twins import TWINS
-from pfspark.words import HIERARCHY, PARENT, Action, Entry, Listing, MessageType, Reason, Standing, Why
+from pfspark.words import HIERARCHY, PARENT, Action, Entry, Flag, Listing, MessageType, Reason, Standing, Why
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -64,7 +65,8 @@ COLUMNS = (
     "leaving boolean, heard timestamp, attempt bigint, asked timestamp, site string, relay_status boolean, relayed boolean, "
     "round bigint, restored bigint, decided bigint, place bigint, dead boolean, last bigint, rows bigint, numbers bigint, "
     "name string, hash string, nth int, upon array<struct<origin:string,cn:bigint>>, known_as string, label string, "
-    "predecessors array<struct<origin:string,cn:bigint>>, within string, on boolean"
+    "predecessors array<struct<origin:string,cn:bigint>>, within string, on boolean, "
+    "leaver boolean, value string, removal_rule string, answer_when string"
 )
 SCHEMA = arrow_schema(struct(COLUMNS))
 NUMBERS = range(1, 7)
@@ -89,6 +91,10 @@ CELLS: dict[str, Sequence[Any]] = {
     **dict.fromkeys(("upon", "predecessors"), ([], [{"origin": "A", "cn": 1}])),
     "within": (None, "F", "H"),
     "on": (None, None, True, False),
+    "leaver": (True, False),
+    "value": (Listing.LISTED, Listing.REMOVED),
+    "removal_rule": ("union_holds_all", "one_holds_all"),
+    "answer_when": ("always", "missing"),
     "dead": (None, True, False),
     "last": (None, 0, 1),
     **dict.fromkeys(("rows", "numbers"), (2, 3, 4)),
@@ -102,7 +108,8 @@ CELLS: dict[str, Sequence[Any]] = {
     "status_clock_s": ([], [21600], [3600, 86000]),
     "batch": range(2),
     "peers": (["A"], ["A", "C"], ["B"]),
-    **dict.fromkeys(("responders", "flags"), (None, [], ["A"], ["A", "B"])),
+    "responders": ([], ["A"], ["A", "B"]),
+    "flags": (None, [], [Flag.DELETE_PENDING], [Flag.ACKNOWLEDGE, Flag.DELETE_PENDING]),
     **dict.fromkeys(("attempt", "restored"), range(3)),
     "site": (None, "Paris", "Redmond"),
     "reason": (None, Reason.BAD_VALUE),
@@ -118,7 +125,7 @@ CELLS: dict[str, Sequence[Any]] = {
     "type": (MessageType.HIERARCHY, MessageType.CONTENT, MessageType.STATUS),
     "lost": (None, Reason.DOWN),
     "why": (Why.SEND, Why.ASK),
-    "property": ("name", "age_limit"),
+    "property": ("name", "age_limit", "replica:A", "replica:B"),
     "standing": (Standing.ACTIVE, Standing.DELETE_PENDING, Standing.DELETE_NOW, Standing.ERASED),
     "age_limit_s": MEASURES,
     "status_again_s": (None, [], [60, 3600]),
@@ -142,6 +149,7 @@ ORGS, MOST = 800, 4
 """Organizations, each a case by itself, and the rows of each in a frame, at most."""
 TAKES = {
     "addressing.requests": 1, "addressing.responses": 1, "addressing.written": 3, "agenda.decided": 3, "agenda.update": 4,
+    "removal.acknowledgements": 4, "removal.unlisted": 3, "status.answer": 6, "status.behind": 3,
     "backfill.answer": 3, "backfill.asked_now": 1, "backfill.steps": 3, "backfill.unless_suspended": 3, "backfill.unserved": 3,
     "item_edits.as_changes": 1, "receipt.validate": 3,
     "sending.updates": 4, "sources.remember": 3, "transport.arrive": 4,
@@ -163,6 +171,7 @@ TAKES = {
 """How many frames a rule is given, where that is not two."""
 NAMED = {
     "key": HERE,
+    "about": "about",
     "entry": Entry.APPLIED,
     "why": Why.ASK,
     "types": (MessageType.CONTENT, MessageType.HIERARCHY),
@@ -180,6 +189,24 @@ NARROWED: dict[str, Sequence[Sequence[str]]] = {
     "agenda.update": [*[SCHEMA.names] * 3, FRAMES["entries"].names],
     "item_edits.as_changes": [FRAMES["written_items"].names],
     "item_edits.record_posts": [FRAMES["numbered_items"].names, SCHEMA.names],
+    "removal.acknowledgements": [
+        FRAMES["validated"].names,
+        ("org", "removal_rule"),
+        (*HERE, "standing", "at"),
+        VIEWS["letters"].names,
+    ],
+    "state.current_only": [[name for name in SCHEMA.names if name != "life"], SCHEMA.names],
+    "state.from_current_replicas": [FRAMES["validated"].names, (*HERE, "peer", "life")],
+    "status.answer": [
+        FRAMES["status_requests"].names,
+        ("org", "answer_when"),
+        SCHEMA.names,
+        SCHEMA.names,
+        RANGE_HERE,
+        RANGE_HERE,
+    ],
+    "status.asked_for": [FRAMES["validated"].names, VIEWS["letters"].names],
+    "status.behind": [RANGE_HERE, (*HERE, "peer"), SCHEMA.names],
     "violations.misnumbered": [FRAMES["issued"].names, (*ORIGIN, "last")],
     "receipt.validate": [FRAMES["delivered"].names, SCHEMA.names, SCHEMA.names],
     "backfill.answer": [SCHEMA.names, RANGE_HERE, RANGE_HERE],
@@ -214,7 +241,7 @@ NARROWED: dict[str, Sequence[Sequence[str]]] = {
 """The columns of the frames of a rule that takes them as they are."""
 DECLARED = (
     addressing, agenda, aging, ancestors, backfill, evidence, frames, hierarchy, intake, item_edits, merging, packing, sending,
-    places, receipt, sources, state, status, transport, views, violations,
+    places, receipt, removal, sources, state, status, transport, views, violations,
 )  # fmt: skip
 """Where the rules stand."""
 
@@ -271,6 +298,7 @@ COUNTED = {"near", "leaving"}
 BY_THEMSELVES = {
     "addressing.address", "addressing.inquiries", "addressing.requests", "agenda.due", "backfill.note", "item_edits.number",
     "intake.receive", "item_edits.validate_places", "packing.pack", "sending.cycle", "sources.choose",
+    "status.begin", "status.inquire", "status.repeat",
 }  # fmt: skip
 """Those that take frames of which a key has one row, or in which other things stand than in those here."""
 BESIDE = sorted({*TWINS} - BY_THEMSELVES)
@@ -376,6 +404,42 @@ def test_items_are_numbered_alike(given_frames: list[tuple[pa.Table, DataFrame]]
     replicas, numbers = (keyed.one_of_each(each[0], HERE) for each in given_frames[:2])
     named = {"replicas": replicas.select([*HERE, "life"]), "numbers": numbers.select([*HERE, "label", "last"])}
     expect_alike("item_edits.number", spark, edits, **named)
+
+
+def test_status_begins_to_be_asked_for_alike(given_frames: list[tuple[pa.Table, DataFrame]], spark: SparkSession) -> None:
+    """Of two rules of one replica the wider counts."""
+    steps, again, clock = (each[0] for each in given_frames[:3])
+    draw = random.Random(7)
+    kinds_of = ("three", "three_and_oldest", "all")
+    rules = [pa.array([draw.choice(kinds_of) for _ in range(clock.num_rows)]) for _ in range(2)]
+    clock = keyed.with_columns(clock.select(["org"]), responders_list_change=rules[0], responders_restore=rules[1])
+    expect_alike("status.begin", spark, steps, again=again.select([*HERE, "since"]), clock=keyed.one_of_each(clock, ["org"]))
+
+
+def test_inquiries_go_on_alike(given_frames: list[tuple[pa.Table, DataFrame]], spark: SparkSession) -> None:
+    """Those that begin, and those that had begun: to who is silent, who has answered, and who is gone; a leaver's too."""
+    tables = [each[0] for each in given_frames]
+    mail = [keyed.with_columns(each.select(list(FRAMES["validated"].names)), at=each["now"]) for each in tables[:2]]
+    replicas = keyed.one_of_each(tables[2], HERE).select([*HERE, "standing", "now"]).rename_columns([*HERE, "standing", "at"])
+    expect_alike(
+        "status.inquire", spark,
+        begin=keyed.distinct(tables[3], HERE), responders=keyed.distinct(tables[4], [*HERE, "peer"]),
+        inquiring=keyed.one_of_each(tables[5], [*HERE, "peer"]), accepted=mail[0], current=mail[1], replicas=replicas,
+        lists=keyed.one_of_each(pa.concat_tables(tables), [*HERE, "peer"]).select([*HERE, "peer", "listing"]),
+        stores=keyed.one_of_each(pa.concat_tables(tables), ["org", "store"]).select(["org", "store", "site"]),
+        clock=keyed.one_of_each(tables[6], ["org"]),
+    )  # fmt: skip
+
+
+def test_status_is_repeated_alike(given_frames: list[tuple[pa.Table, DataFrame]], spark: SparkSession) -> None:
+    """For the first time, after twice the time before, and no more once nobody lacks anything."""
+    behind, noted, strokes, keys, changed, policies = (each[0] for each in given_frames[:6])
+    repeating = policies.filter(pc.equal(pc.list_value_length(policies["status_again_s"]), 2))
+    expect_alike(
+        "status.repeat", spark, keyed.distinct(behind, HERE), keyed.one_of_each(noted, HERE),
+        strokes=keyed.one_of_each(strokes, HERE), keys=keys, changed=changed,
+        policies=keyed.one_of_each(repeating, ["org"]).select(["org", "now", "status_again_s"]),
+    )  # fmt: skip
 
 
 def test_sources_are_chosen_alike(given_frames: list[tuple[pa.Table, DataFrame]], spark: SparkSession) -> None:

@@ -8,11 +8,9 @@ from pyspark.sql import functions as F
 from pfspark import cnset, sites
 from pfspark.frame import rule
 from pfspark.keys import HERE, MESSAGE, ORIGIN_HERE
-from pfspark.timeouts import TIMEOUTS, timeout
+from pfspark.timeouts import REPEATS, TIMEOUTS, timeout
 from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing
 
-REPEATS = 3
-"""How often a status request is repeated to those who stay silent; of a leaver's there is no end."""
 ASKED = (*HERE, "peer")
 """Whose status is asked for by whom."""
 FIRST, AGAIN, ANSWERED, OVER = "first", "again", "answered", "over"

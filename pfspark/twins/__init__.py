@@ -13,9 +13,13 @@ from pfspark.twins.gaps import GAPS
 from pfspark.twins.picking import PICKING
 from pfspark.twins.posting import POSTING
 from pfspark.twins.receiving import RECEIVING
+from pfspark.twins.removing import REMOVING
 from pfspark.twins.sending import SENDING
 from pfspark.twins.sets import SETS
+from pfspark.twins.status import STATUS
 from pfspark.twins.timing import TIMING
 
-TWINS: dict[str, Callable[..., Any]] = {**GAPS, **PICKING, **POSTING, **RECEIVING, **SENDING, **SETS, **TIMING}
+TWINS: dict[str, Callable[..., Any]] = {
+    **GAPS, **PICKING, **POSTING, **RECEIVING, **REMOVING, **SENDING, **SETS, **STATUS, **TIMING,
+}  # fmt: skip
 """By the name of the rule."""

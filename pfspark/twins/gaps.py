@@ -23,7 +23,7 @@ def _micros(moments: pa.ChunkedArray) -> pa.ChunkedArray:
     return moments.cast(pa.int64())
 
 
-def _later(moments: pa.ChunkedArray, seconds: pa.ChunkedArray) -> pa.ChunkedArray:
+def later(moments: pa.ChunkedArray, seconds: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.add(_micros(moments), pc.multiply(seconds, 1_000_000)).cast(MOMENT)
 
 
@@ -53,19 +53,18 @@ def _note(missing: pa.Table, *, replicas: pa.Table, clock: pa.Table) -> pa.Table
     return with_columns(noted, heard=noted["heard"].cast(MOMENT))
 
 
-def _timeout(rows: pa.Table, attempt: pa.ChunkedArray) -> pa.ChunkedArray:
+def timeout(rows: pa.Table, attempt: pa.ChunkedArray, *, near: pa.ChunkedArray) -> pa.ChunkedArray:
     """What `timeouts.timeout` says: the element of the list that counts, the last of three for all later requests."""
-    nth = np.minimum(attempt.to_numpy(), 2)
-    near = pc.fill_null(pc.greater(rows["near"], 0), False).to_numpy()
+    nth = np.clip(attempt.to_numpy(), 0, 2)
     waits = {}
     for name in ("backfill_local_s", "backfill_remote_s"):
         lists = rows[name].combine_chunks()
         waits[name] = lists.values.take(pa.array(lists.offsets.to_numpy()[:-1] + nth))
-    return pc.if_else(pa.array(near), waits["backfill_local_s"], waits["backfill_remote_s"])
+    return pc.if_else(pc.fill_null(near, False), waits["backfill_local_s"], waits["backfill_remote_s"])
 
 
 def _wait_of(rows: pa.Table, attempt: pa.ChunkedArray) -> pa.ChunkedArray:
-    regular = _timeout(rows, attempt)
+    regular = timeout(rows, attempt, near=pc.greater(rows["near"], 0))
     leaver_has_it = pc.and_(pc.equal(attempt, 0), pc.greater(rows["leaving"], 0))
     sooner = pc.min_element_wise(regular, rows["delete_pending_timeout_s"])
     return pc.if_else(pc.fill_null(leaver_has_it, False), sooner, regular)
@@ -79,7 +78,7 @@ def _due(array: pa.Table, *, clock: pa.Table) -> pa.Table:
     policy = clock.select(["org", "now", "suspended", *TIMEOUTS])
     timed = beside(array.filter(pc.greater(array["claimed"], 0)), policy, ["org"], inner=True)
     since = pc.coalesce(timed["asked"], timed["heard"])
-    return with_columns(timed, due=_later(since, _wait_of(timed, timed["attempt"]))).drop_columns(list(TIMEOUTS))
+    return with_columns(timed, due=later(since, _wait_of(timed, timed["attempt"]))).drop_columns(list(TIMEOUTS))
 
 
 def _asked_now(due: pa.Table) -> pa.Table:
@@ -123,7 +122,7 @@ def _unless_suspended(asks: pa.Table, *, lists: pa.Table, clock: pa.Table) -> pa
 
 def _retry(asks: pa.Table, *, clock: pa.Table) -> pa.Table:
     timed = beside(asks, clock.select(["org", *TIMEOUTS]), ["org"], inner=True)
-    again = _later(timed["now"], _wait_of(timed, pc.add(timed["attempt"], 1)))
+    again = later(timed["now"], _wait_of(timed, pc.add(timed["attempt"], 1)))
     return with_columns(timed, due=again).drop_columns(list(TIMEOUTS))
 
 
@@ -172,12 +171,6 @@ def _unserved(requests: pa.Table, *, answers: pa.Table, told: pa.Table) -> pa.Ta
     return anti_join(distinct(asked, asker), pa.concat_tables([given, told.select(asker)]), asker)
 
 
-def _answerable(accepted: pa.Table, *, replicas: pa.Table) -> pa.Table:
-    live = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE))))
-    here = ["org", "recipient", "folder"]
-    return semi_join(accepted, live.select(list(HERE)).rename_columns(here), here)
-
-
 def _hear(contacts: pa.Table, *, delivered: pa.Table) -> pa.Table:
     got = delivered.filter(delivered["lost"].is_null())
     heard = got.select(["org", "recipient", "store", "now"]).rename_columns([*PAIR, "heard"])
@@ -212,6 +205,5 @@ GAPS: dict[str, Callable[..., Any]] = {
     "sources.choose": _choose,
     "sources.hear": _hear,
     "sources.remember": _remember,
-    "status.answerable": _answerable,
 }
 """By the name of the rule."""

@@ -217,6 +217,10 @@ def _erased(replicas: pa.Table) -> pa.Table:
     return replicas.filter(pc.equal(replicas["standing"], str(Standing.ERASED)))
 
 
+def _awake(agenda: pa.Table, *, conditions: pa.Table) -> pa.Table:
+    return anti_join(agenda, conditions.filter(conditions["down"]), STORE)
+
+
 def _to_erase(replicas: pa.Table) -> pa.Table:
     return replicas.filter(pc.equal(replicas["standing"], str(Standing.DELETE_NOW))).select(list(HERE))
 
@@ -333,6 +337,7 @@ def _keys_of(*frames: pa.Table) -> pa.Table:
 
 
 PICKING: dict[str, Callable[..., Any]] = {
+    "agenda.awake": _awake,
     "agenda.due": _due,
     "agenda.entries": _entries,
     "agenda.erased": _erased,

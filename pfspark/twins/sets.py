@@ -137,13 +137,17 @@ def lives_of(labels: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.equal(lives, ""), "1", lives).cast(pa.int64())
 
 
-def _current_only(rows: pa.Table, lives: pa.Table) -> pa.Table:
-    about = placed(rows.select(list(HERE)))
-    about = with_columns(about, peer=stores_of(rows["about"]), life=lives_of(rows["about"]))
+def _current_only(rows: pa.Table, *, lives: pa.Table, about: str = "about") -> pa.Table:
+    named = with_columns(rows.select(list(HERE)), peer=stores_of(rows[about]), life=lives_of(rows[about]))
     newest = lives.select([*HERE, "peer", "life"]).rename_columns([*HERE, "peer", "newest"])
-    beside = about.join(newest, [*HERE, "peer"])
+    beside = placed(named).join(newest, [*HERE, "peer"])
     current = beside.filter(pc.greater_equal(beside["life"], pc.fill_null(beside["newest"], 1)))
     return rows.take(current.sort_by("_place")["_place"])
+
+
+def _from_current_replicas(accepted: pa.Table, *, lives: pa.Table) -> pa.Table:
+    heard = accepted.rename_columns({"store": "by", "recipient": "store"})
+    return _current_only(heard, lives=lives, about="sender").rename_columns({"store": "recipient", "by": "store"})
 
 
 def _said_in(letters: pa.Table) -> pa.Table:
@@ -168,7 +172,7 @@ def _hear(accepted: pa.Table, *, letters: pa.Table, believed: pa.Table) -> pa.Ta
 
 
 def _learn(told: pa.Table, *, believed: pa.Table, lives: pa.Table) -> pa.Table:
-    current = _current_only(told, lives)
+    current = _current_only(told, lives=lives)
     direct = pc.equal(current["about"], current["sender"]).cast(pa.int64())
     heard = with_columns(current.select([*BELIEF, "cn_min", "cn_max"]), direct=direct, told=1)
     known = with_columns(believed.select([*BELIEF, "cn_min", "cn_max"]), known=1)
@@ -183,7 +187,7 @@ def _claims(beliefs: pa.Table, *, holders: pa.Table, lives: pa.Table, stores: pa
     pairs = pairs.join(theirs, ["org", "peer"], join_type="inner")
     near, leaving = pc.equal(pairs["from_site"], pairs["to_site"]), pc.equal(pairs["listing"], str(Listing.REMOVED))
     askable = with_columns(pairs.select([*HERE, "peer"]), near=near, leaving=leaving)
-    current = _current_only(beliefs, lives).select([*HERE, *CLAIM])
+    current = _current_only(beliefs, lives=lives).select([*HERE, *CLAIM])
     claimed = with_columns(current, peer=stores_of(current["about"])).join(askable, [*HERE, "peer"], join_type="inner")
     return claimed.select([*ORIGIN_HERE, "peer", "about", "near", "leaving", "entry", "cn_min", "cn_max"])
 
@@ -277,6 +281,8 @@ SETS: dict[str, Callable[..., Any]] = {
     "state.believed": _believed,
     "state.canonical": _canonical,
     "state.claims": _claims,
+    "state.current_only": _current_only,
+    "state.from_current_replicas": _from_current_replicas,
     "state.contents": lambda applied, *, empty: _without(applied, empty),
     "state.contents_of": _contents_of,
     "state.forgotten": _forgotten,
