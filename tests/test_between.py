@@ -6,13 +6,17 @@ from collections import defaultdict
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
-from pfspark import restarts
+import pytest
+
+from pfspark import execute, restarts
 from pfspark.between import FEW, RANGE_KEY, Between
 from pfspark.cntext import canonical
 from pfspark.keys import HERE
 from pfspark.materializer import ALL_LOCAL, Materializer
 from pfspark.rows import rows_of
 from pfspark.sim.player import play
+from pfspark.twins.picking import PICKING
+from pfspark.twins.sets import SETS
 from tests.sim.organizations import organization
 
 if TYPE_CHECKING:
@@ -49,8 +53,9 @@ def test_many_ranges_that_touch_become_one(spark: SparkSession) -> None:
     assert sets["PFS3", False] == [(1, 1)]
 
 
-def test_each_step_is_made_in_the_session_that_suits_its_rows(spark: SparkSession) -> None:
-    """Those through which the edits of a round go, and no others."""
+def test_each_step_is_made_in_the_session_that_suits_its_rows(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those through which the edits of a round go, and no others; all but what picks is planned here."""
+    monkeypatch.setattr(execute, "TWINS", {**PICKING, **SETS})
     told = []
 
     def counting(session: SparkSession, rows: int) -> SparkSession:
