@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import HealthCheck, settings
 
+import pfspark.execute
 from pfspark.edge.delta import native
 from pfspark.edge.session import open_session
 from tests.kept_lakes import (
@@ -71,6 +72,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--without-native", action="store_true", help="write and read local tables by Spark alone, as where no deltalake is"
     )
+    group.addoption("--without-twins", action="store_true", help="make every step by its rule, though its rows are here")
     group.addoption("--bench-items", type=int, default=1_000_000, help="items that are posted at once, at most (1,000,000)")
     group.addoption("--bench-bytes", type=int, default=1000, help="bytes of each of those items (1,000)")
     group.addoption("--bench", action="store_true", help="run tests/bench too: they measure, and take their time")
@@ -80,6 +82,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """One of several processes (`-n 2`) ignores Ctrl-C, and so would what it starts."""
     if config.getoption("--without-native"):
         native.IS_HERE = False  # in the processes of the tests themselves, not in what they start
+    if config.getoption("--without-twins"):
+        pfspark.execute.TWINS = {}  # here too
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -272,7 +272,8 @@ def differing(found: ByName, expected: ByName) -> dict[str, Any]:
 @pytest.mark.in_turn("partitions")
 @pytest.mark.parametrize("partitions", [1, 2, 8])
 def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, partitions: int) -> None:
-    """Every frame, given or made, comes shuffled and in so many partitions, and nothing is skipped for being empty."""
+    """Every frame, given or made, comes shuffled and in so many partitions, and nothing is skipped for being empty: so all rules
+    are planned here, of which most were said by their twins when the round was played."""
     draw = random.Random(partitions)
 
     class Shaking(Execution):
@@ -284,7 +285,7 @@ def test_order_and_partitions_do_not_matter(spark: SparkSession, run: Run, parti
                 order = list(range(made.rows.num_rows))
                 draw.shuffle(order)
                 rows, schema = made.rows.take(pa.array(order, pa.int64())), made.frame(spark).schema
-                made = Made(lambda spark: local(spark, rows, schema).repartition(partitions), rows)
+                made = Made(lambda spark: local(spark, rows, schema).repartition(partitions), schema=schema)
             super().settle(frame, made)
 
     made = whole(spark, run, Shaking)

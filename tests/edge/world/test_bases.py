@@ -441,7 +441,7 @@ def test_the_ledger_is_looked_up_alike(place: Path, spark: SparkSession) -> None
 
 
 def test_where_nothing_is_due_no_java_is_asked(resting: Path, spark: SparkSession) -> None:
-    """Nor is anything written."""
+    """Nor is anything written. A round that takes in what was posted asks none either; one that changes a folder does."""
     with Lake.open(resting, spark) as lake:
         now = (lake.answers().at["main"] + timedelta(seconds=1)).isoformat()
     before = sorted(file.name for file in (resting / "rounds" / "_delta_log").iterdir())
@@ -450,7 +450,10 @@ def test_where_nothing_is_due_no_java_is_asked(resting: Path, spark: SparkSessio
     assert "0 rounds played" in ran
     assert sorted(file.name for file in (resting / "rounds" / "_delta_log").iterdir()) == before
     post = ("post", "--store", "PFS1", "--folder", "/Sales", "--text", "due", "--now", now)
-    _, refused = says_all(resting, post, (1, "round", "--now", now))
+    _, took_in = says_all(resting, post, ("round", "--now", now))
+    assert "1 changes" in took_in
+    called = ("folder", "set", "/Sales", "note=new", "--store", "PFS1", "--now", now)
+    _, refused = says_all(resting, called, (1, "round", "--now", now))
     assert "Java" in refused
 
 
