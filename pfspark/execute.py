@@ -1,11 +1,11 @@
 """Making what was drawn: each step once, as soon as what it is given is there, and only those that somebody needs.
 
 A step whose driving frames have no rows is not made at all, nor are the frames that it alone would have read. A rule with a
-twin in Arrow is made by that where all its rows are here; an `inline` one within the plans of those who read it; any other is a
-plan of Spark's, which may be kept for the next time that it is made. What that gives is collected, and handed to its readers:
-most frames of a round are small, and of known size plans stay short. Where a frame that drives the step has `LARGE` rows or
-more, and what it gives has too, that stays on the executors, and is collected beside the steps that read it, if its rows are
-wanted here.
+twin in Arrow is made by that where all its rows are here, and not too many; an `inline` one within the plans of those who read
+it; any other is a plan of Spark's, which may be kept for the next time that it is made. What that gives is collected, and
+handed to its readers: most frames of a round are small, and of known size plans stay short. Where a frame that drives the step
+has `LARGE` rows or more, and what it gives has too, that stays on the executors, and is collected beside the steps that read
+it, if its rows are wanted here.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from pfspark.materializer import ALL_LOCAL, Materializer, OnExecutors, Step
 from pfspark.rows import Session, arrow_schema, no_rows, struct
 from pfspark.tables import FRAMES, VIEWS
 from pfspark.threads import callers_threads
-from pfspark.twins import TWINS
+from pfspark.twins import OF_ANY_SIZE, TWINS
 from pfspark.twins.picking import PICKING
 
 AT_ONCE = 8
@@ -34,6 +34,11 @@ AT_ONCE = 8
 LARGE = 100_000
 """Rows from which on what a step gives stays on the executors, if a frame that drives it has as many: to bring a million here
 and hand them back takes two seconds a step.
+"""
+
+MOST_BY_TWINS = 1_000_000
+"""Rows up to which twins sort and join: so many edits take 2 GB of Python, and 1 GB where Spark makes of them what it keeps on
+disks, though that takes half as long again. Ten million would not fit.
 """
 
 Listener = Callable[[str, pa.Table, DataFrame | None], object]
@@ -228,7 +233,7 @@ class Execution:
         """Makes the step, of frames that are there."""
         assert frame.rule is not None
         rows = {each: self.made[each].rows for each in frame.inputs}
-        if frame.rule.name in TWINS and None not in rows.values():
+        if frame.rule.name in TWINS and None not in rows.values() and self._suits_a_twin(frame):
             schema = self.schema(frame)
             return self._local(frame.call(rows.__getitem__, TWINS[frame.rule.name]).select(schema.names), schema)
         is_large = self._largest(frame.of(frame.rule.drives or frame.rule.needs)) >= LARGE
@@ -240,6 +245,11 @@ class Execution:
         if is_large and (kept := self._on_executors(built, schema)):
             return kept
         return self._local(_plain(self.rows(built), schema), schema)
+
+    def _suits_a_twin(self, frame: Frame) -> bool:
+        """Whether there is room here for what a twin makes of those rows."""
+        assert frame.rule is not None
+        return frame.rule.name in OF_ANY_SIZE or self._largest(frame.inputs) <= MOST_BY_TWINS
 
     def _fused(self, frame: Frame) -> Made:
         """The step as a plan that nobody has computed."""

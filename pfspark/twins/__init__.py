@@ -23,3 +23,5 @@ TWINS: dict[str, Callable[..., Any]] = {
     **GAPS, **PICKING, **POSTING, **RECEIVING, **REMOVING, **SENDING, **SETS, **STATUS, **TIMING,
 }  # fmt: skip
 """By the name of the rule."""
+OF_ANY_SIZE = frozenset({**PICKING, **SETS})
+"""Those that copy nothing but what they give, or reckon with numbers alone. Others put rows in order, or beside others."""
