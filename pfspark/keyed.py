@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 ByName = Mapping[str, pa.Table]
 """Tables by their names: the views of a world, or the facts that a round made."""
 Whole = npt.NDArray[np.int64]
+MOMENT = pa.timestamp("us", "UTC")
+"""What columns of times hold."""
 FEWER = 4
 """Where there is at most one key to so many rows, rows are picked column by column before they are joined with the keys."""
 MOST = 1 << 17
@@ -154,7 +156,7 @@ def with_columns(table: pa.Table, **columns: Any) -> pa.Table:
     """With those columns, each a value for every row or one for all."""
     for name, value in columns.items():
         if not isinstance(value, (pa.Array, pa.ChunkedArray)):
-            kind = pa.timestamp("us", "UTC") if isinstance(value, datetime) else None
+            kind = MOMENT if isinstance(value, datetime) else None
             value = pa.repeat(value if isinstance(value, pa.Scalar) else pa.scalar(value, kind), table.num_rows)
         place = table.schema.get_field_index(name)
         table = table.append_column(name, value) if place < 0 else table.set_column(place, name, value)
@@ -204,7 +206,7 @@ def pairs_of(maps: pa.ChunkedArray) -> pa.ListArray:
 
 def of_orgs(rows: pa.Table, moments: Mapping[str, datetime]) -> pa.ChunkedArray:
     """The moment of the organization of each row; null where there is none."""
-    orgs, times = pa.array(moments, pa.string()), pa.array(moments.values(), pa.timestamp("us", "UTC"))
+    orgs, times = pa.array(moments, pa.string()), pa.array(moments.values(), MOMENT)
     return pc.take(times, pc.index_in(rows["org"], orgs))
 
 

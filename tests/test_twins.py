@@ -72,6 +72,7 @@ SCHEMA = arrow_schema(struct(COLUMNS))
 NUMBERS = range(1, 7)
 MEASURES = (None, 0, 0, 1)
 MOMENTS = [datetime(2026, 1, day, hour, 5, tzinfo=UTC) for day, hour in ((5, 1), (5, 12), (6, 23))]
+MOMENTS.append(datetime(1969, 12, 31, 11, 59, 7, 5, tzinfo=UTC))  # before all that are counted from
 RANGES = [{"origin": origin, "cn_min": number, "cn_max": number + more} for origin in "AB" for number, more in ((1, 2), (4, 0))]
 CLAIMS = [{"about": about, "entry": Entry.APPLIED, **each} for about in ("A", "B~3") for each in RANGES]
 CELLS: dict[str, Sequence[Any]] = {

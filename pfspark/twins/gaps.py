@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cnarrow
-from pfspark.keyed import anti_join, beside, distinct, semi_join, with_columns
+from pfspark.keyed import MOMENT, anti_join, beside, distinct, semi_join, with_columns
 from pfspark.keys import HERE, ORIGIN_HERE, PAIR, RANGE_HERE
 from pfspark.timeouts import TIMEOUTS
-from pfspark.words import CARRYING, HIERARCHY, LIVE, BackfillStep, Listing
+from pfspark.twins.picking import speakers
+from pfspark.words import CARRYING, HIERARCHY, BackfillStep, Listing
 
-MOMENT = pa.timestamp("us", "UTC")
 TIMES = ("heard", "attempt", "asked")
 
 
@@ -45,8 +45,7 @@ def _times(pieces: pa.Table) -> pa.Table:
 
 
 def _note(missing: pa.Table, *, replicas: pa.Table, clock: pa.Table) -> pa.Table:
-    live = replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE))))
-    aged = beside(semi_join(missing, live, HERE), clock.select(["org", "now"]), ["org"], inner=True)
+    aged = beside(semi_join(missing, speakers(replicas), HERE), clock.select(["org", "now"]), ["org"], inner=True)
     heard = pc.if_else(pc.greater(aged["open"], 0), aged["heard"], _micros(aged["now"]))
     alike = ("open", *TIMES, "claimed", "near", "leaving")
     noted = _times(cnarrow.join_up(with_columns(aged, heard=heard), ORIGIN_HERE, alike))

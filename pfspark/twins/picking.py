@@ -94,7 +94,7 @@ def _unpack(delivered: pa.Table) -> pa.Table:
     )
 
 
-def _speakers(replicas: pa.Table) -> pa.Table:
+def speakers(replicas: pa.Table) -> pa.Table:
     return replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE))))
 
 
@@ -274,7 +274,7 @@ def _missing(coverage: pa.Table) -> pa.Table:
 
 
 def _settle_empty(coverage: pa.Table, *, replicas: pa.Table) -> pa.Table:
-    return semi_join(coverage.filter(NEW & SETTLED), _speakers(replicas), HERE).select(list(RANGE_HERE))
+    return semi_join(coverage.filter(NEW & SETTLED), speakers(replicas), HERE).select(list(RANGE_HERE))
 
 
 def _of_folders(received: pa.Table) -> pa.Table:
@@ -391,7 +391,7 @@ PICKING: dict[str, Callable[..., Any]] = {
     "status.fall_due": _fall_due,
     "status.holders": _holders,
     "status.repeating": _repeating,
-    "status.speakers": _speakers,
+    "status.speakers": speakers,
     "violations.last_given": _last_given,
     "violations.misnumbered": _misnumbered,
 }

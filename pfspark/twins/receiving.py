@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, beside, distinct, numbered, pairs_of, placed, semi_join, with_columns
+from pfspark.keyed import MOMENT, anti_join, beside, distinct, numbered, pairs_of, placed, semi_join, with_columns
 from pfspark.keys import STORE
 from pfspark.words import (
     DELETED,
@@ -52,7 +52,7 @@ def _receive(
     ):
         reason = pc.if_else(refused, str(why), reason)
     sets = with_columns(awake, properties=_or_nothing(awake["properties"], _of_folder(awake)))
-    never = pa.scalar(None, pa.timestamp("us", "UTC"))
+    never = pa.scalar(None, MOMENT)
     return with_columns(sets, reason=reason, nth=_nth(awake), decided=never).drop_columns("later")
 
 

@@ -11,13 +11,12 @@ import pyarrow.compute as pc
 
 from pfspark import cnarrow
 from pfspark.cntext import label_key
-from pfspark.keyed import Whole, beside, distinct, fields, gathered, labels, numbered, pairs_of, stores_of, with_columns
+from pfspark.keyed import MOMENT, Whole, beside, distinct, fields, gathered, labels, numbered, pairs_of, stores_of, with_columns
 from pfspark.keys import HERE, NUMBER, ORIGIN, ORIGIN_HERE, QUEUE, STORE
 from pfspark.twins.sets import lives_of
 from pfspark.words import HIERARCHY, UNLIMITED, Action, Flag, MessageType, Reason, Standing
 
 RANGE = ("origin", "cn_min", "cn_max")
-MOMENT = pa.timestamp("us", "UTC")
 TEXTS = pa.list_(pa.string())
 RANGES = pa.list_(pa.struct({"origin": pa.string(), "cn_min": pa.int64(), "cn_max": pa.int64()}))
 LISTS = {"carries": RANGES, "asks": RANGES, "responders": TEXTS, "flags": TEXTS}
@@ -179,13 +178,19 @@ def _address(
     called = with_columns(replicas.select(list(HERE)), sender=labels(replicas["store"], replicas["life"]))
     sent = beside(beside(drafts, called, HERE, inner=True), at, ["org"], inner=True)
     sent = beside(beside(beside(sent, cut_off, STORE), status, HERE), limits.select([*HERE, "priority"]), HERE)
-    time = pc.utf8_lpad(sent["at"].cast(pa.int64()).cast(pa.string()), 18, "0")
+    time = _padded(sent["at"].cast(pa.int64()))
     nth = pa.array(_nth(sent)).cast(pa.string())
     named = pc.binary_join_element_wise(time, sent["sender"], sent["type"], sent["folder"], nth, "/")
     return with_columns(
         sent, message_id=named, status=_or_empty(sent["status"]),
         recipients=_recipients(sent, delays), priority=pc.fill_null(sent["priority"], "normal"),
     )  # fmt: skip
+
+
+def _padded(micros: pa.ChunkedArray) -> pa.ChunkedArray:
+    """As numbers of 18 letters, the sign among them."""
+    digits = pc.utf8_lpad(pc.abs(micros).cast(pa.string()), 18, "0")
+    return pc.if_else(pc.less(micros, 0), pc.utf8_replace_slice(digits, 0, 1, "-"), digits)
 
 
 def _nth(sent: pa.Table) -> Whole:

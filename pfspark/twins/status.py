@@ -10,12 +10,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cnarrow
-from pfspark.keyed import anti_join, beside, distinct, one_of_each, semi_join, stores_of, with_columns
+from pfspark.keyed import MOMENT, anti_join, beside, distinct, one_of_each, semi_join, stores_of, with_columns
 from pfspark.keys import HERE, MESSAGE, ORIGIN_HERE, RANGE_HERE
 from pfspark.timeouts import REPEATS, TIMEOUTS
-from pfspark.twins.gaps import MOMENT, later, timeout
+from pfspark.twins.gaps import later, timeout
+from pfspark.twins.picking import speakers
 from pfspark.twins.sets import CLAIM
-from pfspark.words import LIVE, Entry, Flag, Listing, MessageType, Standing
+from pfspark.words import Entry, Flag, Listing, MessageType, Standing
 
 ASKED = (*HERE, "peer")
 OF_MAIL = ["org", "recipient", "folder"]
@@ -35,12 +36,8 @@ def _flat(lists: pa.ChunkedArray, names: tuple[str, ...]) -> dict[str, pa.Array]
     return {name: pc.struct_field(pc.list_flatten(lists).combine_chunks(), name) for name in names}
 
 
-def _live(replicas: pa.Table) -> pa.Table:
-    return replicas.filter(pc.is_in(replicas["standing"], pa.array(map(str, LIVE))))
-
-
 def _answerable(accepted: pa.Table, *, replicas: pa.Table) -> pa.Table:
-    return semi_join(accepted, _live(replicas).select(list(HERE)).rename_columns(OF_MAIL), OF_MAIL)
+    return semi_join(accepted, speakers(replicas).select(list(HERE)).rename_columns(OF_MAIL), OF_MAIL)
 
 
 def _asked_for(requests: pa.Table, *, letters: pa.Table) -> pa.Table:
@@ -94,7 +91,7 @@ def _begin(steps: pa.Table, *, again: pa.Table, clock: pa.Table) -> pa.Table:
     rules = clock.select(["org", "responders_list_change", "responders_restore"])
     started = beside(again.select([*HERE, "since"]), rules, ["org"], inner=True)
     asked_by = pc.if_else(started["since"].is_null(), started["responders_list_change"], started["responders_restore"])
-    changed = beside(_live(steps).select(list(HERE)), rules, ["org"], inner=True)
+    changed = beside(speakers(steps).select(list(HERE)), rules, ["org"], inner=True)
     begun = ((started, asked_by), (changed, changed["responders_list_change"]))
     asked = pa.concat_tables(with_columns(rows.select(list(HERE)), rule=rule) for rows, rule in begun)
     width = pc.index_in(asked["rule"], WIDER)
@@ -109,7 +106,7 @@ def _inquire(
     *, begin: pa.Table, responders: pa.Table, inquiring: pa.Table, accepted: pa.Table, current: pa.Table, replicas: pa.Table,
     lists: pa.Table, stores: pa.Table, clock: pa.Table,
 ) -> pa.Table:  # fmt: skip
-    live = _live(replicas)
+    live = speakers(replicas)
     leaver = pc.equal(live["standing"], str(Standing.DELETE_PENDING))
     stands = with_columns(live.select(list(HERE)), leaver=leaver, began=live["at"])
     held = lists.filter(

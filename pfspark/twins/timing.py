@@ -9,12 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, beside, distinct, semi_join, with_columns
+from pfspark.keyed import MOMENT, anti_join, beside, distinct, semi_join, with_columns
 from pfspark.keys import AGENDA, HERE, STORE
 from pfspark.schedules import THURSDAY, WEEK
 from pfspark.words import HIERARCHY, LONGEST_S, SLOTS, Standing, Why
 
-MOMENT = pa.timestamp("us", "UTC")
 SECOND, MINUTE, DAY = 1_000_000, 60_000_000, 86_400_000_000
 
 
