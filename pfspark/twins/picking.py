@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, beside, distinct, in_parts, placed, semi_join, together, with_columns
+from pfspark.keyed import anti_join, beside, distinct, filtered, in_parts, placed, semi_join, together, with_columns
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.references import became, named_by
 from pfspark.words import CARRYING, HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Outcome, Reason, Standing, Why
@@ -157,7 +157,12 @@ def _issued(changes: pa.Table) -> pa.Table:
 def _in_ranges(changes: pa.Table, ranges: pa.Table) -> pa.Table:
     """A number lies in a range where more ranges of its origin have begun by it than have ended before it. How many, is looked
     up among their sorted ends, those of each origin after those of the origin before."""
-    found = semi_join(changes, ranges, ORIGIN)
+    if not ranges.num_rows:
+        return changes.slice(0, 0)
+    # Most often the newest numbers are asked for: by the first and the last of all the others are left out at once.
+    least, most = pc.min(ranges["cn_min"]), pc.max(ranges["cn_max"])
+    near = pc.and_(pc.greater_equal(changes["cn"], least), pc.less_equal(changes["cn"], most))
+    found = semi_join(filtered(changes, near), ranges, ORIGIN)
     ranges = semi_join(ranges, found, ORIGIN)
     origins = placed(distinct(ranges, ORIGIN)).rename_columns([*ORIGIN, "nth"])
     first, last, number = (column.to_numpy() for column in (ranges["cn_min"], ranges["cn_max"], found["cn"]))
