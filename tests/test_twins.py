@@ -102,11 +102,11 @@ CELLS: dict[str, Sequence[Any]] = {
     "asker": (None, "A", "C"),
     **dict.fromkeys(("size", "bytes"), range(4)),
     "interval_s": (None, 0, 900, 86400),
-    "schedule": (None, "", "0-15,1920-2040", "1930-1935", "10065-10080", "now"),
+    "schedule": (None, "", "0-15,1920-2040", "1930-1935", "10065-10080", "2165-2170", "now"),
     **{f"backfill_{where}_s": [[some, 2 * some, 3 * some]] for where, some in (("local", 600), ("remote", 7200))},
     **dict.fromkeys(("delete_pending_timeout_s", "status_after_s"), (300, 100_000)),
     "maintenance_s": (7200, 46800),
-    "status_clock_s": ([], [21600], [3600, 86000]),
+    "status_clock_s": ([], [21600], [4200, 86000]),
     "batch": range(2),
     "peers": (["A"], ["A", "C"], ["B"]),
     "responders": ([], ["A"], ["A", "B"]),
@@ -428,11 +428,14 @@ def test_inquiries_go_on_alike(given_frames: list[tuple[pa.Table, DataFrame]], s
     """Those that begin, and those that had begun: to who is silent, who has answered, and who is gone; a leaver's too."""
     tables = [each[0] for each in given_frames]
     mail = [keyed.with_columns(each.select(list(FRAMES["validated"].names)), at=each["now"]) for each in tables[:2]]
+    answers = pa.concat_tables(keyed.with_columns(each.select(mail[0].column_names), at=each["now"]) for each in tables)
+    says = pa.array([[Flag.DELETE_PENDING]] * answers.num_rows, answers.schema.field("flags").type)
+    told = pa.concat_tables([mail[1], keyed.with_columns(answers, type=str(MessageType.STATUS), flags=says)])
     replicas = keyed.one_of_each(tables[2], HERE).select([*HERE, "standing", "now"]).rename_columns([*HERE, "standing", "at"])
     expect_alike(
         "status.inquire", spark,
         begin=keyed.distinct(tables[3], HERE), responders=keyed.distinct(tables[4], [*HERE, "peer"]),
-        inquiring=keyed.one_of_each(tables[5], [*HERE, "peer"]), accepted=mail[0], current=mail[1], replicas=replicas,
+        inquiring=keyed.one_of_each(tables[5], [*HERE, "peer"]), accepted=mail[0], current=told, replicas=replicas,
         lists=keyed.one_of_each(pa.concat_tables(tables), [*HERE, "peer"]).select([*HERE, "peer", "listing"]),
         stores=keyed.one_of_each(pa.concat_tables(tables), ["org", "store"]).select(["org", "store", "site"]),
         clock=keyed.one_of_each(tables[6], ["org"]),
@@ -490,13 +493,19 @@ def test_edits_are_received_alike(spark: SparkSession) -> None:
         said = [(name, draw.choice(texts)) for name, texts in TEXTS.items() if draw.random() < 0.12]
         if draw.random() < 0.5:
             said = [*{"name": "n", PARENT: "p", **dict(said)}.items()]
-        return {
+        one = draw.choice([*TEXTS])
+        fine = {
+            "store": "A", "item": None, "at": draw.choice(times), "action": Action.SET_FOLDER, "size": None,
+            "properties": [(one, draw.choice(TEXTS[one]))],
+        }  # fmt: skip
+        any_one = {
             "org": f"o{nth % 12}", "store": draw.choice("ABCD"), "folder": draw.choice((None, "F", HIERARCHY)),
             "item": draw.choice((None, None, "x")), "edit_id": draw.choice(names), "at": draw.choice([None, *ages, *times * 3]),
             "place": draw.choice((None, 1, 2, 3)), "action": draw.choice([None, "x", *Action, *Action]),
             "name": draw.choice((None, "n")), "properties": None if draw.random() < 0.2 else draw.sample(said, len(said)),
             "size": draw.choice((None, 0, -1, 2**62 - 1, 2**62)), "hash": draw.choice((None, "h")),
         }  # fmt: skip
+        return {**any_one, **fine, "edit_id": f"fine {nth}"} if nth % 2 else any_one  # but for what it sets
 
     one_each = {tuple(each[name] for name in ("org", "store", "at", "place", "edit_id")): each for each in map(edit, range(3000))}
     given = {
