@@ -63,6 +63,11 @@ def filtered(table: pa.Table, stays: pa.ChunkedArray) -> pa.Table:
     return pa.Table.from_batches(batches, table.schema)
 
 
+def alike(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.ChunkedArray:
+    """Of each row, whether some row of `keys` has the same values in the columns `on`; nulls never match."""
+    return _alike(table, keys, on) if keys.num_rows else pa.chunked_array([np.zeros(table.num_rows, bool)])
+
+
 def _alike(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.ChunkedArray:
     """Of each row, whether some row of `keys` has the same values in the columns `on`.
 
@@ -190,6 +195,21 @@ def gathered(rows: pa.Table, by: Sequence[str], **lists: pa.ChunkedArray) -> pa.
     ends = pa.array([*starts, rows.num_rows], pa.int32())
     arrays = {name: pa.ListArray.from_arrays(ends, column.combine_chunks()) for name, column in lists.items()}
     return with_columns(rows.select(list(by)).take(pa.array(starts)), **arrays)
+
+
+def inlined(rows: pa.Table, lists: pa.ChunkedArray | pa.ListArray, names: Mapping[str, str] | Sequence[str]) -> pa.Table:
+    """One row for each struct in the list of a row, with those of its fields, and the name that each gets, beside the row."""
+    some = lists if isinstance(lists, pa.ListArray) else lists.combine_chunks()
+    each, structs = rows.take(pc.list_parent_indices(some)), pc.list_flatten(some)
+    called = names if isinstance(names, Mapping) else {name: name for name in names}
+    return with_columns(each, **{column: pc.struct_field(structs, field) for field, column in called.items()})
+
+
+def nth_of(keys: npt.NDArray[Any]) -> Whole:
+    """Of each row its place among those of its key, from 0; equal keys stand together."""
+    begins = np.flatnonzero(np.diff(keys, prepend=-1))
+    nth: Whole = np.arange(len(keys)) - np.repeat(begins, np.diff(np.append(begins, len(keys))))
+    return nth
 
 
 def fields(rows: pa.Table, names: Sequence[str]) -> pa.ChunkedArray:

@@ -10,10 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cnarrow
-from pfspark.keyed import MOMENT, anti_join, beside, distinct, semi_join, with_columns
+from pfspark.keyed import MOMENT, anti_join, beside, distinct, inlined, semi_join, with_columns
 from pfspark.keys import HERE, ORIGIN_HERE, PAIR, RANGE_HERE
 from pfspark.timeouts import TIMEOUTS
 from pfspark.twins.picking import speakers
+from pfspark.twins.sets import layer
 from pfspark.words import CARRYING, HIERARCHY, BackfillStep, Listing
 
 TIMES = ("heard", "attempt", "asked")
@@ -29,13 +30,6 @@ def later(moments: pa.ChunkedArray, seconds: pa.ChunkedArray) -> pa.ChunkedArray
 
 def _sooner(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.min_element_wise(_micros(one), _micros(other)).cast(MOMENT)
-
-
-def _layer(array: pa.Table) -> pa.Table:
-    asked = pc.fill_null(_micros(array["asked"]), 0)
-    return with_columns(
-        array.select(list(RANGE_HERE)), open=1, heard=_micros(array["heard"]), attempt=array["attempt"], asked=asked
-    )
 
 
 def _times(pieces: pa.Table) -> pa.Table:
@@ -69,7 +63,7 @@ def _wait_of(rows: pa.Table, attempt: pa.ChunkedArray) -> pa.ChunkedArray:
     return pc.if_else(pc.fill_null(leaver_has_it, False), sooner, regular)
 
 
-def _content_waits(rows: pa.Table) -> pa.ChunkedArray:
+def content_waits(rows: pa.Table) -> pa.ChunkedArray:
     return pc.and_kleene(rows["suspended"], pc.not_equal(rows["folder"], HIERARCHY))
 
 
@@ -81,7 +75,7 @@ def _due(array: pa.Table, *, clock: pa.Table) -> pa.Table:
 
 
 def _asked_now(due: pa.Table) -> pa.Table:
-    held_back = pc.and_kleene(_content_waits(due), pc.equal(due["leaving"], 0))
+    held_back = pc.and_kleene(content_waits(due), pc.equal(due["leaving"], 0))
     return due.filter(pc.and_kleene(pc.less_equal(due["due"], due["now"]), pc.invert(held_back)))
 
 
@@ -115,7 +109,7 @@ def _unless_suspended(asks: pa.Table, *, lists: pa.Table, clock: pa.Table) -> pa
     leavers = lists.filter(pc.equal(lists["listing"], str(Listing.REMOVED))).select([*HERE, "peer"])
     chosen = beside(asks, with_columns(leavers, leaves=True), [*HERE, "peer"])
     timed = beside(chosen, clock.select(["org", "suspended"]), ["org"], inner=True)
-    waits = pc.and_kleene(_content_waits(timed), pc.is_null(timed["leaves"]))
+    waits = pc.and_kleene(content_waits(timed), pc.is_null(timed["leaves"]))
     return timed.filter(pc.invert(waits)).drop_columns(["leaves", "suspended"])
 
 
@@ -127,7 +121,7 @@ def _retry(asks: pa.Table, *, clock: pa.Table) -> pa.Table:
 
 def _enter(array: pa.Table, *, asks: pa.Table) -> pa.Table:
     asking = with_columns(asks.select(list(RANGE_HERE)), asking=1, now=_micros(asks["now"]))
-    after = cnarrow.coverage(ORIGIN_HERE, _layer(semi_join(array, asks, HERE)), asking)
+    after = cnarrow.coverage(ORIGIN_HERE, layer(semi_join(array, asks, HERE)), asking)
     asked = pc.if_else(pc.greater(after["asking"], 0), after["now"], after["asked"])
     attempt, heard = pc.add(after["attempt"], after["asking"]), after["heard"].cast(MOMENT)
     entered = _times(with_columns(after, heard=heard, attempt=attempt, asked=asked))
@@ -136,7 +130,7 @@ def _enter(array: pa.Table, *, asks: pa.Table) -> pa.Table:
 
 
 def _next_due(timed: pa.Table, *, asks: pa.Table) -> pa.Table:
-    waits = timed.filter(pc.or_kleene(pc.greater(timed["due"], timed["now"]), _content_waits(timed)))
+    waits = timed.filter(pc.or_kleene(pc.greater(timed["due"], timed["now"]), content_waits(timed)))
     both = pa.concat_tables([waits.select([*HERE, "due"]), asks.select([*HERE, "due"])])
     return both.group_by(list(HERE), use_threads=False).aggregate([("due", "min")]).rename_columns([*HERE, "due"])
 
@@ -153,11 +147,8 @@ def _steps(noted: pa.Table, *, asks: pa.Table, clock: pa.Table) -> pa.Table:
 
 
 def _answer(requests: pa.Table, *, applied: pa.Table, empty: pa.Table) -> pa.Table:
-    ranges = requests["asks"].combine_chunks()
     here = requests.select(["org", "recipient", "folder", "store"]).rename_columns([*HERE, "asker"])
-    asked = here.take(pc.list_parent_indices(ranges))
-    for name in ("origin", "cn_min", "cn_max"):
-        asked = asked.append_column(name, pc.struct_field(pc.list_flatten(ranges), name))
+    asked = inlined(here, requests["asks"], ("origin", "cn_min", "cn_max"))
     askers, keys = distinct(asked, [*ORIGIN_HERE, "asker"]), (*HERE, "asker", "origin")
     has, has_none = (beside(each.select(list(RANGE_HERE)), askers, ORIGIN_HERE, inner=True) for each in (applied, empty))
     return cnarrow.intersect(asked, cnarrow.subtract(has, has_none, keys), keys)

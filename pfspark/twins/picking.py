@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, beside, distinct, filtered, in_parts, placed, semi_join, together, with_columns
+from pfspark.keyed import anti_join, beside, distinct, filtered, in_parts, inlined, placed, semi_join, together, with_columns
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.references import became, named_by
 from pfspark.words import CARRYING, HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Outcome, Reason, Standing, Why
@@ -84,14 +84,8 @@ def _folders_of(accepted: pa.Table) -> pa.Table:
 
 
 def _unpack(delivered: pa.Table) -> pa.Table:
-    carries = delivered["carries"].combine_chunks()
-    each = delivered.select(["org", "recipient", "folder", "message_id"]).take(pc.list_parent_indices(carries))
-    ranges = pc.list_flatten(carries)
-    for name in ("origin", "cn_min", "cn_max"):
-        each = each.append_column(name, pc.struct_field(ranges, name))
-    return each.rename_columns([*HERE, "message_id", "origin", "cn_min", "cn_max"]).select(
-        [*ORIGIN_HERE, "message_id", "cn_min", "cn_max"]
-    )
+    received = delivered.select(["org", "recipient", "folder", "message_id"]).rename_columns([*HERE, "message_id"])
+    return inlined(received, delivered["carries"], ("origin", "cn_min", "cn_max"))
 
 
 def speakers(replicas: pa.Table) -> pa.Table:

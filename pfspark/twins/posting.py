@@ -69,24 +69,10 @@ def _record_posts(posts: pa.Table, *, changing: pa.Table) -> pa.Table:
 
 
 def _as_changes(written: pa.Table) -> pa.Table:
-    columns = [
-        "org",
-        "folder",
-        "label",
-        "cn",
-        "object",
-        "action",
-        "name",
-        "predecessors",
-        "hash",
-        "at",
-        "edit_id",
-        "now",
-        "store",
-    ]
-    called = {"label": "origin", "at": "made_at", "now": "at"}
-    changes = written.select(columns).rename_columns([called.get(name, name) for name in columns])
-    return with_columns(changes, size=pc.fill_null(written["size"], 0), properties=_headers(written))
+    as_it_is = ["org", "store", "folder", "cn", "object", "action", "name", "predecessors", "hash", "edit_id"]
+    said = {"origin": written["label"], "made_at": written["at"], "at": written["now"]}
+    sized = with_columns(written.select(as_it_is), **said, size=pc.fill_null(written["size"], 0))
+    return with_columns(sized, properties=_headers(written))
 
 
 def _headers(written: pa.Table) -> pa.ListArray:

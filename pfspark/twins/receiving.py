@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from itertools import groupby
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import MOMENT, anti_join, beside, distinct, numbered, pairs_of, placed, semi_join, with_columns
+from pfspark.keyed import MOMENT, alike, anti_join, beside, nth_of, numbered, pairs_of, placed, semi_join, with_columns
 from pfspark.keys import STORE
 from pfspark.words import (
     DELETED,
@@ -47,20 +47,13 @@ def _receive(
     awake = _told_apart(awake, repeated)
     reason = pc.if_else(_is_bad(awake), pa.scalar(str(Reason.BAD_VALUE)), pa.scalar(None, pa.string()))
     for refused, why in (
-        (pc.or_(pc.or_(awake["later"], _stands_in(awake, taken, EDIT)), _is_undone(awake, replicas)), Reason.ALREADY_TAKEN_IN),
-        (pc.invert(_stands_in(awake, stores, STORE)), Reason.UNKNOWN_STORE),
+        (pc.or_(pc.or_(awake["later"], alike(awake, taken, EDIT)), _is_undone(awake, replicas)), Reason.ALREADY_TAKEN_IN),
+        (pc.invert(alike(awake, stores, STORE)), Reason.UNKNOWN_STORE),
     ):
         reason = pc.if_else(refused, str(why), reason)
     sets = with_columns(awake, properties=_or_nothing(awake["properties"], _of_folder(awake)))
     never = pa.scalar(None, MOMENT)
     return with_columns(sets, reason=reason, nth=_nth(awake), decided=never).drop_columns("later")
-
-
-def _stands_in(rows: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.Array:
-    """Of each row, whether some row of `keys` has the same in those columns."""
-    stands = np.zeros(rows.num_rows, bool)
-    stands[semi_join(placed(rows.select(list(on))), keys, on)["_place"].to_numpy()] = True
-    return pa.array(stands)
 
 
 def _in_time(at: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -74,9 +67,8 @@ def _nth(edits: pa.Table) -> pa.Array:
     at, place = (pc.fill_null(edits[name].cast(pa.int64()), -(2**63)).to_numpy() for name in ("at", "place"))
     names = pc.rank(edits["edit_id"], tiebreaker="dense").to_numpy()
     along = np.lexsort((names, place, at, store))
-    begins = np.flatnonzero(np.diff(store[along], prepend=-1))
     nth = np.empty(len(along), np.int32)
-    nth[along] = np.arange(len(along)) - np.repeat(begins, np.diff(np.append(begins, len(along)))) + 1
+    nth[along] = nth_of(store[along]) + 1
     return pa.array(nth)
 
 
@@ -101,14 +93,14 @@ def _or_first(value: Any) -> tuple[Any, ...]:
     return () if value is None else (value,)
 
 
-def _is_undone(edits: pa.Table, replicas: pa.Table) -> pa.Array:
+def _is_undone(edits: pa.Table, replicas: pa.Table) -> pa.ChunkedArray:
     about = pc.if_else(_of_folder(edits), HIERARCHY, edits["folder"])
     again = placed(with_columns(edits.select([*STORE, "edit_id", "at"]), about=about))
     again = again.filter(pc.starts_with(again["edit_id"], SAID_AGAIN))
     lives = replicas.select([*STORE, "folder", "at"]).rename_columns([*STORE, "about", "since"])
     beside_lives = beside(again, lives, [*STORE, "about"], inner=True)
     undone = beside_lives.filter(pc.less(beside_lives["since"], beside_lives["at"]))
-    return _stands_in(edits, distinct(undone, [*STORE, "edit_id", "at"]), [*STORE, "edit_id", "at"])
+    return alike(edits, undone, [*STORE, "edit_id", "at"])
 
 
 def _of_folder(edits: pa.Table) -> pa.ChunkedArray:

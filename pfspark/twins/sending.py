@@ -11,9 +11,23 @@ import pyarrow.compute as pc
 
 from pfspark import cnarrow
 from pfspark.cntext import label_key
-from pfspark.keyed import MOMENT, Whole, beside, distinct, fields, gathered, labels, numbered, pairs_of, stores_of, with_columns
+from pfspark.keyed import (
+    MOMENT,
+    Whole,
+    beside,
+    distinct,
+    fields,
+    gathered,
+    inlined,
+    nth_of,
+    numbered,
+    pairs_of,
+    stores_of,
+    with_columns,
+)
 from pfspark.keys import HERE, NUMBER, ORIGIN, ORIGIN_HERE, QUEUE, STORE
-from pfspark.twins.sets import lives_of
+from pfspark.twins.gaps import content_waits
+from pfspark.twins.sets import lives_of, senders
 from pfspark.words import HIERARCHY, UNLIMITED, Action, Flag, MessageType, Reason, Standing
 
 RANGE = ("origin", "cn_min", "cn_max")
@@ -58,8 +72,7 @@ def _messages(queued: pa.Table, cuts: Any, begins: Any, total: Any) -> pa.Table:
     """Updates in their order, of which some begin a message, and some of these a queue, as the messages."""
     place = np.flatnonzero(cuts)
     message = np.cumsum(cuts) - 1
-    first_of = message[begins]
-    batch = np.arange(len(place)) - np.repeat(first_of, np.diff(np.append(first_of, len(place))))
+    batch = nth_of(np.cumsum(begins)[place])
     sent = np.append(total[place[1:] - 1], total[-1:])
     sizes = np.diff(sent, prepend=0).astype(np.int64)
     numbers, origin = queued["cn"].to_numpy(), numbered(queued, ["origin"])[0]
@@ -175,8 +188,7 @@ def _address(
 ) -> pa.Table:  # fmt: skip
     at = clock.select(["org", "now"]).rename_columns(["org", "at"])
     cut_off = with_columns(conditions.filter(conditions["cut"]).select(list(STORE)), lost=str(Reason.CUT_OFF))
-    called = with_columns(replicas.select(list(HERE)), sender=labels(replicas["store"], replicas["life"]))
-    sent = beside(beside(drafts, called, HERE, inner=True), at, ["org"], inner=True)
+    sent = beside(senders(drafts, replicas=replicas), at, ["org"], inner=True)
     sent = beside(beside(beside(sent, cut_off, STORE), status, HERE), limits.select([*HERE, "priority"]), HERE)
     time = _padded(sent["at"].cast(pa.int64()))
     nth = pa.array(_nth(sent)).cast(pa.string())
@@ -203,8 +215,7 @@ def _nth(sent: pa.Table) -> Whole:
         order = some.select(["peers", "carries", "asks", "flags"]).to_pylist()
         keys = sorted(zip(alike[several].tolist(), map(_order, order), several.tolist(), strict=True))
         of, places = (np.array([each[part] for each in keys]) for part in (0, 2))
-        begins = np.flatnonzero(np.diff(of, prepend=-1))
-        nth[places] = np.arange(len(of)) - np.repeat(begins, np.diff(np.append(begins, len(of)))) + 1
+        nth[places] = nth_of(of) + 1
     return nth
 
 
@@ -228,9 +239,7 @@ def _recipients(sent: pa.Table, delays: pa.Table) -> pa.ListArray:
 
 def _by_recipient(delays: pa.Table) -> pa.Table:
     """How long mail takes from one store to another: org, store, peer, delay_s."""
-    pairs = pairs_of(delays["delays"])
-    each, pair = delays.select(list(STORE)).take(pc.list_parent_indices(pairs)), pc.list_flatten(pairs)
-    return with_columns(each, peer=pc.struct_field(pair, "key"), delay_s=pc.struct_field(pair, "value"))
+    return inlined(delays.select(list(STORE)), pairs_of(delays["delays"]), {"key": "peer", "value": "delay_s"})
 
 
 def _arrive(mail: pa.Table, *, conditions: pa.Table, replicas: pa.Table, clock: pa.Table) -> pa.Table:
@@ -243,9 +252,8 @@ def _arrive(mail: pa.Table, *, conditions: pa.Table, replicas: pa.Table, clock: 
         timed, conditions.select([*STORE, "cut", "down"]).rename_columns(["org", "recipient", "cut", "down"]), here[:2]
     )
     out = pc.fill_null(pc.or_kleene(timed["down"], timed["cut"]), False)
-    of_content = pc.and_(timed["suspended"], pc.not_equal(timed["folder"], HIERARCHY))
     asks = pc.equal(timed["type"], str(MessageType.BACKFILL_REQUEST))
-    waits = pc.and_(pc.and_(of_content, asks), pc.and_(timed["leaves"].is_null(), pc.invert(out)))
+    waits = pc.and_(pc.and_(content_waits(timed), asks), pc.and_(timed["leaves"].is_null(), pc.invert(out)))
     cut_off = pc.if_else(pc.fill_null(timed["cut"], False), str(Reason.CUT_OFF), None)
     why = pc.coalesce(timed["lost"], pc.if_else(pc.fill_null(timed["down"], False), str(Reason.DOWN), cut_off))
     got = with_columns(timed, lost=why).filter(pc.invert(waits))

@@ -9,7 +9,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cnarrow
-from pfspark.keyed import anti_join, distinct, labels, one_of_each, placed, run_ends, semi_join, stores_of, with_columns
+from pfspark.keyed import (
+    anti_join,
+    beside,
+    distinct,
+    inlined,
+    labels,
+    one_of_each,
+    placed,
+    run_ends,
+    semi_join,
+    stores_of,
+    with_columns,
+)
 from pfspark.keys import AGENDA, BELIEF, FOLDER, HERE, MESSAGE, ORIGIN_HERE, RANGE_HERE, SAID, STORE
 from pfspark.words import HIERARCHY, LIVE, Entry, Listing, Standing
 
@@ -121,14 +133,19 @@ def _layers_of_claims(claimed: pa.Table) -> pa.Table:
 
 
 def _cover(held: pa.Table, carried: pa.Table, claims: pa.Table, array: pa.Table) -> pa.Table:
-    times = {name: array[name].cast(pa.int64()) for name in ("heard", "attempt", "asked")}
     return cnarrow.coverage(
         ORIGIN_HERE,
         with_columns(held.select(list(RANGE_HERE)), applied=1),
         with_columns(carried.select(list(RANGE_HERE)), arriving=1),
         claims,
-        with_columns(array.select(list(RANGE_HERE)), open=1, **times),
+        layer(array),
     )
+
+
+def layer(array: pa.Table) -> pa.Table:
+    """The open array as a layer of the coverage, its times as measures."""
+    times = {name: array[name].cast(pa.int64()) for name in ("heard", "attempt", "asked")}
+    return with_columns(array.select(list(RANGE_HERE)), open=1, **times)
 
 
 def lives_of(labels: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -140,8 +157,8 @@ def lives_of(labels: pa.ChunkedArray) -> pa.ChunkedArray:
 def _current_only(rows: pa.Table, *, lives: pa.Table, about: str = "about") -> pa.Table:
     named = with_columns(rows.select(list(HERE)), peer=stores_of(rows[about]), life=lives_of(rows[about]))
     newest = lives.select([*HERE, "peer", "life"]).rename_columns([*HERE, "peer", "newest"])
-    beside = placed(named).join(newest, [*HERE, "peer"])
-    current = beside.filter(pc.greater_equal(beside["life"], pc.fill_null(beside["newest"], 1)))
+    known = placed(named).join(newest, [*HERE, "peer"])
+    current = known.filter(pc.greater_equal(known["life"], pc.fill_null(known["newest"], 1)))
     return rows.take(current.sort_by("_place")["_place"])
 
 
@@ -152,9 +169,7 @@ def _from_current_replicas(accepted: pa.Table, *, lives: pa.Table) -> pa.Table:
 
 def _said_in(letters: pa.Table) -> pa.Table:
     """What letters claim, a row each claim: org, message_id, and those of `CLAIM`."""
-    status = letters["status"].combine_chunks()
-    each, claims = letters.select(list(MESSAGE)).take(pc.list_parent_indices(status)), pc.list_flatten(status)
-    return with_columns(each, **{name: pc.struct_field(claims, name) for name in CLAIM})
+    return inlined(letters.select(list(MESSAGE)), letters["status"], CLAIM)
 
 
 def _hear(accepted: pa.Table, *, letters: pa.Table, believed: pa.Table) -> pa.Table:
@@ -233,9 +248,9 @@ def _dated(moves: pa.Table, *, clock: pa.Table) -> pa.Table:
     return moves.join(at, "org", join_type="inner").select([*moves.column_names, "at"])
 
 
-def _senders(speaking: pa.Table, *, replicas: pa.Table) -> pa.Table:
+def senders(speaking: pa.Table, *, replicas: pa.Table) -> pa.Table:
     called = with_columns(replicas.select(list(HERE)), sender=labels(replicas["store"], replicas["life"]))
-    return speaking.select(list(HERE)).join(called, list(HERE), join_type="inner")
+    return beside(speaking, called, HERE, inner=True)
 
 
 def _tell(speaking: pa.Table, *, shown: pa.Table, empty: pa.Table, claims: pa.Table, clock: pa.Table) -> pa.Table:
@@ -270,7 +285,7 @@ SETS: dict[str, Callable[..., Any]] = {
     "backfill.cover": _cover,
     "frames.dated": _dated,
     "merging._of_hierarchy": lambda changes: changes.filter(pc.equal(changes["folder"], HIERARCHY)),
-    "addressing.senders": _senders,
+    "addressing.senders": senders,
     "receipt.sift": lambda carried, *, applied: _without(carried, applied),
     "receipt.sift_each": _sift_each,
     "sending.hidden": _hidden,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import cnarrow
-from pfspark.keyed import MOMENT, anti_join, beside, distinct, one_of_each, semi_join, stores_of, with_columns
+from pfspark.keyed import MOMENT, anti_join, beside, distinct, inlined, one_of_each, semi_join, stores_of, with_columns
 from pfspark.keys import HERE, MESSAGE, ORIGIN_HERE, RANGE_HERE
 from pfspark.timeouts import REPEATS, TIMEOUTS
 from pfspark.twins.gaps import later, timeout
@@ -30,10 +30,6 @@ def has(lists: pa.ChunkedArray, value: Any) -> pa.Array:
     found = pc.equal(pc.list_flatten(lists), value.take(of) if isinstance(value, pa.ChunkedArray) else str(value))
     stands[of.filter(found).to_numpy()] = True
     return pa.array(stands, mask=lists.is_null().to_numpy())
-
-
-def _flat(lists: pa.ChunkedArray, names: tuple[str, ...]) -> dict[str, pa.Array]:
-    return {name: pc.struct_field(pc.list_flatten(lists).combine_chunks(), name) for name in names}
 
 
 def _answerable(accepted: pa.Table, *, replicas: pa.Table) -> pa.Table:
@@ -69,8 +65,7 @@ def _answer(
 ) -> pa.Table:
     askers, by_peer = distinct(requests, ASKED), (*ORIGIN_HERE, "peer")
     lacking = _lacking(shown, beliefs=beliefs, peers=askers)
-    of = pc.list_parent_indices(requests["status"])
-    asked = with_columns(requests.select(list(ASKED)).take(of), **_flat(requests["status"], CLAIM))
+    asked = inlined(requests.select(list(ASKED)), requests["status"], CLAIM)
     held = beside(applied.select(list(RANGE_HERE)), askers, HERE, inner=True)
     less = cnarrow.subtract(asked, held, by_peer)
     active = replicas.filter(pc.equal(replicas["standing"], str(Standing.ACTIVE))).select(list(HERE))

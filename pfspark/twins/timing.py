@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import MOMENT, anti_join, beside, distinct, semi_join, with_columns
+from pfspark.keyed import MOMENT, alike, anti_join, beside, distinct, semi_join, with_columns
 from pfspark.keys import AGENDA, HERE, STORE
 from pfspark.schedules import THURSDAY, WEEK
+from pfspark.twins.gaps import content_waits
 from pfspark.words import HIERARCHY, LONGEST_S, SLOTS, Standing, Why
 
 SECOND, MINUTE, DAY = 1_000_000, 60_000_000, 86_400_000_000
@@ -20,8 +21,8 @@ SECOND, MINUTE, DAY = 1_000_000, 60_000_000, 86_400_000_000
 def _update(agenda: pa.Table, *, wanted: pa.Table, anew: pa.Table, clock: pa.Table) -> pa.Table:
     dropped = anti_join(semi_join(agenda, anew, [*HERE, "why"]), wanted, AGENDA)
     columns = [*AGENDA, "attempt", "since", "due"]
-    as_it_was = _without_nulls(agenda.select(columns))
-    changed = wanted.select(columns).filter(_is_new(_without_nulls(wanted.select(columns)), as_it_was, columns))
+    stays = alike(_without_nulls(wanted.select(columns)), _without_nulls(agenda.select(columns)), columns)
+    changed = wanted.select(columns).filter(pc.invert(stays))
     ended = with_columns(dropped.select(columns), due=pa.scalar(None, MOMENT))
     at = clock.select(["org", "now"]).rename_columns(["org", "at"])
     return beside(pa.concat_tables([changed, ended]), at, ["org"], inner=True)
@@ -31,10 +32,6 @@ def _without_nulls(entries: pa.Table) -> pa.Table:
     """Entries in which a moment that there is not is alike another: joins of Arrow, too, say that no null equals another."""
     never = -(2**63)
     return with_columns(entries, **{name: pc.fill_null(entries[name].cast(pa.int64()), never) for name in ("since", "due")})
-
-
-def _is_new(rows: pa.Table, known: pa.Table, on: Sequence[str]) -> pa.ChunkedArray:
-    return beside(rows, with_columns(distinct(known, on), known=True), on)["known"].is_null()
 
 
 def _decided(dirty: pa.Table, *, quiet: pa.Table, replicas: pa.Table) -> pa.Table:
@@ -86,8 +83,7 @@ def _cycle(
     interval = pc.if_else(pc.fill_null(has_interval, False), here["interval_s"], here["of_policy"])
     counted = pc.coalesce(here["since"], here["now"])
     due = _next_cycles(_micros(counted), _micros(here["start"]), interval.to_numpy() * SECOND, schedule)
-    content_waits = pc.and_kleene(here["suspended"], pc.not_equal(here["folder"], HIERARCHY))
-    held = pc.and_kleene(content_waits, pc.invert(leaving))
+    held = pc.and_kleene(content_waits(here), pc.invert(leaving))
     goes = pc.fill_null(pc.and_kleene(pc.invert(held), pc.less_equal(due, here["now"])), False)
     return with_columns(here.select(list(HERE)), since=counted, due=due, goes=goes)
 
