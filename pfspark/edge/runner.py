@@ -353,6 +353,7 @@ class Runner:
     def _commit(self, known: Carried, writer: Writer, turns: Mapping[str, datetime], began: datetime) -> Played:
         assert writer.last is not None
         self._expect_fit()
+        self._tables.gather()
         with Recording(self._tables, writer.last.round + 1) as recording:
             made = known.play(turns, recording.begin, self.cut)
             played = self._record(known, writer, Kind.PLAYED, turns, made, began, recording)

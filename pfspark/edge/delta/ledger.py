@@ -5,22 +5,22 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, fields, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark.edge.delta import native
-from pfspark.keyed import ByName
+from pfspark.keyed import ByName, filtered
 from pfspark.rows import columns_of
 from pfspark.rules.history import NEVER_REWRITTEN
 from pfspark.tables import TABLES
 from pfspark.words import Kind
-
-if TYPE_CHECKING:
-    import pyarrow.dataset as ds
 
 FORMAT = 3
 """The version of these tables; a lake of a higher one was made by a newer pfspark. Format 1 knew no digests of facts, format 2
@@ -155,17 +155,31 @@ def restored_of(rows: Iterable[Mapping[str, Any]] | None) -> tuple[Restored, ...
 
 @dataclass(frozen=True)
 class Ledger:
-    """The ledger at a version: its rows in the columns of `LOOKED_AT`, and the whole of it, of which single rows are read."""
+    """The ledger at a version, in a folder of this machine: the rows of each of its files in the columns of `LOOKED_AT`. A single
+    row is read whole."""
 
-    rows: pa.Table
-    whole: ds.Dataset
-    _known: dict[int, dict[str, Any]] = field(default_factory=dict)
+    files: Mapping[Path, pa.Table]
+
+    @classmethod
+    def read(cls, place: Path, version: int, before: Ledger | None) -> Ledger | None:
+        """At that version; None where it cannot be read. Files that were there `before` say what they said."""
+        known, schema = before.files if before else {}, columns_of(LEDGER, LOOKED_AT)
+        with suppress(Exception):
+            if found := native.paths(place, version):
+                return cls({path: known[path] if path in known else native.in_file(path, schema) for path in found})
+        return None
+
+    @cached_property
+    def rows(self) -> pa.Table:
+        """All of them."""
+        return pa.concat_tables(self.files.values())
 
     def row(self, round: int) -> dict[str, Any] | None:
         """The row of a round, whole; None where it cannot be read."""
-        if round not in self._known:
-            found = native.rows(self.whole, columns_of(LEDGER), pc.field("round") == round)
-            if found is None or not found.num_rows:
-                return None
-            [self._known[round]] = found.to_pylist()
-        return self._known[round]
+        for path, rows in self.files.items():
+            if pc.index(rows["round"], round).as_py() >= 0:
+                with suppress(Exception):
+                    whole = native.in_file(path, columns_of(LEDGER))
+                    found: list[dict[str, Any]] = filtered(whole, pc.equal(whole["round"], round)).to_pylist()
+                    return found[0]
+        return None

@@ -10,10 +10,10 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -24,6 +24,8 @@ from pfspark.keyed import filtered
 if TYPE_CHECKING:
     import pyarrow.dataset as ds
     from deltalake import CommitProperties, DeltaTable, PostCommitHookProperties
+
+T = TypeVar("T")
 
 FEW = 20_000
 """Up to so many names a table is searched for them without Spark."""
@@ -36,6 +38,10 @@ MANY = 100_000
 """Rows of a file from which on its columns are read by several threads."""
 FILES, THREADS = 16, min(os.cpu_count() or 2, 8)
 """From so many files on they are read by so many threads."""
+KEPT = 64
+"""Tables of which is kept what their logs said, so that only what came since is read: those of four lakes."""
+JOINED = 2**22
+"""Bytes of a file that is joined with no others any more: what rounds add is written some few times in all, and not each time."""
 CHECKPOINT_EVERY = 10
 """Commits, where a table does not say it otherwise: as Delta does."""
 BY_FEATURES = 7
@@ -68,7 +74,8 @@ def append(place: Path, rows: pa.Table, said: str | None) -> None:
     """
     from deltalake import CommitProperties
 
-    _append(_to_write(place), rows, CommitProperties(custom_metadata={"userMetadata": said} if said else None))
+    with _to_write(place) as table:
+        _append(table, rows, CommitProperties(custom_metadata={"userMetadata": said} if said else None))
 
 
 def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -> bool:
@@ -79,15 +86,16 @@ def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -
     """
     from deltalake import CommitProperties, Transaction
 
-    table = _to_write(place)
     told = CommitProperties(custom_metadata={"userMetadata": said}, app_transactions=[Transaction(app, number)])
     try:
-        if (table.transaction_version(app) or 0) < number:
-            _append(table, rows, told)
-            return True
+        with _to_write(place) as table:
+            if (table.transaction_version(app) or 0) < number:
+                _append(table, rows, told)
+                return True
     except Exception:
-        if (_table(place).transaction_version(app) or 0) < number:
-            raise
+        with _opened(place) as table:
+            if (table.transaction_version(app) or 0) < number:
+                raise
     return False
 
 
@@ -101,17 +109,18 @@ def _append(table: DeltaTable, rows: pa.Table, told: CommitProperties) -> None:
 
 def last_number(place: Path, app: str) -> int:
     """The last number of `app` that the log of a table knows; 0 where it knows none, or cannot be read."""
-    with suppress(Exception):
-        return _table(place).transaction_version(app) or 0
+    with suppress(Exception), _opened(place) as table:
+        return table.transaction_version(app) or 0
     return 0
 
 
-def _to_write(place: Path) -> DeltaTable:
-    table = _table(place)
-    protocol = table.protocol()
-    if protocol.min_writer_version >= BY_FEATURES and not {*(protocol.writer_features or ())} <= WRITTEN:
-        raise LeftToSparkError(place)
-    return table
+@contextmanager
+def _to_write(place: Path) -> Iterator[DeltaTable]:
+    with _opened(place) as table:
+        protocol = table.protocol()
+        if protocol.min_writer_version >= BY_FEATURES and not {*(protocol.writer_features or ())} <= WRITTEN:
+            raise LeftToSparkError(place)
+        yield table
 
 
 def _schema_mode(table: DeltaTable, rows: pa.Table) -> Literal["merge"] | None:
@@ -125,19 +134,33 @@ def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Ex
 
     None where they cannot be read.
     """
+    if keep is None:
+        with suppress(Exception), _plain(place, version) as table:
+            known = any(field.name in schema.names for field in table.schema().fields)
+            return _read(lambda path: in_file(path, schema), _paths(place, table), schema) if known else None
+        return None
     opened = dataset(place, version)
     return None if opened is None else rows(opened, schema, keep)
+
+
+def paths(place: Path, version: int | None = None) -> list[Path] | None:
+    """The files in which the rows of a table lie; None where that cannot be said."""
+    with suppress(Exception), _plain(place, version) as table:
+        return _paths(place, table)
+    return None
+
+
+def _paths(place: Path, table: DeltaTable) -> list[Path]:
+    return [place / name for name in pa.table(table.get_add_actions(flatten=True))["path"].to_pylist()]
 
 
 def dataset(place: Path, version: int | None = None) -> ds.Dataset | None:
     """A table, of which nothing but its log is read yet; None where it cannot be."""
     import pyarrow.fs as fs
 
-    with suppress(Exception):
-        if (table := _plain(place, version)) is not None:
-            # Files opened by delta-rs are Python's: Arrow's threads that let go of one while a process ends abort it.
-            files = fs.SubTreeFileSystem(str(place), fs.LocalFileSystem())
-            return table.to_pyarrow_dataset(filesystem=files)
+    with suppress(Exception), _plain(place, version) as table:
+        # Files opened by delta-rs are Python's: Arrow's threads that let go of one while a process ends abort it.
+        return table.to_pyarrow_dataset(filesystem=fs.SubTreeFileSystem(str(place), fs.LocalFileSystem()))
     return None
 
 
@@ -153,15 +176,18 @@ def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = Non
         fragments = [*opened.get_fragments(filter=keep)]
 
         def read_one(fragment: ds.ParquetFileFragment) -> pa.Table:
-            return _fit(_kept(_in_file(fragment, asked), keep), schema)
+            return _fit(_kept(in_file(fragment.filesystem.base_path + fragment.path, asked), keep), schema)
 
-        if not asked.names:
-            return None
-        if len(fragments) < FILES:
-            return pa.concat_tables([schema.empty_table(), *map(read_one, fragments)])
-        with ThreadPoolExecutor(THREADS) as threads:
-            return pa.concat_tables([schema.empty_table(), *threads.map(read_one, fragments)])
+        return _read(read_one, fragments, schema) if asked.names else None
     return None
+
+
+def _read(one: Callable[[T], pa.Table], files: Sequence[T], schema: pa.Schema) -> pa.Table:
+    """What is read of each of those files, together."""
+    if len(files) < FILES:
+        return pa.concat_tables([schema.empty_table(), *map(one, files)])
+    with ThreadPoolExecutor(THREADS) as threads:
+        return pa.concat_tables([schema.empty_table(), *threads.map(one, files)])
 
 
 def _kept(rows: pa.Table, keep: pc.Expression | None) -> pa.Table:
@@ -180,13 +206,17 @@ def _is_in(name: str, keep: pc.Expression | None) -> bool:
     return keep is not None and re.search(rf"\b{name}\b", str(keep)) is not None
 
 
-def _in_file(fragment: ds.ParquetFileFragment, schema: pa.Schema) -> pa.Table:
-    """The rows of a file, in those columns; one that it does not have is null."""
+def in_file(path: Path | str, schema: pa.Schema) -> pa.Table:
+    """The rows of a file, in those columns; one that it does not have is null.
+
+    Raises what Arrow does where it cannot be read.
+    """
+    import pyarrow.fs as fs
     import pyarrow.parquet as pq
 
     # Spark's times reach farther than nanoseconds do, as which Arrow reads what Spark writes by default.
     with (
-        fragment.filesystem.open_input_file(fragment.path) as source,
+        fs.LocalFileSystem().open_input_file(str(path)) as source,
         pq.ParquetFile(source, coerce_int96_timestamp_unit="us", pre_buffer=False) as file,
     ):
         there = [name for name in schema.names if name in file.schema_arrow.names]
@@ -206,8 +236,8 @@ def is_at_hand(place: Path, version: int | None = None) -> bool:
 
 def measure(place: Path, version: int | None) -> tuple[int, int] | None:
     """The rows of a table, and the bytes of its files, as its log says; None where that cannot be said."""
-    with suppress(Exception):
-        files = pa.table(_table(place, version).get_add_actions(flatten=True))
+    with suppress(Exception), _opened(place, version) as table:
+        files = pa.table(table.get_add_actions(flatten=True))
         rows, size = (pc.sum(files[column]).as_py() or 0 for column in ("num_records", "size_bytes"))
         return rows, size
     return None
@@ -215,16 +245,15 @@ def measure(place: Path, version: int | None) -> tuple[int, int] | None:
 
 def files(place: Path) -> int:
     """How many files a table has; none where that cannot be said."""
-    with suppress(Exception):
-        return len(_table(place).file_uris())
+    with suppress(Exception), _opened(place) as table:
+        return len(table.file_uris())
     return 0
 
 
 def compact(place: Path) -> None:
     """Joins the small files of a table. Where that cannot be, they stay as they are."""
-    with suppress(Exception):
-        table = _table(place)
-        table.optimize.compact(post_commithook_properties=_nothing_more())
+    with suppress(Exception), _plain(place), _to_write(place) as table:
+        table.optimize.compact(target_size=JOINED, post_commithook_properties=_nothing_more())
         _after_commit(table)
 
 
@@ -235,8 +264,8 @@ def tidy(place: Path) -> bool:
     A table with features that came later (`_plain`) is Spark's, and so is one whose files are kept for a time that is said in
     other words (`_RETENTION`).
     """
-    with suppress(Exception):
-        if (table := _plain(place)) is None or not _is_understood(table, "delta.deletedFileRetentionDuration"):
+    with suppress(Exception), _plain(place) as table:
+        if not _is_understood(table, "delta.deletedFileRetentionDuration"):
             return False
         table.optimize.compact(post_commithook_properties=_nothing_more())
         _after_commit(table)
@@ -276,41 +305,73 @@ def _vacuum(place: Path) -> None:
     A file that was removed, restored and removed again is kept by when it was removed last only where the log up to then has come
     into a checkpoint.
     """
-    _table(place).create_checkpoint()
-    for file in _table(place).vacuum(dry_run=False, full=True, post_commithook_properties=_nothing_more()):
-        gone = place / file
-        (gone.parent / f".{gone.name}.crc").unlink(missing_ok=True)
+    with _opened(place) as table:
+        table.create_checkpoint()
+    with _opened(place) as table:
+        for file in table.vacuum(dry_run=False, full=True, post_commithook_properties=_nothing_more()):
+            gone = place / file
+            (gone.parent / f".{gone.name}.crc").unlink(missing_ok=True)
 
 
 def count(place: Path) -> int | None:
     """How many rows a table has, as its log says; None where that cannot be said, as its files have rows that do not count."""
-    with suppress(Exception):
-        if (table := _plain(place)) is not None:
-            counted = pa.table(table.get_add_actions(flatten=True))["num_records"]
-            return None if counted.null_count else pc.sum(counted, min_count=0).as_py()
+    with suppress(Exception), _plain(place) as table:
+        counted = pa.table(table.get_add_actions(flatten=True))["num_records"]
+        return None if counted.null_count else pc.sum(counted, min_count=0).as_py()
     return None
 
 
 def commits(place: Path, newest: int) -> list[dict[str, Any]] | None:
     """So many newest commits of a table: `version`, `operation` and `operationParameters`; None where they cannot be read."""
-    with suppress(Exception):
-        found = _table(place).history(newest)
+    with suppress(Exception), _opened(place) as table:
+        found = table.history(newest)
         return found if len(found) == newest and all(commit.keys() >= _COMMIT for commit in found) else None
     return None
 
 
-def _table(place: Path, version: int | None = None) -> DeltaTable:
-    """A table, of which its log is read."""
+@contextmanager
+def _opened(place: Path, version: int | None = None) -> Iterator[DeltaTable]:
+    """A table, at that version or as it stands, of which the log is read; of one that was read here before only what came since.
+
+    What is kept is lent to one at a time: who comes meanwhile reads the log anew.
+    """
     from deltalake import DeltaTable  # when it is needed: who reads nothing does not wait for it
 
-    return DeltaTable(place, version=version)
+    stamp, table = _known.pop(place, (None, None))
+    if table is None or stamp is None or stamp != _stamp(place, table):
+        table = DeltaTable(place, version=version)
+    elif version is None or version > table.version():
+        table.update_incremental()
+    if version is not None and version != table.version():
+        table = DeltaTable(place, version=version)
+    yield table  # where that fails, nothing is kept
+    _known[place] = _stamp(place, table), table
+    while len(_known) > KEPT:
+        with suppress(KeyError, StopIteration, RuntimeError):  # another may be at it
+            del _known[next(iter(_known))]
 
 
-def _plain(place: Path, version: int | None = None) -> DeltaTable | None:
-    """A table whose files hold its rows under the names of its columns, and nothing else; None where columns may have others
-    names there, or rows not count: readers from version 2 of the protocol on look at that."""
-    table = _table(place, version)
-    return table if table.protocol().min_reader_version == 1 else None
+_known: dict[Path, tuple[tuple[int, ...] | None, DeltaTable]] = {}
+"""Tables as they were read last, each with the stamp of its last commit's file."""
+
+
+def _stamp(place: Path, table: DeltaTable) -> tuple[int, ...] | None:
+    """By what the file of a table's last commit is known again: where another lies in its place, or none, the log is another's,
+    or was cut off."""
+    with suppress(OSError):
+        found = os.stat(place / "_delta_log" / f"{table.version():020}.json")
+        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
+    return None
+
+
+@contextmanager
+def _plain(place: Path, version: int | None = None) -> Iterator[DeltaTable]:
+    """A table whose files hold its rows under the names of its columns, and nothing else. Raises LeftToSparkError where columns
+    may have others names there, or rows not count: readers from version 2 of the protocol on look at that."""
+    with _opened(place, version) as table:
+        if table.protocol().min_reader_version > 1:
+            raise LeftToSparkError(place)
+        yield table
 
 
 def added(place: Path, schema: pa.Schema, first: int, last: int, as_said: Callable[[pa.Table], pa.Table]) -> pa.Table | None:
@@ -323,8 +384,8 @@ def added(place: Path, schema: pa.Schema, first: int, last: int, as_said: Callab
             inserted = pc.equal(rows["_change_type"].cast(pa.string()), "insert")
             yield from as_said(filtered(_fit(rows, schema), inserted)).to_batches()
 
-    with suppress(Exception):
-        feed = _table(place).load_cdf(starting_version=first + 1, ending_version=last)
+    with suppress(Exception), _opened(place) as table:
+        feed = table.load_cdf(starting_version=first + 1, ending_version=last)
         return mapped.gathered(pieces(pa.RecordBatchReader.from_stream(feed)), schema)
     return None
 

@@ -37,7 +37,7 @@ from pfspark.edge.delta.damage import (
     unwritten,
 )
 from pfspark.edge.delta.digests import numbered
-from pfspark.edge.delta.ledger import FACTS, LEDGER, LOOKED_AT, Ledger
+from pfspark.edge.delta.ledger import FACTS, LEDGER, Ledger
 from pfspark.edge.delta.locks import lock, lock_file, unlock
 from pfspark.edge.spark.crossing import to_frame
 from pfspark.edge.spark.files import files_are_local
@@ -53,8 +53,8 @@ APP = "pfspark"
 """Under whose name the numbers of rounds are taken in the logs of tables."""
 OF_A_FILE = 500_000
 """Rows of a table that is written anew that come into one file, and are written by one task."""
-MANY_FILES = 200
-"""So many small files are read in a quarter of a second."""
+MANY_FILES = 50
+"""So many small files of the ledger are read in 50 ms; to join them, and as many of each other table, takes half a second."""
 TRIES = 6
 """How often a change of a table is said while others append to it, before it is given up until the next time."""
 THREADS = 4
@@ -206,11 +206,10 @@ class Stored:
         if (place := self.here(LEDGER)) is None or (version := log.newest(place)) is None:
             return None
         if self._read is None or self._read[0] != version:
-            opened = native.dataset(place, version)
-            rows = None if opened is None else native.rows(opened, columns_of(LEDGER, LOOKED_AT))
-            if opened is None or rows is None:
+            found = Ledger.read(place, version, self._read and self._read[1])
+            if found is None:
                 return None
-            self._read = version, Ledger(rows, opened)
+            self._read = version, found
         return self._read[1]
 
     def last_round(self) -> int:
@@ -335,13 +334,15 @@ class Stored:
                     raise damage(error) or unwritten(self.where, name, error) from error
         raise AssertionError("the last try gives or raises")
 
-    def gather(self, name: str) -> None:
-        """The files of a table of this machine are joined where they are many; its rows and its history stay as they are.
+    def gather(self) -> None:
+        """The small files of the tables that rounds write are joined, on this machine, where they are many; their rows and their
+        history stay as they are.
 
-        Each round adds one to the ledger, and every command reads them all: 2,000 of them take two seconds and a half.
+        Each round adds a file to the ledger, and to most others one: what is looked up in 2,000 of them takes seconds.
         """
-        if (place := self.here(name)) and native.files(place) > MANY_FILES:
-            native.compact(place)
+        if (place := self.here(LEDGER)) and native.files(place) > MANY_FILES:
+            with self.threads() as threads:
+                list(threads.map(lambda name: native.compact(place.parent / name), (LEDGER, *FACTS)))
 
     def count(self, name: str) -> int:
         """How many rows a table has, void ones too."""

@@ -28,8 +28,7 @@ if TYPE_CHECKING:
     from pfspark.edge.delta.snapshot import Snapshot
 
 LOOKED_AT_EVERY = 100
-"""Rounds after which is looked whether the ledger has come to many files, who plays for long leaves it no slower to read; and
-at which version of a catalog's tables each says what it does."""
+"""Rounds after which is looked at which version of a catalog's tables each says what it does."""
 
 
 class Writer:
@@ -80,7 +79,7 @@ class Writer:
         if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
             raise damaged(LEDGER, self._tables.where, flaws[0])
         self._tables.expect_whole_ledger()
-        self._tables.gather(LEDGER)
+        self._tables.gather()
         self.last = before
         now = datetime.now(UTC)
         row = Row(
@@ -99,8 +98,6 @@ class Writer:
         Raises OtherWriterError when another writer has taken that number.
         """
         tables, last = self._tables, self.last
-        if row.round % LOOKED_AT_EVERY == 0:
-            tables.gather(LEDGER)
         self.expect_its_lake()
         sealed = row.sealed(last.digest if last else "")
         told = rows_of(LEDGER, [sealed.written()])

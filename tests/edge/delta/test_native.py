@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
@@ -31,7 +33,10 @@ from pfspark.errors import LakeError, OtherWriterError
 from pfspark.lake import Lake
 from pfspark.rows import rows_of, schema_of
 from pfspark.tables import TABLES
+from tests.edge.lakes import DAY, Copy
 
+QUARTER = timedelta(minutes=15)
+DAWN = datetime.fromisoformat(f"{DAY}06:00:00Z")
 AT = datetime(2026, 1, 5, 12, 0, 0, 123456, tzinfo=UTC)
 PLAIN: dict[type[DataType], Any] = {BooleanType: True, LongType: 2**62, TimestampType: AT, BinaryType: b"\x00\xff"}
 
@@ -220,26 +225,34 @@ def test_the_files_of_a_long_ledger_are_joined_by_who_plays_next(
     assert Tables.open(spark, holed_place).snapshot(before[-1]["round"]).row.round == before[-1]["round"]
 
 
-def test_who_plays_for_long_joins_the_files_of_the_ledger(
-    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_who_plays_for_long_joins_the_files_of_the_tables(
+    copied: Copy, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Not at the first of many, and without a row less."""
-    tables = Tables.create(spark, tmp_path / "lake")
-    assert tables.folder is not None
-    monkeypatch.setattr(stored, "MANY_FILES", 4)
-    monkeypatch.setattr(writer, "LOOKED_AT_EVERY", 5)
-    files = []
-    with tables.writing() as playing:
-        playing.open()
-        assert playing.last is not None
-        row, last = playing.last, playing.last.round + 15
-        while row.round < last:
-            row = playing.record(replace(row, round=row.round + 1, kind="played"))
-            files.append(native.files(tables.folder / LEDGER))
-    assert max(files) < 12 and sum(after < before for before, after in pairwise(files)) == 2
-    ledger = tables.arrow(LEDGER)
-    assert ledger is not None and sorted(ledger["round"].to_pylist()) == [*range(1, last + 1)]
-    assert not tables.snapshot().broken_links() and not tables.flaws(LEDGER)
+    """Each time they are many, and not what people write; answers are the same as where none are joined, now and as of before."""
+    files: list[int] = []
+
+    def played(name: str, most: int) -> tuple[Path, list[str]]:
+        monkeypatch.setattr(stored, "MANY_FILES", most)
+        place = copied(name)
+        with Lake.open(place, spark) as lake:
+            for quarter in range(12):
+                at = DAWN + quarter * QUARTER
+                lake.post("PFS1", "/Sales", f"note {quarter}", at=at, edit_id=f"note {quarter}")
+                lake.round(at)
+                files.append(native.files(place / LEDGER))
+            *promises, certificate = lake.audit()
+            assert certificate["kind"] == "certificate" and {*certificate["checks"].values()} == {0}
+            lines = [lake.lines("messages"), lake.lines("messages", as_of=7), lake.lines("edits"), promises]
+            return place, [json.dumps(line, sort_keys=True) for each in lines for line in each]
+
+    place, lines = played("joined", 6)
+    assert max(files) == 7 and sum(after < before for before, after in pairwise(files)) == 2
+    beside, others = played("as they were", 100)
+    assert lines == others and max(files) > 12
+    for name in ("receipts", "messages", "state"):
+        assert 1 <= native.files(place / name) < 8 < native.files(beside / name)
+    assert native.files(place / "edits") == native.files(beside / "edits") > 12
+    assert Tables.open(spark, place).snapshot().broken_links() == 0
 
 
 def test_a_number_is_taken_once_whoever_takes_it(tables: Tables, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -506,3 +519,76 @@ def test_many_files_are_read_as_few_are(tmp_path: Path) -> None:
     found = native.read(place, schema, keep=pc.field("n") >= 3)
     assert found is not None and sorted(found["n"].to_pylist()) == [*range(3, native.FILES + 1)]
     assert native.read(place, pa.schema([("other", pa.int64())])) is None
+
+
+NUMBERS = pa.schema([("n", pa.int64())])
+
+
+def numbers(place: Path, count: int) -> Path:
+    """A table of so many numbers, each in a file of its own."""
+    native.create(place, NUMBERS, {"n": "a number"}, "a number", {})
+    for n in range(count):
+        native.append(place, pa.table({"n": [n]}, NUMBERS), None)
+    return place
+
+
+def read_in(place: Path, version: int | None = None) -> list[int] | None:
+    found = native.read(place, NUMBERS, version)
+    return None if found is None else sorted(found["n"].to_pylist())
+
+
+def test_of_a_table_that_was_read_only_what_came_since_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever wrote it, here or elsewhere; an earlier version is what it was, before and after."""
+    place = numbers(tmp_path / "t", 2)
+    opened = deltalake.DeltaTable
+    anew: list[int | None] = []
+    monkeypatch.setattr(deltalake, "DeltaTable", lambda at, version=None: anew.append(version) or opened(at, version=version))
+    assert read_in(place) == [0, 1] and anew == []
+    deltalake.write_deltalake(str(place), pa.table({"n": [2]}, NUMBERS), mode="append")
+    anew.clear()
+    assert read_in(place) == [0, 1, 2] and native.files(place) == 3 and anew == []
+    assert read_in(place, 2) == [0, 1] and read_in(place, 3) == [0, 1, 2] and read_in(place, 1) == [0]
+    assert read_in(place) == [0, 1, 2] and anew == [2, 1]
+    assert read_in(place, 9) is None and read_in(place) == [0, 1, 2]
+
+
+def test_a_table_that_was_put_in_the_place_of_another_is_read_anew(tmp_path: Path) -> None:
+    """One that is made there again, and one that is taken back to what it was by copying its folder."""
+    place = numbers(tmp_path / "t", 3)
+    before = shutil.copytree(place, tmp_path / "before")
+    native.append(place, pa.table({"n": [3]}, NUMBERS), None)
+    assert read_in(place) == [0, 1, 2, 3]
+    shutil.rmtree(place)
+    shutil.copytree(before, place)
+    assert read_in(place) == [0, 1, 2]
+    native.append(place, pa.table({"n": [7]}, NUMBERS), None)
+    assert read_in(place) == [0, 1, 2, 7]
+    shutil.rmtree(place)
+    assert read_in(place) is None
+    numbers(place, 5)
+    assert read_in(place) == [0, 1, 2, 3, 4]
+    (place / "_delta_log" / f"{5:020}.json").unlink()
+    assert read_in(place) == [0, 1, 2, 3]
+
+
+def test_of_many_tables_the_logs_of_some_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "KEPT", 2)
+    places = [numbers(tmp_path / str(count), count) for count in range(4)]
+    assert [read_in(place) for place in places] == [[*range(count)] for count in range(4)]
+    assert len(native._known) == 2 and places[3] in native._known
+
+
+def test_threads_read_a_table_while_others_write_it(tmp_path: Path) -> None:
+    """Each a version of it, whole: no number without those before it."""
+    place = numbers(tmp_path / "t", 1)
+
+    def read_all(_: int) -> list[list[int] | None]:
+        return [read_in(place) for _ in range(20)]
+
+    with ThreadPoolExecutor(4) as threads:
+        reading = [threads.submit(read_all, reader) for reader in range(3)]
+        for n in range(1, 20):
+            native.append(place, pa.table({"n": [n]}, NUMBERS), None)
+        seen = [found for each in reading for found in each.result()]
+    assert all(found is not None and found == [*range(len(found))] and found for found in seen)
+    assert read_in(place) == [*range(20)]
