@@ -8,6 +8,7 @@ in the same way.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields
 from datetime import datetime
 from typing import Any
@@ -18,7 +19,7 @@ from pyspark.sql import SparkSession
 
 from pfspark import cnarrow, mapped
 from pfspark.execute import Listener, Made, execute, to_nobody
-from pfspark.keyed import ByName, anti_join, semi_join, together, with_columns
+from pfspark.keyed import MOST, ByName, anti_join, semi_join, together, with_columns
 from pfspark.keys import HERE, MESSAGE, STORE
 from pfspark.materializer import ALL_LOCAL, Materializer
 from pfspark.rows import Session, arrow, rows_of, schema_of, struct
@@ -31,6 +32,8 @@ RANGE_KEY = (*HERE, "entry", "about", "origin", "relayed")
 """Ranges of the replication state table that are alike in these say the same of their numbers."""
 FEW = 200
 """Below so many rows of `state` the ranges of a folder are not joined: to read them costs nothing that can be measured."""
+READING = 4
+"""Tables that are read at once."""
 _NOT_NEEDED = {
     "stores": ("at",),
     "links": ("at",),
@@ -106,10 +109,12 @@ class Between:
         clock = rows_of("clock", ({"org": org, **columns} for org, columns in sorted(turns.items())))
         self._merge_as(clock)
         concern = Concern.of(self.tables, clock)
-        made = self._make(clock, concern, told)
+        given = self.given(clock, concern)
+        made = self._make(given, told)
         if (unforeseen := concern.unforeseen(made["tree"], self.tables["tree"])).num_rows:
-            made = self._make(clock, concern.and_all_of(unforeseen), told)
-        self.fold(made)
+            given = self.given(clock, concern.and_all_of(unforeseen))
+            made = self._make(given, told)
+        self.fold(made, given["state"].on_driver)
         return made
 
     def _merge_as(self, clock: pa.Table) -> None:
@@ -141,20 +146,21 @@ class Between:
     def _clock(self, rows: pa.Table) -> Made:
         return Made.of(rows, schema_of("clock"), self.materializer)
 
-    def _make(self, clock: pa.Table, concern: Concern, told: Listener) -> dict[str, pa.Table]:
+    def _make(self, given: Mapping[str, Made], told: Listener) -> dict[str, pa.Table]:
         from pfspark.round import graph  # who only reads a world does not wait for all the rules
 
         outcome = graph()
         wanted = {each.name: getattr(outcome, each.name) for each in fields(Results)}
-        return execute(self._session, wanted, self.given(clock, concern), self.materializer, told)
+        return execute(self._session, wanted, given, self.materializer, told)
 
     def given(self, clock: pa.Table, concern: Concern) -> dict[str, Made]:
-        """What a round is given, by name."""
-        views = {
-            name: Made.of(concern.read(name, self.tables[name]), schema, self.materializer)
-            for name, schema in self._schemas.items()
-        }
-        return views | {"clock": self._clock(clock)}
+        """What a round is given, by name; several large tables are read at once, for Arrow looks through them on its own."""
+        views = [self.tables[name] for name in self._schemas]
+        with ThreadPoolExecutor(READING) as threads:
+            reading = threads.map if any(view.num_rows > MOST for view in views) else map
+            rows = [*reading(concern.read, self._schemas, views)]
+        read = zip(self._schemas.items(), rows, strict=True)
+        return {name: Made.of(some, schema, self.materializer) for (name, schema), some in read} | {"clock": self._clock(clock)}
 
     def of(self, orgs: Iterable[str], *names: str) -> dict[str, Made]:
         """The rows of those organizations in the tables that are named, as `execute` is given them."""
@@ -162,11 +168,11 @@ class Between:
         rows = {name: self.tables[name].filter(pc.is_in(self.tables[name]["org"], theirs)) for name in names}
         return {name: Made.of(some, self._schemas[name], self.materializer) for name, some in rows.items()}
 
-    def fold(self, made: ByName) -> None:
-        """The world after a round."""
+    def fold(self, made: ByName, state: pa.Table) -> None:
+        """The world after a round that was given those rows of `state`."""
         for name in ("changes", "state"):
             self.append(name, made[name])
-        self._join_ranges(made["dirty"])
+        self._join_ranges(made["dirty"], together(state, made["state"]))
         for name, key in REPLACED.items():
             self.replace(name, anti_join(self.tables[name], made[REPLACED_IN.get(name, name)], key))
             self.append(name, made[name])
@@ -176,19 +182,20 @@ class Between:
         self.replace("agenda", self.tables["agenda"].filter(pc.is_valid(self.tables["agenda"]["due"])))
         self._deliver(made["messages"], made["receipts"])
 
-    def _join_ranges(self, dirty: pa.Table) -> None:
+    def _join_ranges(self, dirty: pa.Table, known: pa.Table) -> None:
         """One range for those that touch, in the folders that were looked at: each round adds what it learns.
 
-        Not before a folder has twice as many rows as after the last time, so it costs next to nothing a round.
+        Not before a folder has twice as many rows, of those that the round has known, as after the last time: so it costs next to
+        nothing a round, and what lies elsewhere is not looked through.
         """
-        held = semi_join(self.tables["state"], dirty, HERE)
+        held = semi_join(known, dirty, HERE)
         counted = held.group_by(list(HERE)).aggregate([("origin", "count")])
-        known = counted.filter(pc.greater_equal(counted["origin_count"], FEW)).join(self._joined, list(HERE))
-        least = pc.add(pc.multiply(pc.fill_null(known["before"], 0), 2), FEW)
-        keys = known.filter(pc.greater_equal(known["origin_count"], least)).select(list(HERE))
+        many = counted.filter(pc.greater_equal(counted["origin_count"], FEW)).join(self._joined, list(HERE))
+        least = pc.add(pc.multiply(pc.fill_null(many["before"], 0), 2), FEW)
+        keys = many.filter(pc.greater_equal(many["origin_count"], least)).select(list(HERE))
         if not keys.num_rows:
             return
-        rows = semi_join(held, keys, HERE)
+        rows = semi_join(self.tables["state"], keys, HERE)
         joined = cnarrow.canonical(rows, RANGE_KEY)
         self.replace("state", anti_join(self.tables["state"], keys, HERE))
         self.append("state", joined)

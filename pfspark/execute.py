@@ -96,6 +96,12 @@ class Made:
             return self._frames[spark]
 
     @property
+    def on_driver(self) -> pa.Table:
+        """The rows of one that has them on the driver."""
+        assert self.rows is not None
+        return self.rows
+
+    @property
     def is_empty(self) -> bool:
         """Whether it is known to have no rows."""
         return self.rows is not None and self.rows.num_rows == 0

@@ -77,10 +77,13 @@ def _alike(table: pa.Table, keys: pa.Table, on: Sequence[str]) -> pa.ChunkedArra
     """
     if len(on) == 1:
         return _stands_in(table[on[0]], keys[on[0]])
-    numbered = placed(table.select(list(on)))
+    left, places = table.select(list(on)), None
     if keys.num_rows * FEWER <= table.num_rows:
-        for name in _by_what_is_left(numbered, keys, on):
-            numbered = filtered(numbered, _stands_in(numbered[name], keys[name]))
+        for name in _by_what_is_left(left, keys, on):
+            stands = _stands_in(left[name], keys[name])
+            found = pc.indices_nonzero(stands)
+            left, places = filtered(left, stands), found if places is None else places.take(found)
+    numbered = placed(left) if places is None else left.append_column("_place", places)
     alike = np.zeros(table.num_rows, bool)
     for some, of in in_parts(numbered, keys.select(list(on)), by=on[-1]):
         alike[some.join(of, keys=list(on), join_type="left semi")["_place"].to_numpy()] = True

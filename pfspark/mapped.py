@@ -20,7 +20,7 @@ HELD = 32 << 20
 """Bytes of a table's rows that are held in memory before they are put into a file."""
 BATCH = 16_384
 """Rows of a batch in a file: where one of them is replaced, all are written anew."""
-PIECES = 64
+PIECES = 16
 """Pieces of a table in memory: each round that adds rows adds one, and many small ones are slow to pick from."""
 
 

@@ -32,7 +32,8 @@ def folded(world: Between, rows: list[dict[str, Any]]) -> set[tuple[Any, ...]]:
     """The state after a round in which nothing else has changed."""
     names = {*world.tables, "messages", "receipts"} - {"taken"}
     made = {name: rows_of(name, rows if name == "state" else ()) for name in names}
-    world.fold({**made, "dirty": rows_of("lists", ({name: row[name] for name in HERE} for row in rows))})
+    dirty = rows_of("lists", ({name: row[name] for name in HERE} for row in rows))
+    world.fold({**made, "dirty": dirty}, world.tables["state"])
     return {tuple(row[name] for name in (*RANGE_KEY, "cn_min", "cn_max")) for row in world.tables["state"].to_pylist()}
 
 
