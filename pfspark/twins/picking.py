@@ -9,7 +9,19 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pfspark.keyed import anti_join, beside, distinct, filtered, in_parts, inlined, placed, semi_join, together, with_columns
+from pfspark.keyed import (
+    anti_join,
+    beside,
+    distinct,
+    filtered,
+    in_parts,
+    inlined,
+    placed,
+    semi_join,
+    together,
+    which,
+    with_columns,
+)
 from pfspark.keys import FOLDER, HERE, OBJECT, ORIGIN, ORIGIN_HERE, RANGE_HERE, STORE
 from pfspark.references import became, named_by
 from pfspark.words import CARRYING, HIERARCHY_ACTIONS, LIVE, Action, Listing, MessageType, Outcome, Reason, Standing, Why
@@ -158,13 +170,11 @@ def _in_ranges(changes: pa.Table, ranges: pa.Table) -> pa.Table:
     near = pc.and_(pc.greater_equal(changes["cn"], least), pc.less_equal(changes["cn"], most))
     found = semi_join(filtered(changes, near), ranges, ORIGIN)
     ranges = semi_join(ranges, found, ORIGIN)
-    origins = placed(distinct(ranges, ORIGIN)).rename_columns([*ORIGIN, "nth"])
     first, last, number = (column.to_numpy() for column in (ranges["cn_min"], ranges["cn_max"], found["cn"]))
     ends = np.unique(np.concatenate([first, last]))
 
     def along(rows: pa.Table, ranks: Any) -> Any:
-        nth = placed(rows.select(list(ORIGIN))).join(origins, keys=list(ORIGIN)).sort_by("_place")["nth"].to_numpy()
-        return nth * (len(ends) + 1) + ranks
+        return which(rows, ranges, ORIGIN).to_numpy().astype(np.int64) * (len(ends) + 1) + ranks
 
     begins, stops = (np.sort(along(ranges, np.searchsorted(ends, each, "right"))) for each in (first, last))
     begun = np.searchsorted(begins, along(found, np.searchsorted(ends, number, "right")), "right")
