@@ -26,14 +26,14 @@ def coverage(keys: Sequence[str], *layers: pa.Table) -> pa.Table:
     measures = [name for name in ranges.column_names if name not in (*keys, "cn_min", "cn_max")]
     line, first_of = numbered(ranges, keys)
     # A range covers the numbers after `cn_min - 1` up to `cn_max`: so no point lies beyond 2^63 - 1.
-    points = np.concatenate([_whole(ranges["cn_min"]) - 1, _whole(ranges["cn_max"])])
+    points = np.concatenate([whole(ranges["cn_min"]) - 1, whole(ranges["cn_max"])])
     lines = np.concatenate([line, line])
     order = np.lexsort((points, lines))
     points, lines = points[order], lines[order]
     last = np.append((points[1:] != points[:-1]) | (lines[1:] != lines[:-1]), True) if len(points) else np.empty(0, bool)
     sums = {}
     for name in measures:
-        amounts = _whole(pc.fill_null(ranges[name].cast(pa.int64()), 0))
+        amounts = whole(pc.fill_null(ranges[name].cast(pa.int64()), 0))
         sums[name] = np.cumsum(np.concatenate([amounts, -amounts])[order])[last]  # all that happens at one point settles together
     points, lines = points[last], lines[last]
     covered = np.zeros(len(points), bool)
@@ -55,9 +55,9 @@ def join_up(pieces: pa.Table, keys: Sequence[str], alike: Sequence[str] = ()) ->
     [{'origin': 'PFS1', 'cn_min': 12, 'cn_max': 16, 'heard': 5}, {'origin': 'PFS1', 'cn_min': 17, 'cn_max': 17, 'heard': 9}]
     """
     line, _ = numbered(pieces, (*keys, *alike))
-    order = np.lexsort((_whole(pieces["cn_min"]), line))
+    order = np.lexsort((whole(pieces["cn_min"]), line))
     pieces, line = pieces.take(pa.array(order)), line[order]
-    first, last = _whole(pieces["cn_min"]), _whole(pieces["cn_max"])
+    first, last = whole(pieces["cn_min"]), whole(pieces["cn_max"])
     begins = np.ones(len(line), bool)
     begins[1:] = (line[1:] != line[:-1]) | (first[1:] != last[:-1] + 1)
     ends = np.append(begins[1:], True)[: len(begins)]
@@ -115,14 +115,14 @@ def _meeting(rows: pa.Table, ranges: pa.Table, keys: Sequence[str]) -> tuple[Who
 
     Numbers lie along one line, those of each key after those of the key before; of a range its ends are looked up there.
     """
-    number = _whole(rows["cn"])
+    number = whole(rows["cn"])
     line, _ = numbered(pa.concat_tables([rows.select(list(keys)), ranges.select(list(keys))]), keys)
     there = np.unique(number)
     along = line[: len(number)] * (len(there) + 1) + np.searchsorted(there, number)
     order = np.argsort(along)
     before = line[len(number) :] * (len(there) + 1)
-    first = before + np.searchsorted(there, _whole(ranges["cn_min"]), "left")
-    last = before + np.searchsorted(there, _whole(ranges["cn_max"]), "right")
+    first = before + np.searchsorted(there, whole(ranges["cn_min"]), "left")
+    last = before + np.searchsorted(there, whole(ranges["cn_max"]), "right")
     start, stop = (np.searchsorted(along[order], each) for each in (first, last))
     many = np.maximum(stop - start, 0)
     of = np.repeat(np.arange(len(many)), many)
@@ -137,6 +137,7 @@ def _layer(ranges: pa.Table, keys: Sequence[str], **measures: int) -> pa.Table:
     return layer
 
 
-def _whole(column: pa.ChunkedArray) -> Whole:
+def whole(column: pa.ChunkedArray) -> Whole:
+    """The whole numbers of a column in which nothing is null."""
     numbers: Whole = column.to_numpy().astype(np.int64, copy=False)
     return numbers

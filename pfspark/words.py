@@ -258,3 +258,9 @@ WHOLE = "*"
 a store said of it by itself while an object says something later."""
 BY_ITSELF = "by itself"
 """The value of `WHOLE` where nobody decided the object that won, as nothing else is held of its folder."""
+MOST_RESPONDERS = 3
+"""Up to three servers are placed in a responder list (R121)."""
+EXCHANGE_2000 = 6.0
+"""The version from which on a server counts as one of 2000 or later (R111)."""
+SAYS_NOTHING = 2**62
+"""What a sort key has that says nothing of a source: it sorts after all that one can say."""

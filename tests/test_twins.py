@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -16,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from pfspark import ancestors, cnarrow, keyed, merging
+from pfspark import ancestors, cnarrow, cntext, keyed, merging
 from pfspark.ask import evidence
 from pfspark.edge.world import views
 from pfspark.frame import RULES
@@ -303,8 +304,8 @@ OF_COUNTS = {"backfill.asked_now", "backfill.due", "backfill.next_due", "backfil
 COUNTED = {"near", "leaving"}
 BY_THEMSELVES = {
     "addressing.address", "addressing.inquiries", "addressing.requests", "agenda.due", "backfill.note", "item_edits.number",
-    "intake.receive", "item_edits.validate_places", "packing.pack", "sending.cycle", "sources.choose",
-    "status.begin", "status.inquire", "status.repeat",
+    "intake.receive", "item_edits.validate_places", "packing.pack", "sending.cycle", "sources.choose", "sources.rank",
+    "sources.responders", "status.begin", "status.inquire", "status.repeat",
 }  # fmt: skip
 """Those that take frames of which a key has one row, or in which other things stand than in those here."""
 BESIDE = sorted({*TWINS} - BY_THEMSELVES)
@@ -463,6 +464,84 @@ def test_sources_are_chosen_alike(given_frames: list[tuple[pa.Table, DataFrame]]
     nth = {"A": 2, "B": 1, "C": 3}
     ranked = keyed.with_columns(peers, nth=pa.array([nth[peer] for peer in peers["peer"].to_pylist()], pa.int32()))
     expect_alike("sources.choose", spark, due, ranked=ranked, gives=gives)
+
+
+ORDERS = (
+    ["unavailable", "not_preferred", "since_2000 same_site longest_ago", "before_2000 same_site store", "affinity cost", "fewer"],
+    ["cost", "older_version", "fewer", "store"],
+    ["since_2000 affinity cost", "before_2000 affinity cost", "since_2000 no_affinity delay", "same_site fewer"],
+    ["store"],
+)
+VERSIONS = (None, "", "2007", "2003", "6.0", "5.5.2653", "6.5 SP1", "v6", "123456789012", "4.0.9")
+HOURS = [datetime(2026, 1, 5, hour, tzinfo=UTC) for hour in range(4)]
+
+
+def sources_drawn(seed: int) -> dict[str, pa.Table]:
+    """What the rules of sources are given, drawn at random: of an organization for each order of sources, and each way to treat
+    who has less; in each seven stores and two folders, of which everybody may lack something and have something."""
+    draw, rows = random.Random(seed), defaultdict(list)
+    for nth, keys in enumerate([*ORDERS, *ORDERS]):
+        org, stores = f"o{nth}", [f"P{place}" for place in range(6)] + ["é"]
+        now, sites = HOURS[2], ("here", "there", "far", None)
+        rows["clock"].append({"org": org, "now": now, "source_keys": keys, "full_match_first": nth < len(ORDERS)})
+        for site, other in product(sites[:3], repeat=2):
+            if draw.random() < 0.6:
+                way = {"org": org, "from_site": site, "to_site": other}
+                rows["links"].append({**way, "cost": draw.choice((None, 1, 1, 9)), "delay_s": draw.choice((None, 0, 60))})
+        for store in stores:
+            said = {"site": draw.choice(sites), "version": draw.choice(VERSIONS), "preferred": draw.choice((None, True, False))}
+            rows["stores"].append({"org": org, "store": store, **said})
+        for store, folder in product(stores, "FG"):
+            here = {"org": org, "store": store, "folder": folder}
+            rows["begin"].append({**here, "rule": draw.choice(("all", "three", "three_and_oldest"))})
+            if lacks := draw.choice((None, "X:1-9", "X:2-4,6", "X:1,Y:1-3")):
+                rows["missing"] += ranges(here, lacks)
+            for peer in sorted({*stores, "not in the directory"} - {store}):
+                if draw.random() < 0.7:
+                    rows["gives"] += ranges({**here, "peer": peer}, draw.choice(("X:1-9", "X:1-9", "X:3-5", "X:4,8", "Y:1-2")))
+                    rows["holders"].append({**here, "peer": peer})
+                if draw.random() < 0.5:
+                    placed = {"at": draw.choice((None, *MOMENTS))}
+                    rows["tree"].append({**here, "property": f"replica:{peer}", "stamp": draw.choice((placed, placed, None))})
+            rows["tree"].append({**here, "property": "name", "stamp": {"at": now}})
+        for store, peer in product(stores, repeat=2):
+            if draw.random() < 0.6:
+                times = {name: draw.choice((None, *HOURS)) for name in ("asked", "silent", "sent")}
+                rows["contacts"].append({"org": org, "store": store, "peer": peer, **times})
+    kinds = OF_SOURCES.items()
+    return {name: pa.Table.from_pylist(rows[name], schema=arrow_schema(struct(ddl))) for name, ddl in kinds}
+
+
+OF_SOURCES = {
+    "begin": "org string, store string, folder string, rule string",
+    "missing": "org string, store string, folder string, origin string, cn_min bigint, cn_max bigint",
+    "gives": "org string, store string, folder string, origin string, peer string, cn_min bigint, cn_max bigint",
+    "holders": "org string, store string, folder string, peer string",
+    "tree": "org string, store string, folder string, property string, stamp struct<at:timestamp>",
+    "stores": "org string, store string, site string, version string, preferred boolean",
+    "links": "org string, from_site string, to_site string, cost bigint, delay_s bigint",
+    "contacts": "org string, store string, peer string, asked timestamp, silent timestamp, sent timestamp",
+    "clock": "org string, now timestamp, source_keys array<string>, full_match_first boolean",
+}
+
+
+def ranges(key: dict[str, Any], said: str) -> list[dict[str, Any]]:
+    return [
+        {**key, "origin": origin, "cn_min": low, "cn_max": high}
+        for origin, spans in cntext.parse(said).items()
+        for low, high in spans
+    ]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_sources_stand_in_the_same_order(spark: SparkSession, seed: int) -> None:
+    """By every condition and key, whether full matches come first or not; of equals the first by name. Who is not in the
+    directory is no source."""
+    given = sources_drawn(seed)
+    about = {name: given[name] for name in ("gives", "stores", "links", "contacts", "clock")}
+    expect_alike("sources.rank", spark, given["missing"], **about)
+    more = {name: given[name] for name in ("holders", "missing", "tree")}
+    expect_alike("sources.responders", spark, given["begin"], **about, **more)
 
 
 TEXTS = {

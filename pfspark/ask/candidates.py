@@ -19,6 +19,7 @@ from pfspark.rows import arrow, local, schema_like, struct
 from pfspark.rules import sources, state, status
 from pfspark.rules.frames import in_folders
 from pfspark.tables import FRAMES
+from pfspark.words import SAYS_NOTHING
 
 Request = tuple[int, str, str]
 """Round, store and folder."""
@@ -67,7 +68,7 @@ def line(row: Line, span: Line) -> Line:
         "gives": cntext.show(set_of([one for one in met if one["cn_min"] <= one["cn_max"]])),
         "amount": row["amount"],
         "keys": [
-            {"key": key, "value": None if value == sources.SAYS_NOTHING else value}
+            {"key": key, "value": None if value == SAYS_NOTHING else value}
             for key, value in zip(row["keys"], row["values"], strict=True)
         ],
     }

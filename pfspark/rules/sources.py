@@ -13,14 +13,7 @@ from pyspark.sql import functions as F
 from pfspark import cnset, naming, sites
 from pfspark.frame import rule
 from pfspark.keys import HERE, ORIGIN_HERE, PAIR, RANGE_HERE
-from pfspark.words import CARRYING, REPLICA, Entry
-
-NAMED = 3
-"""Up to three servers are placed in a responder list (R121)."""
-SAYS_NOTHING = 2**62
-"""What a key has that says nothing of a source: it sorts after all that one can say."""
-EXCHANGE_2000 = 6.0
-"""The version from which on a server counts as one of 2000 or later (R111)."""
+from pfspark.words import CARRYING, EXCHANGE_2000, MOST_RESPONDERS, REPLICA, SAYS_NOTHING, Entry
 
 
 @rule("gives")
@@ -220,10 +213,10 @@ def responders(
     ranked = _ranked(known.join(active, list(PAIR), "left").join(placed, [*HERE, "peer"], "left"))
     named = (
         (F.col("rule") == "all")
-        | ((F.col("rule") == "three") & (F.col("by_source") <= NAMED))
-        | ((F.col("rule") == "three_and_oldest") & ((F.col("by_step") <= NAMED) | (F.col("by_age") == 1)))
+        | ((F.col("rule") == "three") & (F.col("by_source") <= MOST_RESPONDERS))
+        | ((F.col("rule") == "three_and_oldest") & ((F.col("by_step") <= MOST_RESPONDERS) | (F.col("by_age") == 1)))
     )
-    stamped = (F.col("rule") == "three_and_oldest") & F.col("facts")["same_site"] & (F.col("by_step") <= NAMED)
+    stamped = (F.col("rule") == "three_and_oldest") & F.col("facts")["same_site"] & (F.col("by_step") <= MOST_RESPONDERS)
     return ranked.where(named).select(*HERE, "peer", stamped.alias("stamped"), "now")
 
 

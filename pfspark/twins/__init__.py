@@ -12,6 +12,7 @@ from typing import Any
 from pfspark.twins.gaps import GAPS
 from pfspark.twins.picking import PICKING
 from pfspark.twins.posting import POSTING
+from pfspark.twins.ranking import RANKING
 from pfspark.twins.receiving import RECEIVING
 from pfspark.twins.removing import REMOVING
 from pfspark.twins.sending import SENDING
@@ -20,7 +21,7 @@ from pfspark.twins.status import STATUS
 from pfspark.twins.timing import TIMING
 
 TWINS: dict[str, Callable[..., Any]] = {
-    **GAPS, **PICKING, **POSTING, **RECEIVING, **REMOVING, **SENDING, **SETS, **STATUS, **TIMING,
+    **GAPS, **PICKING, **POSTING, **RANKING, **RECEIVING, **REMOVING, **SENDING, **SETS, **STATUS, **TIMING,
 }  # fmt: skip
 """By the name of the rule."""
 OF_ANY_SIZE = frozenset({**PICKING, **SETS})

@@ -20,16 +20,16 @@ from pfspark.words import CARRYING, HIERARCHY, BackfillStep, Listing
 TIMES = ("heard", "attempt", "asked")
 
 
-def _micros(moments: pa.ChunkedArray) -> pa.ChunkedArray:
+def micros(moments: pa.ChunkedArray) -> pa.ChunkedArray:
     return moments.cast(pa.int64())
 
 
 def later(moments: pa.ChunkedArray, seconds: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.add(_micros(moments), pc.multiply(seconds, 1_000_000)).cast(MOMENT)
+    return pc.add(micros(moments), pc.multiply(seconds, 1_000_000)).cast(MOMENT)
 
 
 def _sooner(one: pa.ChunkedArray, other: pa.ChunkedArray) -> pa.ChunkedArray:
-    return pc.min_element_wise(_micros(one), _micros(other)).cast(MOMENT)
+    return pc.min_element_wise(micros(one), micros(other)).cast(MOMENT)
 
 
 def _times(pieces: pa.Table) -> pa.Table:
@@ -40,7 +40,7 @@ def _times(pieces: pa.Table) -> pa.Table:
 
 def _note(missing: pa.Table, *, replicas: pa.Table, clock: pa.Table) -> pa.Table:
     aged = beside(semi_join(missing, speakers(replicas), HERE), clock.select(["org", "now"]), ["org"], inner=True)
-    heard = pc.if_else(pc.greater(aged["open"], 0), aged["heard"], _micros(aged["now"]))
+    heard = pc.if_else(pc.greater(aged["open"], 0), aged["heard"], micros(aged["now"]))
     alike = ("open", *TIMES, "claimed", "near", "leaving")
     noted = _times(cnarrow.join_up(with_columns(aged, heard=heard), ORIGIN_HERE, alike))
     return with_columns(noted, heard=noted["heard"].cast(MOMENT))
@@ -87,7 +87,7 @@ def _choose(due: pa.Table, *, ranked: pa.Table, gives: pa.Table) -> pa.Table:
     first = beside(_first_able(given), sources.rename_columns([*of_peer, "source"]), of_peer, inner=True)
     timed = with_columns(
         due.select([*RANGE_HERE, "near", "leaving"]), next_attempt=pc.add(due["attempt"], 1),
-        asked=pc.fill_null(_micros(due["asked"]), 0), now=_micros(due["now"]),
+        asked=pc.fill_null(micros(due["asked"]), 0), now=micros(due["now"]),
     )  # fmt: skip
     split = cnarrow.coverage(ORIGIN_HERE, first.select([*RANGE_HERE, "source"]), timed)
     chosen = split.filter((pc.field("source") > 0) & (pc.field("next_attempt") > 0))
@@ -120,7 +120,7 @@ def _retry(asks: pa.Table, *, clock: pa.Table) -> pa.Table:
 
 
 def _enter(array: pa.Table, *, asks: pa.Table) -> pa.Table:
-    asking = with_columns(asks.select(list(RANGE_HERE)), asking=1, now=_micros(asks["now"]))
+    asking = with_columns(asks.select(list(RANGE_HERE)), asking=1, now=micros(asks["now"]))
     after = cnarrow.coverage(ORIGIN_HERE, layer(semi_join(array, asks, HERE)), asking)
     asked = pc.if_else(pc.greater(after["asking"], 0), after["now"], after["asked"])
     attempt, heard = pc.add(after["attempt"], after["asking"]), after["heard"].cast(MOMENT)
