@@ -303,9 +303,10 @@ def said(name: str, rule: Callable[..., Any], given: Sequence[Any]) -> Any:
 OF_COUNTS = {"backfill.asked_now", "backfill.due", "backfill.next_due", "backfill.retry", "backfill.steps"}
 COUNTED = {"near", "leaving"}
 BY_THEMSELVES = {
-    "addressing.address", "addressing.inquiries", "addressing.requests", "agenda.due", "backfill.note", "item_edits.number",
-    "intake.receive", "item_edits.validate_places", "packing.pack", "sending.cycle", "sources.choose", "sources.rank",
-    "sources.responders", "status.begin", "status.inquire", "status.repeat",
+    "addressing.address", "addressing.delays", "addressing.inquiries", "addressing.requests", "agenda.due", "aging.at_night",
+    "aging.limited", "aging.newly_limited", "backfill.note", "item_edits.number",
+    "intake.receive", "item_edits.validate_places", "packing.pack", "removal.let_go", "sending.cycle", "sending.limits",
+    "sources.choose", "sources.rank", "sources.responders", "status.begin", "status.inquire", "status.repeat",
 }  # fmt: skip
 """Those that take frames of which a key has one row, or in which other things stand than in those here."""
 BESIDE = sorted({*TWINS} - BY_THEMSELVES)
@@ -607,6 +608,69 @@ def test_edits_are_received_alike(spark: SparkSession) -> None:
     tables = {name: pa.Table.from_pylist(rows, arrow_schema(struct(ddl[name]))) for name, rows in given.items()}
     repeated = TWINS["intake.repeated"](tables["edits"])
     expect_alike("intake.receive", spark, tables.pop("edits"), repeated=repeated, **tables)
+
+
+WRITTEN = (
+    "none", "0", "1", "-1", "-0", "+7", "007", " 12", "12 \n", "\t5", "1 2", "+", "", "1.5", "1e3", "0x1", "1_000", "٣",
+    "\u00a03", "\x7f4", "4\x7f",
+    "3\u2003", str(2**62 - 1), str(2**62), str(2**63), str(2**64), "1" * 40, str(10**11), str(10**11 + 1),
+)  # fmt: skip
+"""Numbers as somebody may have written them into a tree, or what is none."""
+
+
+def test_what_is_set_on_folders_counts_alike(spark: SparkSession) -> None:
+    """Whatever text is in a tree; and how old items grow: by the folder's own limit, the policy's, or not at all."""
+    draw, texts = random.Random(3), {**TEXTS, "size_limit": WRITTEN, "age_limit": WRITTEN}
+    heres = [{"org": f"o{nth % 5}", "store": "AB"[nth % 2], "folder": f"F{nth}"} for nth in range(300)]
+    heres += [{"org": f"o{nth}", "store": "A", "folder": HIERARCHY} for nth in range(5)]
+    tree = [
+        {**here, "property": name, "value": draw.choice(texts[name])}
+        for here in heres
+        for name in ("schedule", "size_limit", "priority", "age_limit")
+        if draw.random() < 0.9
+    ]
+    properties = pa.Table.from_pylist(
+        tree, arrow_schema(struct("org string, store string, folder string, property string, value string"))
+    )
+    expect_alike("sending.limits", spark, properties.filter(pc.field("property") != "age_limit"))
+    replicas, due, newly, before = (
+        pa.Table.from_pylist(
+            [{**here, "standing": draw.choice([*Standing])} for here in heres if draw.random() < some],
+            arrow_schema(struct("org string, store string, folder string, standing string")),
+        )
+        for some in (1, 0.3, 0.3, 0.8)
+    )  # fmt: skip
+    clock = pa.table({"org": ["o0", "o1", "o2", "o3"], "age_limit_s": pa.array([3600, None, 7, None], pa.int64()), "now": HOURS})
+    clock = keyed.with_columns(clock, now=clock["now"].cast(keyed.MOMENT))
+    policies = clock.filter(clock["age_limit_s"].is_valid())
+    limits = properties.filter(pc.field("property") == "age_limit")
+    expect_alike("aging.limited", spark, replicas, limits=limits, policies=policies)
+    limited = TWINS["aging.limited"](replicas, limits=limits, policies=policies)
+    expect_alike("aging.newly_limited", spark, limited, noted=due, before=before, tonight=clock.select(["org"]))
+    expect_alike("aging.at_night", spark, limited, due=due, newly=newly.select(list(HERE)), clock=clock)
+    expect_alike("removal.let_go", spark, before, due, replicas=replicas)
+
+
+def test_mail_takes_as_long(spark: SparkSession) -> None:
+    """Between sites that a link joins, one way; no time where it says none, or more than can be."""
+    draw, sites = random.Random(4), ("here", "there", "far", None)
+    stores = [{"org": f"o{org}", "store": f"P{nth}", "site": draw.choice(sites)} for org in range(6) for nth in range(5)]
+    links = [
+        {"org": f"o{org}", "from_site": one, "to_site": other, "delay_s": draw.choice((None, 0, 1, 60, 10**11, 10**11 + 1, -1))}
+        for org in range(5) for one, other in product(sites[:3], repeat=2)
+    ]  # fmt: skip
+    given = [
+        pa.Table.from_pylist(rows, arrow_schema(struct(OF_SOURCES[name]))).select([*rows[0]])
+        for name, rows in (("stores", stores), ("links", links))
+    ]
+    by_rule = RULES["addressing.delays"].body(*(local(spark, each, from_arrow_schema(each.schema)) for each in given)).toArrow()
+    by_twin = TWINS["addressing.delays"](*given)
+    told = [{(row["org"], row["store"]): dict(row["delays"]) for row in each.to_pylist()} for each in (by_twin, by_rule)]
+    assert told[0] == told[1] and len(told[0]) == by_twin.num_rows == by_rule.num_rows > 9
+    assert {len(delays) for delays in told[0].values()} >= {1, 2, 4}
+    assert kinds(by_twin) == kinds(by_rule)
+    nothing = TWINS["addressing.delays"](*(each.slice(0, 0) for each in given))
+    assert not nothing.num_rows and kinds(nothing) == kinds(by_rule)
 
 
 def test_cycles_come_alike(given_frames: list[tuple[pa.Table, DataFrame]], spark: SparkSession) -> None:

@@ -17,11 +17,12 @@ from pfspark.twins.receiving import RECEIVING
 from pfspark.twins.removing import REMOVING
 from pfspark.twins.sending import SENDING
 from pfspark.twins.sets import SETS
+from pfspark.twins.setting import SETTING
 from pfspark.twins.status import STATUS
 from pfspark.twins.timing import TIMING
 
 TWINS: dict[str, Callable[..., Any]] = {
-    **GAPS, **PICKING, **POSTING, **RANKING, **RECEIVING, **REMOVING, **SENDING, **SETS, **STATUS, **TIMING,
+    **GAPS, **PICKING, **POSTING, **RANKING, **RECEIVING, **REMOVING, **SENDING, **SETS, **SETTING, **STATUS, **TIMING,
 }  # fmt: skip
 """By the name of the rule."""
 OF_ANY_SIZE = frozenset({**PICKING, **SETS})

@@ -40,9 +40,15 @@ def _called_again(replicas: pa.Table, *, lists: pa.Table) -> pa.Table:
     return semi_join(gone, lists.filter(pc.and_(itself, removed)), HERE)
 
 
+def _let_go(before: pa.Table, leaving: pa.Table, *, replicas: pa.Table) -> pa.Table:
+    gone = semi_join(replicas.filter(pc.equal(replicas["standing"], str(Standing.DELETE_NOW))), leaving, HERE)
+    return semi_join(before.filter(pc.equal(before["standing"], str(Standing.DELETE_PENDING))), gone, HERE)
+
+
 REMOVING: dict[str, Callable[..., Any]] = {
     "removal.acknowledgements": _acknowledgements,
     "removal.called_again": _called_again,
+    "removal.let_go": _let_go,
     "removal.unlisted": _unlisted,
 }
 """By the name of the rule."""

@@ -28,7 +28,7 @@ from pfspark.keyed import (
 from pfspark.keys import HERE, NUMBER, ORIGIN, ORIGIN_HERE, QUEUE, STORE
 from pfspark.twins.gaps import content_waits
 from pfspark.twins.sets import lives_of, senders
-from pfspark.words import HIERARCHY, UNLIMITED, Action, Flag, MessageType, Reason, Standing
+from pfspark.words import HIERARCHY, LONGEST_S, UNLIMITED, Action, Flag, MessageType, Reason, Standing
 
 RANGE = ("origin", "cn_min", "cn_max")
 TEXTS = pa.list_(pa.string())
@@ -237,6 +237,18 @@ def _recipients(sent: pa.Table, delays: pa.Table) -> pa.ListArray:
     return pa.ListArray.from_arrays(pa.array(many, pa.int32()), recipients.combine_chunks())
 
 
+def _delays(stores: pa.Table, links: pa.Table) -> pa.Table:
+    takes_time = (pc.field("delay_s") >= 1) & (pc.field("delay_s") <= LONGEST_S) & (pc.field("from_site") != pc.field("to_site"))
+    ways = links.filter(takes_time).select(["org", "from_site", "to_site", "delay_s"])
+    mine = stores.select([*STORE, "site"]).rename_columns([*STORE, "from_site"])
+    there = stores.select(["org", "store", "site"]).filter(stores["store"].is_valid())
+    pairs = beside(mine, ways, ["org", "from_site"], inner=True)
+    pairs = beside(pairs, there.rename_columns(["org", "peer", "to_site"]), ["org", "to_site"], inner=True)
+    lists = gathered(pairs, STORE, peers=pairs["peer"], delays=pairs["delay_s"])
+    peers, delays = lists["peers"].combine_chunks(), lists["delays"].combine_chunks()
+    return with_columns(lists.select(list(STORE)), delays=pa.MapArray.from_arrays(peers.offsets, peers.values, delays.values))
+
+
 def _by_recipient(delays: pa.Table) -> pa.Table:
     """How long mail takes from one store to another: org, store, peer, delay_s."""
     return inlined(delays.select(list(STORE)), pairs_of(delays["delays"]), {"key": "peer", "value": "delay_s"})
@@ -264,6 +276,7 @@ SENDING: dict[str, Callable[..., Any]] = {
     "addressing.address": _address,
     "addressing.answers": _answers,
     "addressing.changes": _changes,
+    "addressing.delays": _delays,
     "addressing.inquiries": _inquiries,
     "addressing.requests": _requests,
     "addressing.responses": _responses,
