@@ -237,14 +237,17 @@ def naming(edits: pa.Table, snapshot: Snapshot, name: str, columns: Sequence[str
 
 
 def base_after(tables: Tables, snapshot: Snapshot) -> Base | None:
-    """The base that was left after that round; before the first it is empty."""
+    """The base that was left after that round, or after the last one before that counts; before the first it is empty."""
     if tables.folder is None:
         return bases_by_spark.find(tables, snapshot.row)
     if not tables.is_native:
         return None
     if all(snapshot.untouched(name) for name in FACTS):
         return Base({}, CREATED, {name: CREATED for name in DIRECTORY})
-    return bases.find(tables.folder, snapshot.row)
+    counts = snapshot.row.round
+    while counts in snapshot.void:  # whoever was ended in a round leaves its number, and no fact
+        counts -= 1
+    return bases.find(tables.folder, snapshot.row if counts == snapshot.row.round else tables.snapshot(counts).row)
 
 
 def _played_again(tables: Tables, snapshot: Snapshot, materializer: Materializer) -> Carried | None:

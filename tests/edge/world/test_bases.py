@@ -457,6 +457,26 @@ def test_where_nothing_is_due_no_java_is_asked(resting: Path, spark: SparkSessio
     assert "Java" in refused
 
 
+def test_what_is_missing_is_asked_for_where_no_java_is(resting: Path, spark: SparkSession) -> None:
+    """And a base counts though who came last was ended in a round. Mail takes time on this way."""
+    with Lake.open(resting, spark) as lake:
+        lake.store("PFS2", "Paris")
+        lake.link("Redmond", "Paris", cost=3, delay="1m")
+        begun = lake.answers().at["main"]
+        lake.round(begun + timedelta(minutes=5))
+        lake.post("PFS1", "/Sales", b"lost", name="lost", at=begun + timedelta(minutes=10))
+        lake.round(begun + timedelta(minutes=10), cut=["PFS2"])
+        lake.round(begun + timedelta(minutes=15), cut=["PFS2"])
+    tables = Tables.open(spark, resting)
+    with tables.writing() as writer:
+        writer.open()
+    post = ("post", "--store", "PFS1", "--folder", "/Sales", "--text", "2", "--now", (begun + timedelta(hours=1)).isoformat())
+    until = ("run", "--until", (begun + timedelta(days=2)).isoformat())
+    *_, ran, items = says_all(resting, post, until, ("items", "--store", "PFS2", "--folder", "/Sales", "--json"))
+    assert "PFS2 → PFS1  0x8 backfill request" in ran and "PFS1 → PFS2  0x80000004" in ran
+    assert "lost" in [line["name"] for line in read(items)]
+
+
 def says_all(lake: Path, *commands: Sequence[str | int]) -> list[str]:
     """What commands print that are given one by one where no Java is; one that is refused begins with its exit code."""
     codes, words = zip(*((each[0], each[1:]) if isinstance(each[0], int) else (0, each) for each in commands), strict=True)
