@@ -272,10 +272,12 @@ class Runner:
     def _look(self, found: Found | None = None) -> Carried:
         """Reads the world if it is not known here, else what is new since; `found`: how the lake was a moment ago."""
         others_may_play = self._writer is None or self._writer.last is None
-        if self._known is not None and others_may_play and self._tables.snapshot().row.round != self._known.number:
-            self._known = None
-        if self._known is not None:
-            return self._taken_up(self._known, self._people())
+        known = self._known
+        if known is not None and others_may_play:
+            row = self._tables.snapshot().row
+            known = known if (row.round, row.digest) == (known.number, known.digest) else None
+        if known is not None:
+            return self._taken_up(known, self._people())
         snapshot, people = found or (self._tables.snapshot(), self._people())  # in this order: nothing said is passed over
         self._known = known_after(self._tables, snapshot, people, self._scratch.materializer)
         return self._taken_up(self._known, people)
@@ -344,7 +346,7 @@ class Runner:
         if writer.last is not None:
             return known
         snapshot = writer.open()
-        if snapshot.row.round != known.number + 1:
+        if snapshot.row.sealed(known.digest) != snapshot.row:
             people = self._people()
             known = self._taken_up(known_after(self._tables, snapshot, people, self._scratch.materializer), people)
         known.number, known.digest = snapshot.row.round, snapshot.row.digest

@@ -15,6 +15,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pfspark.edge import runner
+from pfspark.edge.delta import native
 from pfspark.edge.delta.ledger import FACTS
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.world import carried
@@ -197,6 +198,47 @@ def test_who_knows_the_world_looks_whether_others_played_since(resting: Path, sp
         assert played is not None
         other.close()
         assert one.run(until_quiet=True) > 0, f"mail of round {played} is under way"
+
+
+@pytest.mark.parametrize("first", ["asks", "plays"])
+def test_who_knows_the_world_sees_that_another_history_lies_there(
+    copied: Callable[[str], Path], spark: SparkSession, first: str
+) -> None:
+    """Of as many rounds, as where a copy of the lake was played on and put in its place: neither is the world that was known, nor
+    is that left for others."""
+
+    def played(name: str) -> Path:
+        place = copied(name)
+        with Lake.open(place, spark) as lake:
+            lake.round(f"{DAY}00:00:00Z")
+            lake.post("PFS1", "/Sales", name, name=name, at=f"{DAY}00:05:00Z")
+            lake.round(f"{DAY}00:05:00Z")
+        return place
+
+    def names(lake: Lake) -> list[str]:
+        return sorted(line["name"] for line in lake.lines("items", store="PFS1"))
+
+    place, other = played("mine"), played("others")
+    with Lake.open(place, spark) as lake:
+        assert names(lake) == ["first", "mine"]
+        shutil.rmtree(place)
+        other.rename(place)
+        if first == "asks":
+            assert names(lake) == ["first", "others"]
+        assert lake.round(f"{DAY}00:10:00Z").round
+        assert names(lake) == ["first", "others"]
+    with Lake.open(place, spark) as lake:
+        assert names(lake) == ["first", "others"]
+        assert [line for line in lake.audit() if line["kind"] == "check" and line["rows"]] == []
+
+
+def test_who_knows_the_ledger_sees_that_a_file_of_it_is_gone(resting: Path, spark: SparkSession) -> None:
+    with Lake.open(resting, spark) as lake:
+        assert list(lake.lines("state"))
+        lake.post("PFS1", "/Sales", b"new", at=lake.answers().at["main"] + timedelta(minutes=5))
+        (native.paths(resting / "rounds") or [])[0].unlink()
+        with pytest.raises(LakeError, match="cannot be read: its file"):
+            lake.round(lake.answers().at["main"] + timedelta(minutes=5))
 
 
 def test_a_dry_run_tells_and_writes_nothing(copied: Callable[[str], Path], spark: SparkSession) -> None:

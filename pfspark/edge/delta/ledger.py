@@ -162,12 +162,19 @@ class Ledger:
 
     @classmethod
     def read(cls, place: Path, version: int, before: Ledger | None) -> Ledger | None:
-        """At that version; None where it cannot be read. Files that were there `before` say what they said."""
+        """At that version; None where it cannot be read. Files that were there `before`, and still are, say what they said."""
         known, schema = before.files if before else {}, columns_of(LEDGER, LOOKED_AT)
         with suppress(Exception):
             if found := native.paths(place, version):
-                return cls({path: known[path] if path in known else native.in_file(path, schema) for path in found})
+                return cls(
+                    {path: known[path] if path in known and path.exists() else native.in_file(path, schema) for path in found}
+                )
         return None
+
+    @property
+    def is_there(self) -> bool:
+        """Whether each of its files still is."""
+        return all(path.exists() for path in self.files)
 
     @cached_property
     def rows(self) -> pa.Table:

@@ -117,10 +117,15 @@ def last_number(place: Path, app: str) -> int:
 @contextmanager
 def _to_write(place: Path) -> Iterator[DeltaTable]:
     with _opened(place) as table:
-        protocol = table.protocol()
-        if protocol.min_writer_version >= BY_FEATURES and not {*(protocol.writer_features or ())} <= WRITTEN:
-            raise LeftToSparkError(place)
+        _expect_known(table, place)
         yield table
+
+
+def _expect_known(table: DeltaTable, place: Path) -> None:
+    """Raises LeftToSparkError where a table asks more of who writes it than delta-rs knows."""
+    protocol = table.protocol()
+    if protocol.min_writer_version >= BY_FEATURES and not {*(protocol.writer_features or ())} <= WRITTEN:
+        raise LeftToSparkError(place)
 
 
 def _schema_mode(table: DeltaTable, rows: pa.Table) -> Literal["merge"] | None:
@@ -252,7 +257,8 @@ def files(place: Path) -> int:
 
 def compact(place: Path) -> None:
     """Joins the small files of a table. Where that cannot be, they stay as they are."""
-    with suppress(Exception), _plain(place), _to_write(place) as table:
+    with suppress(Exception), _plain(place) as table:
+        _expect_known(table, place)
         table.optimize.compact(target_size=JOINED, post_commithook_properties=_nothing_more())
         _after_commit(table)
 
@@ -337,29 +343,43 @@ def _opened(place: Path, version: int | None = None) -> Iterator[DeltaTable]:
     """
     from deltalake import DeltaTable  # when it is needed: who reads nothing does not wait for it
 
-    stamp, table = _known.pop(place, (None, None))
-    if table is None or stamp is None or stamp != _stamp(place, table):
-        table = DeltaTable(place, version=version)
-    elif version is None or version > table.version():
-        table.update_incremental()
-    if version is not None and version != table.version():
-        table = DeltaTable(place, version=version)
-    yield table  # where that fails, nothing is kept
-    _known[place] = _stamp(place, table), table
+    stamped, kept = _known.pop(place, (None, None))
+    if kept is not None and (stamped is None or stamped != stamp(place, kept.version())):
+        kept = None
+    if kept is not None and (version is None or version > kept.version()):
+        try:
+            kept.update_incremental()
+        except Exception:  # it is read anew: who comes next says what is wrong, if that cannot be
+            kept = None
+    table = DeltaTable(place, version=version) if kept is None or version not in (None, kept.version()) else kept
+    newest = kept or table
+    read = newest.version()
+    stamped = stamp(place, read)  # before anybody else may put another log there
+    try:
+        yield table  # where that fails, nothing is kept
+    except LeftToSparkError:
+        _keep(place, stamped, newest)
+        raise
+    _keep(place, stamped if newest.version() == read else stamp(place, newest.version()), newest)
+
+
+def _keep(place: Path, stamped: Stamp | None, table: DeltaTable) -> None:
+    _known[place] = stamped, table
     while len(_known) > KEPT:
         with suppress(KeyError, StopIteration, RuntimeError):  # another may be at it
             del _known[next(iter(_known))]
 
 
-_known: dict[Path, tuple[tuple[int, ...] | None, DeltaTable]] = {}
+Stamp = tuple[int, ...]
+_known: dict[Path, tuple[Stamp | None, DeltaTable]] = {}
 """Tables as they were read last, each with the stamp of its last commit's file."""
 
 
-def _stamp(place: Path, table: DeltaTable) -> tuple[int, ...] | None:
-    """By what the file of a table's last commit is known again: where another lies in its place, or none, the log is another's,
-    or was cut off."""
+def stamp(place: Path, version: int) -> Stamp | None:
+    """By what the file of a commit is known again: where another lies in its place, or none, the log is another's, or was cut
+    off."""
     with suppress(OSError):
-        found = os.stat(place / "_delta_log" / f"{table.version():020}.json")
+        found = os.stat(place / "_delta_log" / f"{version:020}.json")
         return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
     return None
 

@@ -83,8 +83,8 @@ class Stored:
         """
         expect_arrow()
         self._spark = spark if callable(spark) else fitted(spark)
-        self._read: tuple[int, Ledger] | None = None
-        """The ledger as it was read last, with its version."""
+        self._read: tuple[tuple[int, native.Stamp | None], Ledger] | None = None
+        """The ledger as it was read last, with its version, and what is known of that."""
         self._starting = Lock()
         self.hook = hook
         named = os.fspath(where)
@@ -202,14 +202,15 @@ class Stored:
         return [row.asDict() for row in self.spark.sql(f"DESCRIBE HISTORY {self.name(name)} LIMIT {newer}").collect()]
 
     def ledger(self) -> Ledger | None:
-        """The ledger without Spark; None where that cannot be. Of a version that was read it is as it was."""
+        """The ledger without Spark; None where that cannot be. What was read of it is not read again."""
         if (place := self.here(LEDGER)) is None or (version := log.newest(place)) is None:
             return None
-        if self._read is None or self._read[0] != version:
+        newest = version, native.stamp(place, version)
+        if self._read is None or self._read[0] != newest or not self._read[1].is_there:
             found = Ledger.read(place, version, self._read and self._read[1])
             if found is None:
                 return None
-            self._read = version, found
+            self._read = newest, found
         return self._read[1]
 
     def last_round(self) -> int:
@@ -338,7 +339,8 @@ class Stored:
         """The small files of the tables that rounds write are joined, on this machine, where they are many; their rows and their
         history stay as they are.
 
-        Each round adds a file to the ledger, and to most others one: what is looked up in 2,000 of them takes seconds.
+        Each round adds a file to the ledger, which stands for all, and to most others one: what is looked up in 2,000 of them
+        takes seconds.
         """
         if (place := self.here(LEDGER)) and native.files(place) > MANY_FILES:
             with self.threads() as threads:

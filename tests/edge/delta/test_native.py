@@ -571,6 +571,30 @@ def test_a_table_that_was_put_in_the_place_of_another_is_read_anew(tmp_path: Pat
     assert read_in(place) == [0, 1, 2, 3]
 
 
+def test_a_log_that_is_exchanged_while_it_is_read_is_not_taken_for_what_was_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, other = numbers(tmp_path / "t", 2), tmp_path / "other"
+    native.create(other, NUMBERS, {"n": "a number"}, "a number", {})
+    for n in (11, 12):
+        native.append(other, pa.table({"n": [n]}, NUMBERS), None)
+    for file in other.glob("*.parquet"):
+        shutil.copy(file, place)
+    read = native.in_file
+
+    def exchange(path: Path | str, schema: pa.Schema) -> pa.Table:
+        shutil.rmtree(place / "_delta_log", ignore_errors=True)
+        shutil.copytree(other / "_delta_log", place / "_delta_log")
+        return read(path, schema)
+
+    with monkeypatch.context() as meanwhile:
+        meanwhile.setattr(native, "in_file", exchange)
+        assert read_in(place) == [0, 1]
+    assert read_in(place) == [11, 12]
+    native.append(place, pa.table({"n": [13]}, NUMBERS), None)
+    assert read_in(place) == [11, 12, 13]
+
+
 def test_of_many_tables_the_logs_of_some_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(native, "KEPT", 2)
     places = [numbers(tmp_path / str(count), count) for count in range(4)]
