@@ -241,11 +241,12 @@ def _done(line: Line, words: Sequence[str]) -> int | None:
             connection.settimeout(TURN_S)
             if line.hear() is None:  # it is our turn
                 return None
-            line.say({"go": True})
         except OSError:
             return None
         connection.settimeout(None)
-        with _interrupts_go_to(line):
+        with _interrupts_go_to(line):  # before it begins: from then on what is stopped is there
+            with contextlib.suppress(OSError):  # it went meanwhile, as is heard next
+                line.say({"go": True})
             if line.hear() is None:  # it did not wait for us
                 return None
             said = line.hear()
