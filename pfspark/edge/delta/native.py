@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pfspark import mapped
+from pfspark.edge.delta.opening import LeftToSparkError, opened, plain
 from pfspark.keyed import filtered
 
 if TYPE_CHECKING:
@@ -38,8 +39,6 @@ MANY = 100_000
 """Rows of a file from which on its columns are read by several threads."""
 FILES, THREADS = 16, min(os.cpu_count() or 2, 8)
 """From so many files on they are read by so many threads."""
-KEPT = 64
-"""Tables of which is kept what their logs said, so that only what came since is read: those of four lakes."""
 JOINED = 2**22
 """Bytes of a file that is joined with no others any more: what rounds add is written some few times in all, and not each time."""
 CHECKPOINT_EVERY = 10
@@ -60,10 +59,6 @@ _COMMIT = {"version", "operation", "operationParameters"}
 def reaches(folder: Path) -> bool:
     """Whether tables of that folder are read and written by delta-rs: it is installed, and takes the path for what it is."""
     return IS_HERE and not any(map(_OTHERWISE.search, (str(folder.absolute()), os.path.realpath(folder))))
-
-
-class LeftToSparkError(Exception):
-    """That a table asks more of who writes it than delta-rs does, as one that is clustered: nothing of it is written."""
 
 
 def append(place: Path, rows: pa.Table, said: str | None) -> None:
@@ -93,7 +88,7 @@ def append_once(place: Path, rows: pa.Table, said: str, app: str, number: int) -
                 _append(table, rows, told)
                 return True
     except Exception:
-        with _opened(place) as table:
+        with opened(place) as table:
             if (table.transaction_version(app) or 0) < number:
                 raise
     return False
@@ -109,14 +104,14 @@ def _append(table: DeltaTable, rows: pa.Table, told: CommitProperties) -> None:
 
 def last_number(place: Path, app: str) -> int:
     """The last number of `app` that the log of a table knows; 0 where it knows none, or cannot be read."""
-    with suppress(Exception), _opened(place) as table:
+    with suppress(Exception), opened(place) as table:
         return table.transaction_version(app) or 0
     return 0
 
 
 @contextmanager
 def _to_write(place: Path) -> Iterator[DeltaTable]:
-    with _opened(place) as table:
+    with opened(place) as table:
         _expect_known(table, place)
         yield table
 
@@ -140,17 +135,17 @@ def read(place: Path, schema: pa.Schema, version: int | None = None, keep: pc.Ex
     None where they cannot be read.
     """
     if keep is None:
-        with suppress(Exception), _plain(place, version) as table:
+        with suppress(Exception), plain(place, version) as table:
             known = any(field.name in schema.names for field in table.schema().fields)
             return _read(lambda path: in_file(path, schema), _paths(place, table), schema) if known else None
         return None
-    opened = dataset(place, version)
-    return None if opened is None else rows(opened, schema, keep)
+    found = dataset(place, version)
+    return None if found is None else rows(found, schema, keep)
 
 
 def paths(place: Path, version: int | None = None) -> list[Path] | None:
     """The files in which the rows of a table lie; None where that cannot be said."""
-    with suppress(Exception), _plain(place, version) as table:
+    with suppress(Exception), plain(place, version) as table:
         return _paths(place, table)
     return None
 
@@ -163,13 +158,13 @@ def dataset(place: Path, version: int | None = None) -> ds.Dataset | None:
     """A table, of which nothing but its log is read yet; None where it cannot be."""
     import pyarrow.fs as fs
 
-    with suppress(Exception), _plain(place, version) as table:
+    with suppress(Exception), plain(place, version) as table:
         # Files opened by delta-rs are Python's: Arrow's threads that let go of one while a process ends abort it.
         return table.to_pyarrow_dataset(filesystem=fs.SubTreeFileSystem(str(place), fs.LocalFileSystem()))
     return None
 
 
-def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = None) -> pa.Table | None:
+def rows(found: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = None) -> pa.Table | None:
     """Its rows, as `read` gives them: of the files that may have some, by what the log says of them.
 
     Without the scanner of datasets, and of small files without Arrow's threads. It hands every piece to a pool of them, and where
@@ -177,8 +172,8 @@ def rows(opened: ds.Dataset, schema: pa.Schema, keep: pc.Expression | None = Non
     files are read by threads of Python's, which wait by other means.
     """
     with suppress(Exception):
-        asked = pa.schema([field for field in opened.schema if field.name in schema.names or _is_in(field.name, keep)])
-        fragments = [*opened.get_fragments(filter=keep)]
+        asked = pa.schema([field for field in found.schema if field.name in schema.names or _is_in(field.name, keep)])
+        fragments = [*found.get_fragments(filter=keep)]
 
         def read_one(fragment: ds.ParquetFileFragment) -> pa.Table:
             return _fit(_kept(in_file(fragment.filesystem.base_path + fragment.path, asked), keep), schema)
@@ -241,7 +236,7 @@ def is_at_hand(place: Path, version: int | None = None) -> bool:
 
 def measure(place: Path, version: int | None) -> tuple[int, int] | None:
     """The rows of a table, and the bytes of its files, as its log says; None where that cannot be said."""
-    with suppress(Exception), _opened(place, version) as table:
+    with suppress(Exception), opened(place, version) as table:
         files = pa.table(table.get_add_actions(flatten=True))
         rows, size = (pc.sum(files[column]).as_py() or 0 for column in ("num_records", "size_bytes"))
         return rows, size
@@ -250,14 +245,14 @@ def measure(place: Path, version: int | None) -> tuple[int, int] | None:
 
 def files(place: Path) -> int:
     """How many files a table has; none where that cannot be said."""
-    with suppress(Exception), _opened(place) as table:
+    with suppress(Exception), opened(place) as table:
         return len(table.file_uris())
     return 0
 
 
 def compact(place: Path) -> None:
     """Joins the small files of a table. Where that cannot be, they stay as they are."""
-    with suppress(Exception), _plain(place) as table:
+    with suppress(Exception), plain(place) as table:
         _expect_known(table, place)
         table.optimize.compact(target_size=JOINED, post_commithook_properties=_nothing_more())
         _after_commit(table)
@@ -270,7 +265,7 @@ def tidy(place: Path) -> bool:
     A table with features that came later (`_plain`) is Spark's, and so is one whose files are kept for a time that is said in
     other words (`_RETENTION`).
     """
-    with suppress(Exception), _plain(place) as table:
+    with suppress(Exception), plain(place) as table:
         if not _is_understood(table, "delta.deletedFileRetentionDuration"):
             return False
         table.optimize.compact(post_commithook_properties=_nothing_more())
@@ -311,9 +306,9 @@ def _vacuum(place: Path) -> None:
     A file that was removed, restored and removed again is kept by when it was removed last only where the log up to then has come
     into a checkpoint.
     """
-    with _opened(place) as table:
+    with opened(place) as table:
         table.create_checkpoint()
-    with _opened(place) as table:
+    with opened(place) as table:
         for file in table.vacuum(dry_run=False, full=True, post_commithook_properties=_nothing_more()):
             gone = place / file
             (gone.parent / f".{gone.name}.crc").unlink(missing_ok=True)
@@ -321,7 +316,7 @@ def _vacuum(place: Path) -> None:
 
 def count(place: Path) -> int | None:
     """How many rows a table has, as its log says; None where that cannot be said, as its files have rows that do not count."""
-    with suppress(Exception), _plain(place) as table:
+    with suppress(Exception), plain(place) as table:
         counted = pa.table(table.get_add_actions(flatten=True))["num_records"]
         return None if counted.null_count else pc.sum(counted, min_count=0).as_py()
     return None
@@ -329,69 +324,10 @@ def count(place: Path) -> int | None:
 
 def commits(place: Path, newest: int) -> list[dict[str, Any]] | None:
     """So many newest commits of a table: `version`, `operation` and `operationParameters`; None where they cannot be read."""
-    with suppress(Exception), _opened(place) as table:
+    with suppress(Exception), opened(place) as table:
         found = table.history(newest)
         return found if len(found) == newest and all(commit.keys() >= _COMMIT for commit in found) else None
     return None
-
-
-@contextmanager
-def _opened(place: Path, version: int | None = None) -> Iterator[DeltaTable]:
-    """A table, at that version or as it stands, of which the log is read; of one that was read here before only what came since.
-
-    What is kept is lent to one at a time: who comes meanwhile reads the log anew.
-    """
-    from deltalake import DeltaTable  # when it is needed: who reads nothing does not wait for it
-
-    stamped, kept = _known.pop(place, (None, None))
-    if kept is not None and (stamped is None or stamped != stamp(place, kept.version())):
-        kept = None
-    if kept is not None and (version is None or version > kept.version()):
-        try:
-            kept.update_incremental()
-        except Exception:  # it is read anew: who comes next says what is wrong, if that cannot be
-            kept = None
-    table = DeltaTable(place, version=version) if kept is None or version not in (None, kept.version()) else kept
-    newest = kept or table
-    read = newest.version()
-    stamped = stamp(place, read)  # before anybody else may put another log there
-    try:
-        yield table  # where that fails, nothing is kept
-    except LeftToSparkError:
-        _keep(place, stamped, newest)
-        raise
-    _keep(place, stamped if newest.version() == read else stamp(place, newest.version()), newest)
-
-
-def _keep(place: Path, stamped: Stamp | None, table: DeltaTable) -> None:
-    _known[place] = stamped, table
-    while len(_known) > KEPT:
-        with suppress(KeyError, StopIteration, RuntimeError):  # another may be at it
-            del _known[next(iter(_known))]
-
-
-Stamp = tuple[int, ...]
-_known: dict[Path, tuple[Stamp | None, DeltaTable]] = {}
-"""Tables as they were read last, each with the stamp of its last commit's file."""
-
-
-def stamp(place: Path, version: int) -> Stamp | None:
-    """By what the file of a commit is known again: where another lies in its place, or none, the log is another's, or was cut
-    off."""
-    with suppress(OSError):
-        found = os.stat(place / "_delta_log" / f"{version:020}.json")
-        return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
-    return None
-
-
-@contextmanager
-def _plain(place: Path, version: int | None = None) -> Iterator[DeltaTable]:
-    """A table whose files hold its rows under the names of its columns, and nothing else. Raises LeftToSparkError where columns
-    may have others names there, or rows not count: readers from version 2 of the protocol on look at that."""
-    with _opened(place, version) as table:
-        if table.protocol().min_reader_version > 1:
-            raise LeftToSparkError(place)
-        yield table
 
 
 def added(place: Path, schema: pa.Schema, first: int, last: int, as_said: Callable[[pa.Table], pa.Table]) -> pa.Table | None:
@@ -404,7 +340,7 @@ def added(place: Path, schema: pa.Schema, first: int, last: int, as_said: Callab
             inserted = pc.equal(rows["_change_type"].cast(pa.string()), "insert")
             yield from as_said(filtered(_fit(rows, schema), inserted)).to_batches()
 
-    with suppress(Exception), _opened(place) as table:
+    with suppress(Exception), opened(place) as table:
         feed = table.load_cdf(starting_version=first + 1, ending_version=last)
         return mapped.gathered(pieces(pa.RecordBatchReader.from_stream(feed)), schema)
     return None

@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from pfspark.edge.delta import native
-from pfspark.edge.delta.damage import REFUSALS, damaged, is_missing, unread
+from pfspark.edge.delta.damage import REFUSALS, damage, damaged, is_missing, unread
 from pfspark.edge.delta.ledger import BY_PEOPLE, FACTS, LEDGER, LOOKED_AT, AsOf, Restored, Row
 from pfspark.edge.delta.stored import Stored
 from pfspark.errors import LakeError
@@ -93,9 +93,12 @@ class Snapshot:
         return name in FACTS and not self.as_found and self.row.versions[name] == CREATED
 
     def rounds(self) -> list[Row]:
-        """The rows of the ledger up to this one, in their order."""
+        """The rows of the ledger up to this one, in their order. Raises LakeError where it cannot be read."""
         found = self.arrow(LEDGER)
-        rows = self.read(LEDGER).toArrow() if found is None else found
+        try:
+            rows = self.read(LEDGER).toArrow() if found is None else found
+        except REFUSALS as error:
+            raise damage(error) or unread(self.tables.where, LEDGER, error) from error
         return [Row.read(row) for row in rows.sort_by("round").to_pylist()]
 
     def broken_links(self) -> int:

@@ -23,7 +23,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from pfspark import execute, said
-from pfspark.edge.delta import log, native, places, sql
+from pfspark.edge.delta import log, native, opening, places, sql
 from pfspark.edge.delta.beside import APPEND_LOCK
 from pfspark.edge.delta.damage import (
     REFUSALS,
@@ -83,7 +83,7 @@ class Stored:
         """
         expect_arrow()
         self._spark = spark if callable(spark) else fitted(spark)
-        self._read: tuple[tuple[int, native.Stamp | None], Ledger] | None = None
+        self._read: tuple[tuple[int, opening.Stamp | None], Ledger] | None = None
         """The ledger as it was read last, with its version, and what is known of that."""
         self._starting = Lock()
         self.hook = hook
@@ -205,7 +205,7 @@ class Stored:
         """The ledger without Spark; None where that cannot be. What was read of it is not read again."""
         if (place := self.here(LEDGER)) is None or (version := log.newest(place)) is None:
             return None
-        newest = version, native.stamp(place, version)
+        newest = version, opening.stamp(place, version)
         if self._read is None or self._read[0] != newest or not self._read[1].is_there:
             found = Ledger.read(place, version, self._read and self._read[1])
             if found is None:
@@ -260,7 +260,7 @@ class Stored:
         with self._appending(name), self._clearing(name):
             expect()
             if self.is_native and not isinstance(rows, DataFrame):
-                with contextlib.suppress(native.LeftToSparkError):
+                with contextlib.suppress(opening.LeftToSparkError):
                     self.append_natively(name, self.fit(name, rows, round), round)
                     return
             said = {} if round is None else {"userMetadata": str(round)}
@@ -393,7 +393,7 @@ class Stored:
         self.hook(f"before {name}")
         try:
             yield
-        except native.LeftToSparkError:
+        except opening.LeftToSparkError:
             raise
         except Exception as error:
             raise unwritten(self.where, name, error) from error

@@ -16,7 +16,7 @@ from pfspark.edge.delta.beside import WRITER_LOCK
 from pfspark.edge.delta.damage import damaged
 from pfspark.edge.delta.ledger import LEDGER, REWRITTEN, Row
 from pfspark.edge.delta.locks import lock, lock_file, read_left, unlock
-from pfspark.edge.delta.native import LeftToSparkError
+from pfspark.edge.delta.opening import LeftToSparkError
 from pfspark.edge.delta.stored import APP, Stored
 from pfspark.errors import LakeError, OtherWriterError
 from pfspark.rows import rows_of

@@ -24,7 +24,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import ArrayType, BinaryType, BooleanType, DataType, LongType, MapType, StructType, TimestampType
 
 from pfspark import execute
-from pfspark.edge.delta import native, stored, writer
+from pfspark.edge.delta import native, opening, stored, writer
 from pfspark.edge.delta.beside import WRITER_LOCK
 from pfspark.edge.delta.ledger import LEDGER
 from pfspark.edge.delta.tables import Tables
@@ -596,10 +596,10 @@ def test_a_log_that_is_exchanged_while_it_is_read_is_not_taken_for_what_was_read
 
 
 def test_of_many_tables_the_logs_of_some_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(native, "KEPT", 2)
+    monkeypatch.setattr(opening, "KEPT", 2)
     places = [numbers(tmp_path / str(count), count) for count in range(4)]
     assert [read_in(place) for place in places] == [[*range(count)] for count in range(4)]
-    assert len(native._known) == 2 and places[3] in native._known
+    assert len(opening._known) == 2 and places[3] in opening._known
 
 
 def test_threads_read_a_table_while_others_write_it(tmp_path: Path) -> None:
