@@ -51,9 +51,11 @@ class Lake(Organizations, Items, Mails, Foresight):
     ) -> Lake:
         """A new lake in a folder of its own, or in `catalog.schema`; `history`: how far back `as_of` reads.
 
-        `ahead`: an `at` or a `now` more than a day ahead of the clock on the wall is meant; else it is refused.
+        `spark` is a session, or what starts one; none: the one that is active, or a new one. For a folder of this machine none is
+        started before it is needed. `ahead`: an `at` or a `now` more than a day ahead of the clock on the wall is meant; else it
+        is refused.
         """
-        return cls(Tables.create(spark or open_session(), where, history=history), ahead=ahead)
+        return cls(Tables.create(spark or open_session, where, history=history), ahead=ahead)
 
     @classmethod
     def open(
@@ -64,13 +66,12 @@ class Lake(Organizations, Items, Mails, Foresight):
         hook: Hook = lambda point: None,
         ahead: bool = False,
     ) -> Lake:
-        """The lake that is there; `hook` is told of each commit, before and after; `ahead` as in `create`.
+        """The lake that is there; `hook` is told of each commit, before and after; `spark` and `ahead` as in `create`.
 
-        `spark` is a session, or what starts one: for a folder of this machine that is not before it is needed.
         Raises LakeError where no lake is; of a folder of this machine before Spark starts.
         """
         Tables.expect(where)
-        return cls(Tables.open(spark or open_session(lasting=waiting.much(where)), where, hook), ahead=ahead)
+        return cls(Tables.open(spark or (lambda: open_session(lasting=waiting.much(where))), where, hook), ahead=ahead)
 
     @classmethod
     def examine(cls, where: str | os.PathLike[str], spark: Session | None = None) -> Lake:
@@ -79,7 +80,7 @@ class Lake(Organizations, Items, Mails, Foresight):
         Raises LakeError where there is none.
         """
         Tables.expect(where, whole=False)
-        return cls(Tables(spark or open_session(), where))
+        return cls(Tables(spark or open_session, where))
 
     def __repr__(self) -> str:
         with suppress(Exception):  # to show a thing must not fail

@@ -528,6 +528,36 @@ def test_a_lake_is_made_and_asked_where_no_java_is(without_java: Path) -> None:
     assert "Java" in round
 
 
+IN_PYTHON = """
+import sys
+from pfspark import Lake
+from pfspark.errors import SparkStartError
+
+with Lake.create(sys.argv[1] + "/new") as lake:
+    lake.organization(profile="modern")
+    lake.store("PFS1", "Redmond")
+    print(lake)
+with Lake.open(sys.argv[1] + "/played") as lake:
+    lake.post("PFS1", "/Sales", b"new", at=sys.argv[2])
+    print(lake.round(sys.argv[2]).counts["changes"])
+    try:
+        lake.items("PFS1")
+    except SparkStartError as error:
+        print(str(error)[:9])
+"""
+
+
+def test_a_lake_is_opened_in_python_where_no_java_is(resting: Path, spark: SparkSession) -> None:
+    """What needs Spark says so."""
+    with Lake.open(resting, spark) as lake:
+        now = (lake.answers().at["main"] + timedelta(minutes=5)).isoformat()
+    played = resting.rename(resting.with_name("played"))
+    done = python(IN_PYTHON, str(played.parent), now, **NO_JAVA)
+    assert done.returncode == 0, done.stderr
+    first, *rest = done.stdout.splitlines()
+    assert first.endswith("new') after round 1") and rest[-2:] == ["1", "No `java`"]
+
+
 def test_mail_is_imported_where_no_java_is(without_java: Path, tmp_path: Path) -> None:
     lake = Path(shutil.copytree(without_java, tmp_path / "lake"))
     words = ("import", str(ROOT / "conf" / "demo.mbox"), "--store", "PFS1", "--folder", "/Sales", "--json")
