@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from pfspark.keyed import MOMENT, alike, anti_join, beside, nth_of, numbered, pairs_of, placed, semi_join, with_columns
 from pfspark.keys import STORE
+from pfspark.twins.setting import are_within, numbers_of
 from pfspark.words import (
     DELETED,
     FIRST,
@@ -143,20 +144,14 @@ def _is(column: pa.ChunkedArray, value: str) -> pa.ChunkedArray:
 
 def _fit(name: pa.Array, value: pa.Array) -> pa.Array:
     """Whether a property of a folder may have that text, of each pair."""
-    digits = pc.match_substring_regex(value, r"\A0*[0-9]{1,19}\z")  # the most that fit into 64 bits; the largest is less
-    number = pc.utf8_ltrim(pc.if_else(digits, value, None), "0")
-    number = pc.if_else(pc.equal(number, ""), "0", number).cast(pa.uint64())
-
-    def within(least: int, most: int) -> pa.Array:
-        return pc.and_(*(pc.less_equal(*pair) for pair in ((_whole(least), number), (number, _whole(most)))))
-
+    number = numbers_of(value, r"\A0*(?P<number>[0-9]{1,19})\z")  # the most that fit into 64 bits; the largest is less
     kinds = {
         DELETED: pa.scalar(False),
         "priority": pc.is_in(value, pa.array(map(str, PRIORITIES))),
         "conflict": pc.is_in(value, pa.array(["0", "1", "2"])),
-        "deleted_item_retention": within(0, LONGEST_S),
-        "age_limit": pc.or_kleene(pc.equal(value, "none"), within(1, LONGEST_S)),
-        "size_limit": within(0, LARGEST - 1),
+        "deleted_item_retention": are_within(number, 0, LONGEST_S),
+        "age_limit": pc.or_kleene(pc.equal(value, "none"), are_within(number, 1, LONGEST_S)),
+        "size_limit": are_within(number, 0, LARGEST - 1),
         "schedule": pc.match_substring_regex(value, SLOTS),
     }
     fits = value.is_valid()
@@ -165,10 +160,6 @@ def _fit(name: pa.Array, value: pa.Array) -> pa.Array:
     fits = pc.if_else(pc.starts_with(name, WHOLE), False, fits)
     listed = pc.is_in(value, pa.array([str(Listing.LISTED), str(Listing.REMOVED)]))
     return pc.if_else(pc.starts_with(name, REPLICA), listed, fits)
-
-
-def _whole(number: int) -> pa.Scalar:
-    return pa.scalar(number, pa.uint64())
 
 
 RECEIVING: dict[str, Callable[..., Any]] = {"intake.receive": _receive}

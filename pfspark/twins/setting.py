@@ -30,10 +30,21 @@ def _limits(properties: pa.Table) -> pa.Table:
 
 def _within(texts: pa.ChunkedArray, least: int, most: int) -> pa.ChunkedArray:
     """The numbers that texts say; null where one says none, or one that is not within these."""
-    digits = pc.struct_field(pc.extract_regex(texts, _NUMBER), "number")
-    numbers = pc.if_else(pc.equal(digits, ""), "0", digits).cast(pa.uint64())
+    numbers = numbers_of(texts, _NUMBER)
+    return pc.if_else(are_within(numbers, least, most), numbers, None).cast(pa.int64())
+
+
+def numbers_of(texts: pa.Array | pa.ChunkedArray, written: str) -> Any:
+    """The numbers that texts say, as they may be `written`: a pattern with the group `number`, of 19 digits at most. Null where
+    one says none."""
+    digits = pc.struct_field(pc.extract_regex(texts, written), "number")
+    return pc.if_else(pc.equal(digits, ""), "0", digits).cast(pa.uint64())
+
+
+def are_within(numbers: pa.Array | pa.ChunkedArray, least: int, most: int) -> Any:
+    """Whether each of them, none below 0, is one of these."""
     low, high = (pa.scalar(each, pa.uint64()) for each in (least, most))
-    return pc.if_else(pc.and_(pc.greater_equal(numbers, low), pc.less_equal(numbers, high)), numbers, None).cast(pa.int64())
+    return pc.and_(pc.greater_equal(numbers, low), pc.less_equal(numbers, high))
 
 
 def _limited(replicas: pa.Table, *, limits: pa.Table, policies: pa.Table) -> pa.Table:
