@@ -18,7 +18,7 @@ from pfspark.edge.delta.damage import REFUSALS
 from pfspark.edge.delta.ledger import FACTS, Restored, Row, counts_of
 from pfspark.edge.delta.snapshot import Snapshot
 from pfspark.edge.delta.tables import Tables
-from pfspark.edge.delta.writer import LOOKED_AT_EVERY, Writer
+from pfspark.edge.delta.writer import Writer
 from pfspark.edge.keeping import upkeep
 from pfspark.edge.recording import Recording
 from pfspark.edge.spark.fit import expect_fit
@@ -37,6 +37,8 @@ QUIET_WITHIN = timedelta(days=90)
 """How far `run` looks for quiet when no end is named: longer than any time-out, repeats included."""
 LOOK_AGAIN = 2.0
 """Seconds between two looks at what people have done, when rounds are played as time goes by."""
+LOOKED_AT_EVERY = 100
+"""Rounds after which is looked at which version of a catalog's tables each says what it does."""
 
 Found = tuple[Snapshot, Mapping[str, int]]
 """A lake after its last round, and at which versions is what people say."""

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 
     from pfspark.edge.delta.snapshot import Snapshot
 
-LOOKED_AT_EVERY = 100
-"""Rounds after which is looked at which version of a catalog's tables each says what it does."""
-
 
 class Writer:
     """The one who plays rounds on a lake."""
@@ -79,7 +76,6 @@ class Writer:
         if flaws := self._tables.flaws(LEDGER):  # else the numbers that are gone would be given again
             raise damaged(LEDGER, self._tables.where, flaws[0])
         self._tables.expect_whole_ledger()
-        self._tables.gather()
         self.last = before
         now = datetime.now(UTC)
         row = Row(
